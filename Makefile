@@ -1,0 +1,52 @@
+# Each target sets up what it needs; nothing has to be installed first but Python 3.11 and its venv module.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.PHONY: run test unit check format lock bench clean help
+
+help:                ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--once: one round, then exit)
+	@$(BIN)/waggle demo $(ARGS)
+
+test: $(VENV)/.installed-dev  ## everything, with real routers where they can be installed
+	@tests/support/install-routers
+	@$(BIN)/python -m pytest $(ARGS)
+
+unit: $(VENV)/.installed-dev  ## the quick tests only
+	@$(BIN)/python -m pytest -m "not interop and not netns and not program" $(ARGS)
+
+check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@PYTHONPATH=.:cmd $(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev  ## ruff's formatter and its safe fixes
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lock:                ## pin the dependencies again (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build pyproject.toml -o requirements.lock
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock
+
+clean:               ## remove the virtual environment and all caches
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "waggle needs Python 3.11 or later; name one with: make PYTHON=python3.11 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is missing. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml
+	@echo "installing into $(VENV) ..."
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,175 @@
+"""The neutral intent: what every API dialect compiles to, and the only thing that apply understands.
+
+Rows of the intent tables. A dialect (``reconcilers.intent.*``) writes them, the apply reconcilers
+(``reconcilers.apply``) read them and drive the speaker, ``waggle render`` prints them. Nothing here
+knows a dialect, and nothing here does any work: frozen values only. A prefix is its wire bytes
+(length octet and the significant octets, RFC 4271 section 4.3); text appears at the edges.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from speaker.nlri import Family
+
+
+class ObjectRef(msgspec.Struct, frozen=True, order=True):
+    """Names one Kubernetes object; ``str()`` is ``Kind/namespace/name`` or ``Kind/name``."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """Spell the reference as problems and tables show it."""
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class Source(enum.IntEnum):
+    """Which reconciler announces a route; the value is its place in the order of apply."""
+
+    INTERFACE = 20
+    POD_CIDR = 30
+    SERVICE = 40
+    POD_IP_POOL = 50
+    STATIC = 55
+
+
+class Instance(msgspec.Struct, frozen=True):
+    """One BGP router on this node."""
+
+    name: str
+    vrf: str | None
+    local_asn: int
+    router_id: str
+    listen_port: int | None
+
+
+class GracefulRestart(msgspec.Struct, frozen=True):
+    """RFC 4724 for one peer; the time is in seconds."""
+
+    restart_time: int
+
+
+class SecretRef(msgspec.Struct, frozen=True):
+    """Where a peer's TCP MD5 password is; never the password itself."""
+
+    namespace: str
+    name: str
+    key: str = "password"
+
+
+class BfdProfile(msgspec.Struct, frozen=True):
+    """BFD settings of a peer (RFC 5880); intervals in milliseconds."""
+
+    receive_interval: int
+    transmit_interval: int
+    detect_multiplier: int
+
+
+class PrefixRule(msgspec.Struct, frozen=True, order=True):
+    """A prefix with the range of more specific lengths that it covers."""
+
+    prefix: str
+    ge: int | None = None
+    le: int | None = None
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """One session that an instance wants, with the route set that the peer is told."""
+
+    instance: str
+    name: str
+    address: str | None
+    interface: str | None
+    peer_asn: int
+    """0 accepts any AS and learns it from the OPEN."""
+    peer_port: int
+    local_address: str | None
+    local_asn: int | None
+    """Differs from the instance's, or None."""
+    hold_time: int
+    keepalive_time: int
+    connect_retry_time: int
+    ebgp_multihop: int
+    password: SecretRef | None
+    graceful_restart: GracefulRestart | None
+    bfd: BfdProfile | None
+    families: tuple[Family, ...]
+    route_set: str | None
+    """The name of the route set that this peer gets; None tells it nothing."""
+    accept: tuple[PrefixRule, ...] | None = ()
+    """Prefixes taken from the peer; None is all, the empty tuple nothing."""
+    origin: ObjectRef | None = None
+    down_reason: str | None = None
+    """Why this peer must not come up (a Secret that is missing ...), for people to read."""
+
+
+class Attributes(msgspec.Struct, frozen=True):
+    """Path attributes that a route carries, the same for every peer of its set."""
+
+    communities: tuple[int, ...] = ()
+    large_communities: tuple[tuple[int, int, int], ...] = ()
+    local_preference: int | None = None
+    next_hop: str | None = None
+    """None is the address of the session itself."""
+
+
+class Origin(msgspec.Struct, frozen=True, order=True):
+    """The object that caused a route, and the object with the rule that selected it."""
+
+    object: ObjectRef
+    rule: ObjectRef
+
+
+class Contribution(msgspec.Struct, frozen=True):
+    """One origin's wish for one prefix in one route set; contributions to a prefix are joined."""
+
+    route_set: str
+    family: Family
+    nlri: bytes
+    source: Source
+    origin: Origin
+    attributes: Attributes
+
+
+class Route(msgspec.Struct, frozen=True):
+    """One prefix of a route set: all its contributions joined."""
+
+    route_set: str
+    family: Family
+    nlri: bytes
+    source: Source
+    attributes: Attributes
+    origins: tuple[Origin, ...]
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """Why an object is not advertised in a route set: the first rule that it failed."""
+
+    route_set: str
+    object: ObjectRef
+    rule: ObjectRef
+    reason: str
+    message: str
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A status condition as Kubernetes spells it, with the object that it belongs to."""
+
+    object: ObjectRef
+    type: str
+    status: bool
+    reason: str
+    message: str
+    observed_generation: int | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """A conflict or an invalid object: the objects, the field, and what is wrong, for people."""
+
+    objects: tuple[ObjectRef, ...]
+    field: str
+    message: str

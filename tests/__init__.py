@@ -1,0 +1,1 @@
+"""Tests of Waggle; folders mirror the code."""
