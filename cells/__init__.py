@@ -1,1 +1,6 @@
-"""Cells."""
+"""The composition of the agent: the hive that runs cells, and one cell per file.
+
+This is the only room that knows dependency injection, the OpenTelemetry SDK, signals of the
+operating system and the shape of the whole. It holds no rule of BGP or of Kubernetes: those live
+in the rooms below, which never import this one.
+"""

@@ -1,0 +1,154 @@
+"""Supervised tasks: a job that fails is restarted with back-off, and in the end ends the process.
+
+All tasks of an agent live in one `asyncio.TaskGroup`, each in an empty `contextvars.Context` (a
+task would otherwise carry the span that was current at its creation for life). A job that keeps
+failing asks for an orderly stop of the whole agent with a non-zero exit status: whoever runs the
+agent restarts it from a known state. A job never takes another one down directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import structlog
+
+from cells.hive.health import Health
+from cells.hive.lifecycle import STOP_TIMEOUT, Lifecycle
+
+Job = Callable[[], Awaitable[None]]
+
+log = structlog.get_logger("waggle.hive")
+
+
+class RestartPolicy(msgspec.Struct, frozen=True):
+    """How often and how fast a failed job comes back; times are in seconds.
+
+    The n-th restart waits ``first * factor**(n-1)``, at most ``longest``, times a random factor
+    in [0.5, 1). A run of at least ``forget_after`` wipes the slate.
+    """
+
+    restarts: int = 5
+    first: float = 0.1
+    factor: float = 2.0
+    longest: float = 10.0
+    forget_after: float = 60.0
+
+    def delay(self, attempt: int, rng: random.Random) -> float:
+        """Return the seconds to wait before restart number ``attempt`` (from 1)."""
+        full = min(self.longest, self.first * self.factor ** min(attempt - 1, 64))
+        return full * (0.5 + rng.random() / 2)
+
+
+class JobFailedError(Exception):
+    """A job failed more often than its policy allows; ends the agent with exit status 1."""
+
+    def __init__(self, name: str, restarts: int, cause: BaseException) -> None:
+        reason = f"{type(cause).__name__}: {cause}"
+        super().__init__(f"job {name} failed for good after {restarts} restarts: {reason}")
+        self.name = name
+
+
+class Supervisor:
+    """The one group of tasks. ``give_up`` is called once, by the first job that is given up."""
+
+    def __init__(self, give_up: Callable[[Exception], None], rng: random.Random) -> None:
+        self._give_up = give_up
+        self._rng = rng
+        self._group: asyncio.TaskGroup | None = None
+        self.restarts: dict[str, int] = {}
+        """Restarts by job since the start, for the metric waggle_task_restarts_total."""
+
+    def bind(self, group: asyncio.TaskGroup) -> None:
+        """Put the tasks from here on into this group."""
+        self._group = group
+
+    def spawn(
+        self, name: str, job: Job, health: Health, policy: RestartPolicy
+    ) -> asyncio.Task[None]:
+        """Start supervising; the task ends when the job returns, is cancelled or is given up."""
+        if self._group is None:
+            raise RuntimeError("jobs are started by the hive")
+        supervised = self._supervise(name, job, health, policy)
+        return self._group.create_task(supervised, name=name, context=contextvars.Context())
+
+    async def _supervise(self, name: str, job: Job, health: Health, policy: RestartPolicy) -> None:
+        self.restarts.setdefault(name, 0)
+        loop = asyncio.get_running_loop()
+        attempt = 0
+        while True:
+            began = loop.time()
+            health.ok("running")
+            try:
+                await job()
+            except asyncio.CancelledError as error:
+                if _cancelled_by_us():
+                    health.stopped("cancelled")
+                    raise
+                failure: BaseException = error
+            except Exception as error:  # noqa: BLE001 - the supervision fence of every job
+                failure = error
+            else:
+                health.stopped("finished")
+                return
+            if loop.time() - began >= policy.forget_after:
+                attempt = 0
+            attempt += 1
+            reason = f"{type(failure).__name__}: {failure}"
+            if attempt > policy.restarts:
+                health.degraded(f"given up: {reason}")
+                log.error("job given up", event_name="job.given_up", job=name, exc_info=failure)
+                self._give_up(JobFailedError(name, policy.restarts, failure))
+                return
+            delay = policy.delay(attempt, self._rng)
+            self.restarts[name] += 1
+            health.degraded(f"{reason} (restart {attempt} of {policy.restarts} in {delay:.1f} s)")
+            log.error(
+                "job failed",
+                event_name="job.failed",
+                job=name,
+                attempt=attempt,
+                restart_in=round(delay, 3),
+                exc_info=failure,
+            )
+            await asyncio.sleep(delay)
+
+
+class Jobs:
+    """What a cell registers its jobs with. Names are unique within the cell."""
+
+    def __init__(
+        self, cell: str, supervisor: Supervisor, lifecycle: Lifecycle, health: Health
+    ) -> None:
+        self._cell = cell
+        self._supervisor = supervisor
+        self._lifecycle = lifecycle
+        self._health = health
+
+    def add(self, name: str, job: Job, *, policy: RestartPolicy = RestartPolicy()) -> None:  # noqa: B008
+        """Run ``job`` from this place in the start order on, until this place in the stop order."""
+        full = f"{self._cell}.{name}"
+        health = self._health.scope(name)
+        tasks: list[asyncio.Task[None]] = []
+
+        async def start() -> None:
+            tasks.append(self._supervisor.spawn(full, job, health, policy))
+
+        async def stop() -> None:
+            task = tasks.pop()
+            task.cancel()
+            # Not `await task`: how the job ended is the supervisor's business, not the hook's.
+            _, late = await asyncio.wait({task}, timeout=STOP_TIMEOUT / 2)
+            if late:
+                log.warning("job does not end", event_name="job.stuck", job=full)
+
+        self._lifecycle.append(f"job {full}", start=start, stop=stop)
+
+
+def _cancelled_by_us() -> bool:
+    """Tell a stop hook's (or the group's) cancellation from one that a job raised by itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

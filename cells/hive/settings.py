@@ -1,0 +1,260 @@
+"""Read the options of all cells from flags, environment and file, in that order of precedence.
+
+Nothing is guessed and nothing is ignored: a key that nobody declares, or a value of the wrong
+type, is a `SettingError` that names the key and where it was written. This module reads no file
+and no environment by itself except in `read_file`; it gets them as values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from cells.hive.cell import Cell
+from cells.hive.errors import SettingError
+from cells.hive.options import ENV_PREFIX, Options, Setting, describe
+
+CONFIG_ENV = "WAGGLE_CONFIG"
+ENABLE, DISABLE = "--enable-cell", "--disable-cell"
+ENABLE_ENV, DISABLE_ENV = "WAGGLE_ENABLE_CELL", "WAGGLE_DISABLE_CELL"
+
+_SERVICE_LINK = re.compile(
+    r"^WAGGLE_\w*?(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)$"
+)
+"""What Kubernetes puts into every container for a Service whose name starts with waggle."""
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What was asked for: the options of every cell, and which cells are on."""
+
+    options: dict[str, Options]
+    enabled: dict[str, bool]
+    reasons: dict[str, str]
+    """Why a cell is off: who said so."""
+
+
+def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
+    """Give the parser one group of flags per cell, and the two that switch cells."""
+    switches = parser.add_argument_group("cells")
+    switches.add_argument(ENABLE, metavar="NAME", action="append", help="switch a cell on")
+    switches.add_argument(DISABLE, metavar="NAME", action="append", help="switch a cell off")
+    for cell in cells:
+        found = list(describe(cell.name, cell.options))
+        if not found:
+            continue
+        group = parser.add_argument_group(f"cell {cell.name}", cell.description)
+        for item in found:
+            _add_flag(group, item)
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the mapping that a YAML configuration file holds; raises `SettingError`."""
+    try:
+        content = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise SettingError("", str(path), error.strerror or str(error)) from error
+    except yaml.YAMLError as error:
+        raise SettingError("", str(path), " ".join(str(error).split())) from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise SettingError("", str(path), "is not a mapping of settings")
+    return content
+
+
+def load(
+    cells: Sequence[Cell],
+    *,
+    flags: Mapping[str, Any] | None = None,
+    env: Mapping[str, str] | None = None,
+    file: Mapping[str, Any] | None = None,
+    file_name: str = "",
+) -> Settings:
+    """Merge the three sources over the declared defaults.
+
+    ``flags`` is what `argparse` made of `add_flags` (``vars(namespace)``, unset flags None);
+    ``file`` is what `read_file` returned, ``file_name`` its name for messages.
+    """
+    flags, env = flags or {}, env or {}
+    settings = {cell.name: list(describe(cell.name, cell.options)) for cell in cells}
+    sections = _sections(cells, settings, file or {}, file_name)
+    _check_env([item for found in settings.values() for item in found], env)
+    options: dict[str, Options] = {}
+    for cell in cells:
+        values: dict[str, Any] = {}
+        for item in settings[cell.name]:
+            found = _find(item, flags, env, sections[cell.name], file_name)
+            if found is not None:
+                values[item.field] = found[0]
+        options[cell.name] = cell.options(**values)
+    enabled, reasons = _switches(cells, options, flags, env, sections, file_name)
+    return Settings(options, enabled, reasons)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return " (did you mean X?)" if something known is close to the word, else nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _add_flag(group: argparse._ArgumentGroup, item: Setting) -> None:
+    default = "" if item.default in (None, (), msgspec.NODEFAULT) else f"; default {item.default}"
+    text = f"{item.help} [{item.env}{default}]".replace("%", "%%")
+    if item.is_bool:
+        group.add_argument(
+            item.flag, dest=item.flag, metavar=item.metavar, nargs="?", const="true", help=text
+        )
+    elif item.is_list:
+        group.add_argument(
+            item.flag, dest=item.flag, metavar=item.metavar, action="append", help=text
+        )
+    else:
+        group.add_argument(item.flag, dest=item.flag, metavar=item.metavar, help=text)
+
+
+def _sections(
+    cells: Sequence[Cell],
+    settings: Mapping[str, list[Setting]],
+    file: Mapping[str, Any],
+    name: str,
+) -> dict[str, dict[str, Any]]:
+    """Check the shape of the file; return the mapping of each cell."""
+    for key in file:
+        if key != "cells":
+            raise SettingError(name, str(key), "unknown key" + suggestion(str(key), ["cells"]))
+    given = file.get("cells") or {}
+    if not isinstance(given, dict):
+        raise SettingError(name, "cells", "is not a mapping of cells")
+    names = [cell.name for cell in cells]
+    sections: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for cell, section in given.items():
+        if cell not in settings:
+            raise SettingError(name, f"cells.{cell}", "unknown cell" + suggestion(str(cell), names))
+        if section is None:
+            continue
+        if not isinstance(section, dict):
+            raise SettingError(name, f"cells.{cell}", "is not a mapping of options")
+        keys = ["enabled", *(item.key for item in settings[cell])]
+        for key in section:
+            if key not in keys:
+                wrong = "unknown key" + suggestion(str(key), keys)
+                raise SettingError(name, f"cells.{cell}.{key}", wrong)
+        sections[cell] = section
+    return sections
+
+
+def _check_env(settings: Sequence[Setting], env: Mapping[str, str]) -> None:
+    known = [item.env for item in settings] + [CONFIG_ENV, ENABLE_ENV, DISABLE_ENV]
+    for name in env:
+        if name.startswith(ENV_PREFIX) and name not in known and not _SERVICE_LINK.match(name):
+            raise SettingError("environment", name, "unknown variable" + suggestion(name, known))
+
+
+def _find(
+    item: Setting,
+    flags: Mapping[str, Any],
+    env: Mapping[str, str],
+    section: Mapping[str, Any],
+    file_name: str,
+) -> tuple[object] | None:
+    """Return the value of the first source that has one, converted, in a tuple of one."""
+    if flags.get(item.flag) is not None:
+        return (_from_text(item, flags[item.flag], "flag", item.flag),)
+    if item.env in env:
+        text = env[item.env]
+        value = [part for part in text.split(",") if part] if item.is_list else text
+        return (_from_text(item, value, "environment", item.env),)
+    if item.key in section:
+        try:
+            return (msgspec.convert(section[item.key], item.type),)
+        except msgspec.ValidationError as error:
+            key = f"cells.{item.cell}.{item.key}"
+            raise SettingError(file_name, key, _reason(item, error)) from None
+    return None
+
+
+def _from_text(item: Setting, value: object, source: str, key: str) -> object:
+    try:
+        converted: object = msgspec.convert(value, item.type, strict=False)
+    except msgspec.ValidationError as error:
+        shown = ",".join(value) if isinstance(value, list) else value
+        raise SettingError(source, key, f"{_reason(item, error)}: {shown!r}") from None
+    return converted
+
+
+def _reason(item: Setting, error: msgspec.ValidationError) -> str:
+    if item.choices and "enum" in str(error):
+        return f"is none of {', '.join(item.choices)}"
+    text = str(error).replace("`", "")
+    return text[:1].lower() + text[1:]
+
+
+def _switches(
+    cells: Sequence[Cell],
+    options: Mapping[str, Options],
+    flags: Mapping[str, Any],
+    env: Mapping[str, str],
+    sections: Mapping[str, Mapping[str, Any]],
+    file_name: str,
+) -> tuple[dict[str, bool], dict[str, str]]:
+    names = [cell.name for cell in cells]
+    by_flag = _named(
+        flags.get("enable_cell") or [],
+        flags.get("disable_cell") or [],
+        names,
+        "flag",
+        (ENABLE, DISABLE),
+    )
+    by_env = _named(
+        [part for part in env.get(ENABLE_ENV, "").split(",") if part],
+        [part for part in env.get(DISABLE_ENV, "").split(",") if part],
+        names,
+        "environment",
+        (ENABLE_ENV, DISABLE_ENV),
+    )
+    enabled: dict[str, bool] = {}
+    reasons: dict[str, str] = {}
+    for cell in cells:
+        setting = next(
+            (s for s in describe(cell.name, cell.options) if s.field == cell.on_with), None
+        )
+        default = setting is None or getattr(options[cell.name], setting.field) is not None
+        by_file = sections[cell.name].get("enabled")
+        if by_file is not None and not isinstance(by_file, bool):
+            key = f"cells.{cell.name}.enabled"
+            raise SettingError(file_name, key, "expected true or false")
+        asked = by_flag.get(cell.name, by_env.get(cell.name, by_file))
+        if asked and not default and setting is not None:
+            wrong = f"the cell is switched on but {setting.flag} is not set"
+            raise SettingError("", f"cell {cell.name}", wrong)
+        enabled[cell.name] = default if asked is None else asked
+        if not enabled[cell.name]:
+            reasons[cell.name] = (
+                "switched off"
+                if asked is False
+                else f"{setting.flag} is not set"
+                if setting is not None
+                else ""
+            )
+    return enabled, reasons
+
+
+def _named(
+    on: Iterable[str], off: Iterable[str], names: Sequence[str], source: str, keys: tuple[str, str]
+) -> dict[str, bool]:
+    found: dict[str, bool] = {}
+    for key, state, given in ((keys[0], True, on), (keys[1], False, off)):
+        for name in given:
+            if name not in names:
+                raise SettingError(source, key, f"unknown cell {name}" + suggestion(name, names))
+            if found.get(name, state) is not state:
+                raise SettingError(source, key, f"cell {name} is both enabled and disabled")
+            found[name] = state
+    return found

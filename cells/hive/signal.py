@@ -1,0 +1,70 @@
+"""Bridge from observables to a job: many emissions, one wake-up, and the job re-reads state.
+
+No data travels through it. Nothing is done in the producer's turn beyond setting a flag, so a
+consumer can never raise into whoever commits, and a burst of commits costs one wake-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Any, Self
+
+from reactivex import Observable
+from reactivex.abc import DisposableBase
+
+
+class Signal:
+    """A flag over several observables. Use it as a context manager from the loop's thread.
+
+    It starts raised, so that the first `wait` returns at once and the job looks at what was
+    there before it came. An observable's error is raised in the waiting job, which is then
+    restarted by its supervisor and subscribes again.
+    """
+
+    def __init__(self, *sources: Observable[Any]) -> None:
+        self._sources = sources
+        self._wake = asyncio.Event()
+        self._wake.set()
+        self._error: Exception | None = None
+        self._subscriptions: list[DisposableBase] = []
+
+    def __enter__(self) -> Self:
+        """Subscribe to all sources."""
+        for source in self._sources:
+            self._subscriptions.append(source.subscribe(self._emitted, self._failed))
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End all subscriptions."""
+        while self._subscriptions:
+            self._subscriptions.pop().dispose()
+
+    def raise_flag(self) -> None:
+        """Wake the consumer for a reason of its own (a retry timer, a command)."""
+        self._wake.set()
+
+    async def wait(self, *, settle_turns: int = 0) -> None:
+        """Wait for an emission since the last call, then let the loop turn a few times more.
+
+        Settling by turns of the loop conflates what producers commit back to back without
+        adding a fixed delay: an idle turn takes microseconds.
+        """
+        await self._wake.wait()
+        for _ in range(settle_turns):
+            await asyncio.sleep(0)
+        self._wake.clear()
+        if self._error is not None:
+            raise self._error
+
+    def _emitted(self, _: object) -> None:
+        self._wake.set()
+
+    def _failed(self, error: Exception) -> None:
+        self._error = error
+        self._wake.set()

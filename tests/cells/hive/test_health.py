@@ -1,0 +1,71 @@
+"""The health tree: nested scopes, an aggregate, and times that mean a change."""
+
+from __future__ import annotations
+
+from cells.hive import Health, Level, Readiness
+
+
+def test_scopes_nest_and_report_parents_first() -> None:
+    health = Health()
+    health.scope("speaker").ok("2 sessions")
+    health.scope("speaker").scope("tor-1").degraded("connection refused")
+    health.scope("http").ok()
+    assert [("/".join(s.path), s.level) for s in health.report()] == [
+        ("speaker", Level.OK),
+        ("speaker/tor-1", Level.DEGRADED),
+        ("http", Level.OK),
+    ]
+    assert health.level() is Level.DEGRADED
+    assert health.scope("http").level() is Level.OK
+
+
+def test_the_time_is_that_of_the_last_change() -> None:
+    now = [100.0]
+    health = Health(clock=lambda: now[0])
+    health.ok("fine")
+    now[0] = 200.0
+    health.ok("fine")
+    assert health.status is not None
+    assert health.status.time.timestamp() == 100
+    health.degraded("not fine")
+    assert health.status.time.timestamp() == 200
+
+
+def test_stopped_is_not_bad_and_silence_is_ok() -> None:
+    health = Health()
+    assert health.level() is Level.OK
+    health.scope("a").stopped()
+    assert health.level() is Level.STOPPED
+    health.scope("b").ok()
+    assert health.level() is Level.OK
+
+
+def test_a_removed_scope_is_gone_and_can_come_back_new() -> None:
+    health = Health()
+    old = health.scope("tor-1")
+    old.degraded("refused")
+    old.remove()
+    assert list(health.report()) == []
+    health.scope("tor-1").ok()
+    old.remove()
+    assert [s.level for s in health.report()] == [Level.OK]
+
+
+def test_messages_are_capped() -> None:
+    health = Health()
+    health.degraded("x" * 10_000)
+    assert health.status is not None
+    assert len(health.status.message) == 512
+
+
+def test_readiness_waits_for_every_gate() -> None:
+    readiness = Readiness()
+    synced = readiness.gate("sync", "the first pass over the manifests")
+    applied = readiness.gate("apply", "the first complete apply round")
+    assert not readiness.ready
+    synced()
+    assert readiness.waiting() == {"apply": "the first complete apply round"}
+    applied()
+    applied()
+    assert readiness.ready
+    assert readiness.gates() == {"sync": True, "apply": True}

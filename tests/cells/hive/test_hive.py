@@ -1,0 +1,236 @@
+"""Cells become one graph; what is missing is said by name; run() starts and stops in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+
+import pytest
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import (
+    Cell,
+    CompositionError,
+    DisabledCellError,
+    Health,
+    Hive,
+    JobFailedError,
+    Jobs,
+    Lifecycle,
+    RestartPolicy,
+    load,
+)
+from cells.hive.show import dot, tree, views
+from tests.support import looptime
+
+EVENTS: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    EVENTS.clear()
+
+
+class Part:
+    """Notes its construction, start and stop."""
+
+    name = "part"
+
+    def __init__(self, lifecycle: Lifecycle, **needs: Part) -> None:
+        EVENTS.append(f"new {self.name}")
+        lifecycle.append(self.name, start=self.start, stop=self.stop)
+        self.needs = needs
+
+    async def start(self) -> None:
+        EVENTS.append(f"+{self.name}")
+
+    async def stop(self) -> None:
+        EVENTS.append(f"-{self.name}")
+
+
+class Store(Part):
+    name = "store"
+
+
+class Web(Part):
+    name = "web"
+
+
+class Crash:
+    """A cell's part whose one job always fails."""
+
+    def __init__(self, jobs: Jobs, health: Health) -> None:
+        health.ok("here")
+        jobs.add("crash", self.run, policy=RestartPolicy(restarts=1))
+
+    async def run(self) -> None:
+        raise ZeroDivisionError("on purpose")
+
+
+class StoreCell(DeclarativeContainer):
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    store = providers.Singleton(Store, lifecycle=lifecycle)
+    invokes = providers.List(store)
+
+
+class WebCell(DeclarativeContainer):
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    store = providers.Dependency(instance_of=Store)
+    web = providers.Singleton(Web, lifecycle=lifecycle, store=store)
+    invokes = providers.List(web)
+
+
+class CrashCell(DeclarativeContainer):
+    jobs = providers.Dependency(instance_of=Jobs)
+    health = providers.Dependency(instance_of=Health)
+    _crash = providers.Singleton(Crash, jobs=jobs, health=health)
+    invokes = providers.List(_crash)
+
+
+STORE = Cell(name="store", description="Keeps rows.", container=StoreCell)
+WEB = Cell(name="web", description="Serves pages.", container=WebCell)
+CRASH = Cell(name="crash", description="Fails.", container=CrashCell)
+
+
+def build(*cells: Cell, disabled: Sequence[str] = ()) -> Hive:
+    return Hive(cells, load(cells, flags={"disable_cell": list(disabled)}))
+
+
+def test_construction_is_in_order_of_need_and_so_are_start_and_stop() -> None:
+    hive = build(WEB, STORE)
+    assert EVENTS == ["new store", "new web"]
+    assert hive.get("web", Web).needs["store"] is hive.get("store", Store)
+
+    async def scenario() -> None:
+        await hive.run(started=hive.shutdown)
+
+    EVENTS.clear()
+    looptime.run(scenario())
+    assert EVENTS == ["+store", "+web", "-web", "-store"]
+    assert threading.active_count() == 1
+
+
+def test_a_disabled_cell_is_not_built() -> None:
+    hive = build(STORE, WEB, disabled=["web"])
+    assert EVENTS == ["new store"]
+    assert [cell.name for cell in hive.order] == ["store"]
+    with pytest.raises(CompositionError, match="no enabled cell provides web"):
+        hive.get("web", Web)
+
+
+def test_a_cell_that_needs_a_disabled_one_says_so_by_name() -> None:
+    with pytest.raises(DisabledCellError) as caught:
+        build(STORE, WEB, disabled=["store"])
+    assert str(caught.value) == (
+        "cell web needs store of cell store, which is disabled: "
+        "enable store (--enable-cell store) or disable web as well"
+    )
+    assert EVENTS == []
+
+
+def cell(name: str, **members: object) -> Cell:
+    return Cell(name=name, description=name, container=type(name, (DeclarativeContainer,), members))
+
+
+def test_cells_that_do_not_fit_are_errors_before_anything_is_built() -> None:
+    with pytest.raises(CompositionError, match="cell web needs store, which no cell provides"):
+        build(WEB)
+    with pytest.raises(CompositionError, match="cells store and other both provide store"):
+        build(STORE, cell("other", store=providers.Singleton(dict)))
+    with pytest.raises(CompositionError, match="web needs store to be a Store, not a dict"):
+        build(WEB, cell("other", store=providers.Singleton(dict)))
+    a = cell("a", y=providers.Dependency(instance_of=dict), x=providers.Singleton(dict))
+    b = cell("b", x=providers.Dependency(instance_of=dict), y=providers.Singleton(dict))
+    with pytest.raises(CompositionError, match="cells need each other: a -> b -> a"):
+        build(a, b)
+    assert EVENTS == []
+
+
+def test_f35_a_job_given_up_stops_the_hive_in_order_and_raises() -> None:
+    hive = build(STORE, CRASH)
+    with pytest.raises(JobFailedError, match=r"crash\.crash failed for good.*on purpose"):
+        looptime.run(hive.run())
+    assert EVENTS == ["new store", "+store", "-store"]
+
+
+def test_a_failed_start_is_raised_after_what_had_started_is_stopped() -> None:
+    class Broken(Part):
+        name = "broken"
+
+        async def start(self) -> None:
+            raise OSError("address in use")
+
+    class BrokenCell(DeclarativeContainer):
+        lifecycle = providers.Dependency(instance_of=Lifecycle)
+        broken = providers.Singleton(Broken, lifecycle=lifecycle)
+        invokes = providers.List(broken)
+
+    hive = build(STORE, Cell(name="broken", description="", container=BrokenCell), CRASH)
+    with pytest.raises(OSError, match="address in use"):
+        looptime.run(hive.run())
+    assert EVENTS[-2:] == ["+store", "-store"]
+
+
+def during_start(act: Callable[[Hive], None]) -> Hive:
+    """Build a hive whose second cell starts slowly, and act while it does."""
+
+    class Slow(Part):
+        name = "slow"
+
+        async def start(self) -> None:
+            asyncio.get_running_loop().call_later(1, lambda: act(hives[0]))
+            await asyncio.sleep(30)
+
+    class SlowCell(DeclarativeContainer):
+        lifecycle = providers.Dependency(instance_of=Lifecycle)
+        slow = providers.Singleton(Slow, lifecycle=lifecycle)
+        invokes = providers.List(slow)
+
+    hives = [build(STORE, Cell(name="slow", description="", container=SlowCell))]
+    return hives[0]
+
+
+def test_a_stop_asked_for_during_the_start_does_not_wait_for_it() -> None:
+    hive = during_start(lambda hive: hive.shutdown())
+
+    async def scenario() -> float:
+        await hive.run()
+        return asyncio.get_running_loop().time()
+
+    assert looptime.run(scenario()) < 2
+    assert EVENTS[-2:] == ["+store", "-store"]
+
+
+def test_cancelling_the_run_still_stops_in_order() -> None:
+    hive = build(STORE, WEB)
+
+    async def scenario() -> None:
+        task = asyncio.create_task(hive.run())
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+    EVENTS.clear()
+    looptime.run(scenario())
+    assert EVENTS == ["+store", "+web", "-web", "-store"]
+
+
+def test_the_tree_and_the_graph_name_every_cell() -> None:
+    settings = load((STORE, WEB), flags={"disable_cell": ["web"]})
+    found = views((STORE, WEB), settings)
+    assert tree(found).splitlines() == [
+        "store: enabled",
+        "    Keeps rows.",
+        "    provides store",
+        "web: disabled (switched off)",
+        "    Serves pages.",
+        "    needs store",
+        "    provides web",
+    ]
+    graph = dot(found)
+    assert '"web" -> "store";' in graph
+    assert graph.startswith("digraph cells {")
+    assert graph.endswith("}")

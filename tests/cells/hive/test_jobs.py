@@ -1,0 +1,159 @@
+"""Supervised jobs: restarts with back-off, health, and the deliberate end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cells.hive import Health, JobFailedError, Jobs, Level, Lifecycle, RestartPolicy, Supervisor
+from tests.support import looptime
+
+
+class Bench:
+    """A supervisor with a group, without a hive around it."""
+
+    def __init__(self) -> None:
+        self.given_up: list[Exception] = []
+        self.health = Health()
+        self.lifecycle = Lifecycle()
+        self.supervisor = Supervisor(self.given_up.append, random.Random(1))  # noqa: S311
+        self.jobs = Jobs("cell", self.supervisor, self.lifecycle, self.health)
+
+    async def run(self, seconds: float) -> None:
+        """Start all, let time pass, stop all."""
+        async with asyncio.TaskGroup() as group:
+            self.supervisor.bind(group)
+            await self.lifecycle.start()
+            await asyncio.sleep(seconds)
+            await self.lifecycle.stop()
+
+
+def failing(times: list[float], count: int) -> Callable[[], Awaitable[None]]:
+    """Make a job that fails ``count`` times and then runs on."""
+
+    async def job() -> None:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) <= count:
+            raise ValueError(f"failure {len(times)}")
+        await asyncio.Event().wait()
+
+    return job
+
+
+def test_f35_failed_job_is_restarted_and_the_others_are_untouched() -> None:
+    bench = Bench()
+    flaky: list[float] = []
+    steady: list[float] = []
+    bench.jobs.add("flaky", failing(flaky, 3))
+    bench.jobs.add("steady", failing(steady, 0))
+    seen: list[tuple[object, dict[str, int]]] = []
+
+    async def scenario() -> None:
+        async with asyncio.TaskGroup() as group:
+            bench.supervisor.bind(group)
+            await bench.lifecycle.start()
+            await asyncio.sleep(30)
+            status = bench.health.scope("flaky").status
+            seen.append((status and status.level, dict(bench.supervisor.restarts)))
+            await bench.lifecycle.stop()
+
+    looptime.run(scenario())
+    assert seen == [(Level.OK, {"cell.flaky": 3, "cell.steady": 0})]
+    assert len(steady) == 1
+    assert bench.given_up == []
+    waits = [later - earlier for earlier, later in itertools.pairwise(flaky)]
+    for wait, full in zip(waits, (0.1, 0.2, 0.4), strict=True):
+        assert full / 2 <= wait < full
+
+
+def test_f35_after_too_many_restarts_the_process_is_asked_to_end() -> None:
+    bench = Bench()
+    times: list[float] = []
+    bench.jobs.add("broken", failing(times, 99), policy=RestartPolicy(restarts=2))
+    looptime.run(bench.run(60))
+    assert len(times) == 3
+    (error,) = bench.given_up
+    assert isinstance(error, JobFailedError)
+    assert str(error) == ("job cell.broken failed for good after 2 restarts: ValueError: failure 3")
+    status = bench.health.scope("broken").status
+    assert status is not None
+    assert status.level is Level.DEGRADED
+    assert "ValueError: failure 3" in status.message
+
+
+def test_a_long_good_run_wipes_the_slate() -> None:
+    bench = Bench()
+    runs: list[float] = []
+
+    async def hourly() -> None:
+        runs.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(3600)
+        raise ConnectionError("gone")
+
+    bench.jobs.add("hourly", hourly, policy=RestartPolicy(restarts=1, forget_after=600))
+    looptime.run(bench.run(10 * 3600))
+    assert bench.given_up == []
+    assert len(runs) == 10
+
+
+def test_a_job_that_cancels_itself_has_failed() -> None:
+    bench = Bench()
+    runs: list[int] = []
+
+    async def odd() -> None:
+        runs.append(1)
+        if len(runs) == 1:
+            raise asyncio.CancelledError
+        await asyncio.Event().wait()
+
+    bench.jobs.add("odd", odd)
+    looptime.run(bench.run(5))
+    assert len(runs) == 2
+
+
+def test_a_finished_job_is_not_restarted_and_stops_quietly() -> None:
+    bench = Bench()
+
+    async def once() -> None:
+        return
+
+    bench.jobs.add("once", once)
+    looptime.run(bench.run(5))
+    status = bench.health.scope("once").status
+    assert status is not None
+    assert (status.level, status.message) == (Level.STOPPED, "finished")
+
+
+def test_a_job_does_not_inherit_the_context_of_its_creator() -> None:
+    span: contextvars.ContextVar[str] = contextvars.ContextVar("span", default="none")
+    span.set("start-up")
+    seen: list[str] = []
+    bench = Bench()
+
+    async def look() -> None:
+        seen.append(span.get())
+
+    bench.jobs.add("look", look)
+    looptime.run(bench.run(1))
+    assert seen == ["none"]
+
+
+@given(st.integers(min_value=1, max_value=2000), st.integers())
+def test_the_delay_never_exceeds_its_limit_and_never_vanishes(attempt: int, seed: int) -> None:
+    policy = RestartPolicy()
+    delay = policy.delay(attempt, random.Random(seed))  # noqa: S311
+    assert policy.first / 2 <= delay < policy.longest
+
+
+def test_a_job_cannot_be_started_without_a_group() -> None:
+    bench = Bench()
+    bench.jobs.add("x", asyncio.Event().wait)  # type: ignore[arg-type]  # never awaited here
+    with pytest.raises(RuntimeError, match="started by the hive"):
+        looptime.run(bench.lifecycle.start())

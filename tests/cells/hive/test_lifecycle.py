@@ -1,0 +1,86 @@
+"""Hooks run in construction order and back, whatever one of them does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from cells.hive import HookTimeoutError, Lifecycle
+from tests.support import looptime
+
+
+def noting(
+    log: list[str], name: str, fail: Exception | None = None
+) -> Callable[[], Awaitable[None]]:
+    """Make a hook that notes that it ran, and perhaps fails."""
+
+    async def hook() -> None:
+        log.append(name)
+        if fail is not None:
+            raise fail
+
+    return hook
+
+
+def test_start_in_construction_order_and_stop_reversed() -> None:
+    log: list[str] = []
+    lifecycle = Lifecycle()
+    for name in "abc":
+        lifecycle.append(name, start=noting(log, f"+{name}"), stop=noting(log, f"-{name}"))
+
+    async def scenario() -> None:
+        await lifecycle.start()
+        await lifecycle.stop()
+        await lifecycle.stop()
+
+    looptime.run(scenario())
+    assert log == ["+a", "+b", "+c", "-c", "-b", "-a"]
+
+
+def test_a_failed_start_stops_what_had_started_and_nothing_else() -> None:
+    log: list[str] = []
+    lifecycle = Lifecycle()
+    lifecycle.append("a", start=noting(log, "+a"), stop=noting(log, "-a"))
+    broken = noting(log, "+b", OSError("port in use"))
+    lifecycle.append("b", start=broken, stop=noting(log, "-b"))
+    lifecycle.append("c", start=noting(log, "+c"), stop=noting(log, "-c"))
+    with pytest.raises(OSError, match="port in use"):
+        looptime.run(lifecycle.start())
+    assert log == ["+a", "+b", "-a"]
+
+
+def test_a_start_hook_that_hangs_is_named() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.append("slow", start=lambda: asyncio.sleep(3600), start_timeout=7)
+    with pytest.raises(HookTimeoutError, match="slow did not start within 7 s"):
+        looptime.run(lifecycle.start())
+
+
+def test_a_hook_of_its_own_timeout_is_not_taken_for_ours() -> None:
+    lifecycle = Lifecycle()
+
+    async def times_out() -> None:
+        raise TimeoutError("the router did not answer")
+
+    lifecycle.append("x", start=times_out)
+    with pytest.raises(TimeoutError, match="the router did not answer"):
+        looptime.run(lifecycle.start())
+
+
+def test_stopping_goes_on_past_hooks_that_fail_or_hang() -> None:
+    log: list[str] = []
+    lifecycle = Lifecycle()
+    lifecycle.append("first", stop=noting(log, "-first"))
+    lifecycle.append("hangs", stop=lambda: asyncio.sleep(3600), stop_timeout=2)
+    lifecycle.append("fails", stop=noting(log, "-fails", RuntimeError("no")))
+
+    async def scenario() -> float:
+        await lifecycle.start()
+        began = asyncio.get_running_loop().time()
+        await lifecycle.stop()
+        return asyncio.get_running_loop().time() - began
+
+    assert looptime.run(scenario()) == pytest.approx(2)
+    assert log == ["-fails", "-first"]
