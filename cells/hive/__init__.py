@@ -14,7 +14,13 @@ framework knows nothing of BGP, Kubernetes, or any cell.
 """
 
 from cells.hive.cell import Cell
-from cells.hive.errors import CompositionError, DisabledCellError, HiveError, SettingError
+from cells.hive.errors import (
+    CompositionError,
+    DisabledCellError,
+    HiveError,
+    SettingError,
+    StartError,
+)
 from cells.hive.health import Health, Level, Readiness, Status
 from cells.hive.hive import Hive
 from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy, Supervisor
@@ -42,6 +48,7 @@ __all__ = [
     "SettingError",
     "Settings",
     "Signal",
+    "StartError",
     "Status",
     "Supervisor",
     "add_flags",

@@ -1,10 +1,11 @@
 """What can be wrong with a composition or its settings, before anything has started.
 
 Every error is one sentence for a person and names the cell, the key and the place that it came
-from. Nothing here is raised once the agent runs; see ``cells.hive.jobs`` for that.
+from. Nothing here is raised once the agent has started; see ``cells.hive.jobs`` for that.
 
     HiveError
      +-- SettingError          a flag, variable or key that is unknown or has the wrong type
+     +-- StartError            the outside world refuses something (an address in use)
      +-- CompositionError      cells that do not fit together
           +-- DisabledCellError    a cell needs one that is switched off
 """
@@ -24,6 +25,10 @@ class SettingError(HiveError):
         self.source = source
         self.key = key
         self.message = message
+
+
+class StartError(HiveError):
+    """A start hook met something that only the outside can change."""
 
 
 class CompositionError(HiveError):

@@ -114,15 +114,23 @@ class Readiness:
 
     def __init__(self) -> None:
         self._gates: dict[str, str | None] = {}
+        self._callbacks: list[Callable[[], None]] = []
 
     def gate(self, name: str, waiting_for: str) -> Callable[[], None]:
         """Add a gate and return the function that opens it for good."""
         self._gates[name] = waiting_for
 
         def passed() -> None:
-            self._gates[name] = None
+            if self._gates[name] is not None:
+                self._gates[name] = None
+                self._tell()
 
         return passed
+
+    def when_ready(self, callback: Callable[[], None]) -> None:
+        """Call back once, as soon as all gates have been passed."""
+        self._callbacks.append(callback)
+        self._tell()
 
     def waiting(self) -> dict[str, str]:
         """Name the gates that are still closed and what each waits for."""
@@ -136,3 +144,7 @@ class Readiness:
     def ready(self) -> bool:
         """Whether all gates have been passed."""
         return not self.waiting()
+
+    def _tell(self) -> None:
+        while self.ready and self._callbacks:
+            self._callbacks.pop(0)()

@@ -1,0 +1,113 @@
+"""What the local API answers: the envelope and the items of ``waggle peers`` and ``waggle routes``.
+
+A stable interface: members are only ever added within ``cli.waggle/v1``. A value that is unknown
+is left out, never "N/A" or -1; lists are lists; times are RFC 3339 in UTC with names ending in
+``Time``, durations are numbers with names ending in ``Seconds``. This module imports nothing of
+the project, so that the command line can use it and start fast.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Generic, TypeVar
+
+import msgspec
+
+API_VERSION = "cli.waggle/v1"
+ESTABLISHED = "Established"
+
+T = TypeVar("T")
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Base of what is listed; members that are unset do not appear."""
+
+
+class ErrorItem(Item, frozen=True, kw_only=True):
+    """Why an answer is missing or partial."""
+
+    code: str
+    message: str
+    node: str | None = None
+
+
+class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
+    """A list with what is needed to read it."""
+
+    kind: str
+    generated_at: datetime
+    items: list[T]
+    errors: list[ErrorItem] = []
+    api_version: str = API_VERSION
+
+
+class FamilyCount(Item, frozen=True, kw_only=True):
+    """Routes of one family."""
+
+    family: str
+    routes: int
+
+
+class PeerItem(Item, frozen=True, kw_only=True):
+    """One session. Counts are there only while it is Established, ``reason`` only otherwise."""
+
+    node: str
+    instance: str
+    name: str
+    address: str | None = None
+    interface: str | None = None
+    local_asn: int | None = msgspec.field(name="localASN", default=None)
+    peer_asn: int | None = msgspec.field(name="peerASN", default=None)
+    state: str
+    since_time: datetime | None = None
+    families: list[str]
+    received: list[FamilyCount] | None = None
+    advertised: list[FamilyCount] | None = None
+    reason: str | None = None
+    peer_router_id: str | None = msgspec.field(name="peerRouterID", default=None)
+    hold_seconds: float | None = None
+    keepalive_seconds: float | None = None
+    retry_seconds: float | None = None
+    """Until the next attempt to connect."""
+    messages_received: int | None = None
+    messages_sent: int | None = None
+    flaps: int | None = None
+    """How often the session has been lost after it was Established."""
+    last_error: str | None = None
+    authentication: str | None = None
+    graceful_restart_seconds: int | None = None
+
+
+class OriginItem(Item, frozen=True, kw_only=True):
+    """A Kubernetes object that caused a route."""
+
+    kind: str
+    namespace: str | None = None
+    name: str
+
+    def __str__(self) -> str:
+        """Spell it as tables do: ``Service/default/web``, ``Node/a``."""
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class RouteItem(Item, frozen=True, kw_only=True):
+    """One route of a table: available (Loc-RIB), advertised or received."""
+
+    node: str
+    instance: str
+    peer: str | None = None
+    """Whose route: to whom it is advertised, from whom received; absent for a local route."""
+    family: str
+    prefix: str
+    next_hop: str | None = None
+    """Absent for a local route: each session's own address."""
+    as_path: str | None = None
+    origin: str | None = None
+    communities: list[str] = []
+    large_communities: list[str] = []
+    local_preference: int | None = None
+    med: int | None = None
+    best: bool | None = None
+    status: str | None = None
+    """Why it is or is not used."""
+    origins: list[OriginItem] = []

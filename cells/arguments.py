@@ -1,0 +1,73 @@
+"""Parsing of command lines for all programs: one sentence for a mistake, with a suggestion.
+
+Never guesses: abbreviations of flags are not accepted, since a new flag could change their
+meaning.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+EXIT_USAGE = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """`argparse.ArgumentParser` that answers a mistake with one sentence and exit status 2."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own
+        keywords.setdefault("allow_abbrev", False)
+        keywords.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **keywords)
+
+    def error(self, message: str) -> NoReturn:
+        """Print the sentence, say where help is, and exit."""
+        self.exit(EXIT_USAGE, f"{self.prog}: {_plain(message)}; see {self.prog} --help\n")
+
+    def parse_args(  # type: ignore[override]  # argparse's overloads add nothing here
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse; an argument that nobody declared is an error that names it."""
+        words = sys.argv[1:] if args is None else list(args)
+        # Looked for first: argparse would complain about what follows an unknown flag instead.
+        known = _flags(self)
+        for word in words[: words.index("--") if "--" in words else None]:
+            if word.startswith("--") and word.split("=", 1)[0] not in known:
+                self.error(_unknown(word, known))
+        found, unknown = self.parse_known_args(words, namespace)
+        if unknown:
+            self.error(_unknown(unknown[0], known))
+        return found
+
+
+def _flags(parser: argparse.ArgumentParser) -> list[str]:
+    """All flags of a parser and of the sub-commands below it."""
+    flags = list(parser._option_string_actions)  # noqa: SLF001 - argparse has no public way
+    for action in parser._actions:  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for child in action.choices.values():
+                flags += _flags(child)
+    return flags
+
+
+def _unknown(argument: str, known: Sequence[str]) -> str:
+    word = argument.split("=", 1)[0]
+    if not word.startswith("-"):
+        return f"unexpected argument {argument}"
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"unknown flag {word}" + (f" (did you mean {close[0]}?)" if close else "")
+
+
+def _plain(message: str) -> str:
+    """Turn argparse's wording into ours."""
+    choice = re.fullmatch(r"argument (\S+): invalid choice: (.+) \(choose from (.*)\)", message)
+    if choice is None:
+        return message.removeprefix("argument ")
+    what, given, choices = choice[1], choice[2].strip("'"), re.sub("'", "", choice[3])
+    close = difflib.get_close_matches(given, choices.split(", "), n=1)
+    hint = f"did you mean {close[0]}?" if close else f"one of {choices}"
+    return f"{what}: unknown {given} ({hint})"

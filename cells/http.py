@@ -1,0 +1,174 @@
+"""The http cell: metrics and probes for machines, on loopback, off until an address is given.
+
+It answers reads only and knows nothing secret. ``/livez`` says that the event loop turns and
+nothing else: a peer or an API server that is down is no reason to restart an agent.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import structlog
+from aiohttp import web
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import (
+    Cell,
+    Health,
+    Hive,
+    Level,
+    Lifecycle,
+    Options,
+    Readiness,
+    SettingError,
+    StartError,
+    setting,
+)
+from cells.metrics import Metrics
+from cells.text import escape
+
+log = structlog.get_logger("waggle.http")
+
+
+class HttpOptions(Options, frozen=True):
+    """Options of the http cell."""
+
+    address: Annotated[
+        str | None,
+        setting(
+            "serve /metrics, /healthz, /livez and /readyz here; a port alone means loopback",
+            flag="--http-address",
+            metavar="[HOST:]PORT",
+        ),
+    ] = None
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Read ``127.0.0.1:9100``, ``[::1]:9100`` or ``9100`` (loopback); raises `SettingError`."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if (
+        not port.isascii()
+        or not port.isdigit()
+        or int(port) > 65535
+        or (":" in host) != ("[" in text)
+    ):
+        raise SettingError("", "--http-address", f"is not [HOST:]PORT: {text!r}")
+    return host, int(port)
+
+
+class HttpServer:
+    """The server of the probes and the metrics."""
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        health: Health,
+        options: HttpOptions,
+        hive: Hive,
+        readiness: Readiness,
+        metrics: Metrics,
+    ) -> None:
+        self._host, self._port = parse_address(options.address or "")
+        self._health = health
+        self._tree = hive.health
+        self._readiness = readiness
+        self._metrics = metrics
+        self._runner: web.AppRunner | None = None
+        lifecycle.append("http", start=self.start, stop=self.stop)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens; the real port once started, if 0 was asked for."""
+        return self._host, self._port
+
+    async def start(self) -> None:
+        """Listen. An address that is in use is the start's failure and names the address."""
+        app = web.Application()
+        app.router.add_get("/metrics", self._get_metrics)
+        app.router.add_get("/healthz", self._get_health)
+        app.router.add_get("/livez", self._get_live)
+        app.router.add_get("/readyz", self._get_ready)
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.5)
+        await runner.setup()
+        site = web.TCPSite(runner, self._host, self._port)
+        try:
+            await site.start()
+        except OSError as error:
+            await runner.cleanup()
+            where = f"{self._host}:{self._port}"
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise StartError(f"--http-address: cannot listen on {where}: {why.lower()}") from error
+        self._runner = runner
+        self._host, self._port = runner.addresses[0][:2]
+        self._health.ok(f"listening on {self._host}:{self._port}")
+        log.info(
+            "serving probes and metrics",
+            event_name="http.listening",
+            address=self._host,
+            port=self._port,
+        )
+
+    async def stop(self) -> None:
+        """Close the listener and what is open."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    async def _get_metrics(self, _: web.Request) -> web.Response:
+        return web.Response(
+            body=self._metrics.render(),
+            headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"},
+        )
+
+    async def _get_live(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _get_health(self, request: web.Request) -> web.Response:
+        """Say how every part is. Degraded parts do not change the status: see /livez."""
+        if "verbose" not in request.query:
+            return web.Response(text=f"{self._tree.level()}\n")
+        marks = {Level.OK: "+", Level.DEGRADED: "-", Level.STOPPED: "."}
+        lines = [
+            f"[{marks[s.level]}]{'/'.join(s.path)} {s.level}{': ' * bool(s.message)}{s.message}"
+            for s in self._tree.report()
+        ]
+        return web.Response(text="".join(f"{escape(line)}\n" for line in lines))
+
+    async def _get_ready(self, request: web.Request) -> web.Response:
+        waiting = self._readiness.waiting()
+        lines = []
+        if "verbose" in request.query or waiting:
+            for name in self._readiness.gates():
+                what = waiting.get(name)
+                lines.append(f"[+]{name} ok" if what is None else f"[-]{name} waits for {what}")
+        lines.append("not ready" if waiting else "ok")
+        return web.Response(
+            status=503 if waiting else 200, text="".join(f"{line}\n" for line in lines)
+        )
+
+
+class HttpContainer(DeclarativeContainer):
+    """The graph of the http cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    options = providers.Dependency(instance_of=HttpOptions)
+    hive = providers.Dependency(instance_of=Hive)
+    readiness = providers.Dependency(instance_of=Readiness)
+    metrics = providers.Dependency(instance_of=Metrics)
+    http_server = providers.Singleton(
+        HttpServer, lifecycle, health, options, hive, readiness, metrics
+    )
+    invokes = providers.List(http_server)
+
+
+CELL = Cell(
+    name="http",
+    description="Metrics and probes over HTTP on a configured address.",
+    container=HttpContainer,
+    options=HttpOptions,
+    on_with="address",
+)

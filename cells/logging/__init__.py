@@ -1,0 +1,153 @@
+"""The logging cell: structlog and the standard library's loggers into one non-blocking sink.
+
+Rooms below log with ``structlog.get_logger(name)`` or ``logging.getLogger(name)``; this cell
+decides where the lines go and how they look. It is first to start and last to stop. Configuration
+of logging is global to a process, so an agent that stops puts the defaults back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from typing import Annotated, Any, Literal
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import Cell, Health, Lifecycle, Options, setting
+from cells.logging import lines
+from cells.logging.sink import Sink
+
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+NOISY = ("aiohttp.access", "opentelemetry", "urllib3", "watchfiles")
+"""Libraries that log what we report ourselves, or every request."""
+
+
+class LoggingOptions(Options, frozen=True):
+    """Options of the logging cell."""
+
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        setting("least level that is logged", flag="--log-level"),
+    ] = "info"
+    format: Annotated[
+        Literal["text", "json"], setting("form of the lines on stderr", flag="--log-format")
+    ] = "text"
+
+
+class Logs:
+    """The configured output of all loggers of the process, while it is started."""
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        health: Health,
+        options: LoggingOptions,
+        sink: Sink | None = None,
+    ) -> None:
+        self._health = health
+        self._render = lines.json if options.format == "json" else lines.logfmt
+        self._level = LEVELS[options.level]
+        self._sink = sink or Sink(sys.stderr.fileno(), self._dropped)
+        self._handler = _Handler(self)
+        self._quieted: dict[str, int] = {}
+        lifecycle.append("logging", start=self.start, stop=self.stop)
+
+    async def start(self) -> None:
+        """Take over structlog and the root logger."""
+        structlog.configure(
+            processors=[self._process],
+            wrapper_class=structlog.make_filtering_bound_logger(self._level),
+            logger_factory=_Named,
+            cache_logger_on_first_use=False,
+        )
+        root = logging.getLogger()
+        root.addHandler(self._handler)
+        self._quieted[""] = root.level
+        root.setLevel(self._level)
+        for name in NOISY:
+            logger = logging.getLogger(name)
+            self._quieted[name] = logger.level
+            logger.setLevel(max(self._level, logging.CRITICAL))
+        self._sink.start()
+        self._health.ok(f"level {logging.getLevelName(self._level).lower()}")
+
+    async def stop(self) -> None:
+        """Write what is left and put the defaults back."""
+        structlog.reset_defaults()
+        logging.getLogger().removeHandler(self._handler)
+        for name, level in self._quieted.items():
+            logging.getLogger(name).setLevel(level)
+        await asyncio.to_thread(self._sink.stop, 1.0)
+
+    def emit(self, level: str, logger: str, message: str, values: dict[str, Any]) -> None:
+        """Write one event."""
+        found = lines.event(
+            when=time.time(), level=level, logger=logger, message=message, values=values
+        )
+        self._sink.write(self._render(found))
+
+    def _process(self, logger: Any, method: str, values: Any) -> Any:  # noqa: ANN401 - structlog's
+        message = values.pop("event", "")
+        level = "error" if method == "exception" else method
+        if values.get("exc_info") is True:
+            values["exc_info"] = sys.exc_info()[1]
+        self.emit(level, logger.name, message, values)
+        raise structlog.DropEvent
+
+    def _dropped(self, count: int) -> str:
+        values = {"event_name": "logging.dropped", "lines": count}
+        found = lines.event(
+            when=time.time(),
+            level="warning",
+            logger="waggle.logging",
+            message="log lines dropped: the reader is too slow",
+            values=values,
+        )
+        return self._render(found)
+
+
+class _Named:
+    """What structlog wraps: a name. The processor has written the line already."""
+
+    def __init__(self, name: str = "waggle") -> None:
+        self.name = name
+
+
+class _Handler(logging.Handler):
+    """Lines of libraries that use the standard library's logging."""
+
+    def __init__(self, logs: Logs) -> None:
+        super().__init__()
+        self._logs = logs
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a record on in our form."""
+        error = record.exc_info[1] if record.exc_info else None
+        values = {"exc_info": error} if error is not None else {}
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):
+            message = str(record.msg)
+        self._logs.emit(record.levelname.lower(), record.name, message, values)
+
+
+class LoggingContainer(DeclarativeContainer):
+    """The graph of the logging cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    options = providers.Dependency(instance_of=LoggingOptions)
+    logs = providers.Singleton(Logs, lifecycle, health, options)
+    invokes = providers.List(logs)
+
+
+CELL = Cell(
+    name="logging",
+    description="Log lines on stderr, text or JSON, never blocking the loop.",
+    container=LoggingContainer,
+    options=LoggingOptions,
+)

@@ -1,0 +1,160 @@
+"""``waggle peers``: the sessions of a running agent, one line each, with the reason they are down.
+
+It shows what the agent says and computes nothing but ages.
+"""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+from waggle import agent, output
+from waggle.output import NONE, Column
+
+ESTABLISHED = "Established"
+
+
+def _state_style(state: str) -> str:
+    if state == ESTABLISHED:
+        return "green"
+    return "dim" if state == "Disabled" else "red" if state == "Idle" else "yellow"
+
+
+COLUMNS = (
+    Column("NODE"),
+    Column("PEER"),
+    Column("ADDRESS"),
+    Column("LOCAL-AS", right=True),
+    Column("PEER-AS", right=True),
+    Column("STATE", style=_state_style),
+    Column("SINCE", right=True),
+    Column("FAMILIES"),
+    Column("RECV", right=True),
+    Column("SENT", right=True),
+    Column("INSTANCE", wide=True),
+    Column("ROUTER-ID", wide=True),
+    Column("HOLD/KA", wide=True),
+    Column("MSG-IN/OUT", wide=True),
+    Column("FLAPS", wide=True, right=True),
+    Column("AUTH", wide=True),
+    Column("GR", wide=True),
+    Column("NEXT-RETRY", wide=True, right=True),
+    Column("LAST-ERROR", wide=True),
+    Column("REASON"),
+)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Describe the arguments of ``waggle peers``."""
+    parser = subparsers.add_parser(
+        "peers",
+        help="the agent's BGP sessions",
+        description="List the BGP sessions of a running agent.",
+        epilog="REASON says why a session is not Established; counts are - then.",
+    )
+    parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+    parser.add_argument("--instance", metavar="I", help="only peers of this instance")
+    agent.add_socket_flag(parser)
+    add_output_flags(parser)
+
+
+def add_output_flags(parser: argparse.ArgumentParser) -> None:
+    """Add ``-o`` and ``--color``."""
+    parser.add_argument(
+        "-o", "--output", choices=output.FORMATS, default="table", help="default: table"
+    )
+    parser.add_argument(
+        "--color",
+        choices=output.COLORS,
+        default="auto",
+        help="colours; auto: on a terminal, unless NO_COLOR is set or TERM=dumb",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask and print."""
+    query = {"peer": args.peer, "instance": args.instance}
+    answer = ask("peers", "PeerList", args, "/v1/peers", query)
+    if answer is None:
+        return output.EXIT_ERROR
+    named = args.peer or args.instance
+    if args.output not in ("table", "wide"):
+        output.dump(answer, args.output)
+        return output.EXIT_NOT_FOUND if named and not answer["items"] else output.EXIT_OK
+    if not answer["items"]:
+        if named:
+            output.complain("waggle peers", f"no peer is called so: {named}")
+            return output.EXIT_NOT_FOUND
+        output.complain(
+            "waggle peers",
+            "no peers: no configuration selects this node, or it has not been read yet; "
+            "waggle render -f PATH --node NAME shows what manifests give",
+        )
+        return output.EXIT_OK
+    now = read_time(answer["generatedAt"])
+    rows = [row(item, now) for item in answer["items"]]
+    output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
+    return output.EXIT_OK
+
+
+def ask(
+    program: str, kind: str, args: argparse.Namespace, target: str, query: dict[str, str | None]
+) -> dict[str, Any] | None:
+    """Return the agent's answer, or say why there is none, in the form that was asked for."""
+    try:
+        return agent.get(args.socket or agent.default_socket(), target, query)
+    except agent.AgentError as error:
+        if args.output not in ("table", "wide"):
+            failure = {"code": error.code, "message": str(error)}
+            output.dump(output.document(kind, [], [failure]), args.output)
+        else:
+            output.complain(f"waggle {program}", str(error))
+        return None
+
+
+def row(item: dict[str, Any], now: datetime) -> list[str]:
+    """Return the cells of one session, in the order of `COLUMNS`."""
+    since = read_time(item["sinceTime"]) if "sinceTime" in item else None
+    hold, keepalive = item.get("holdSeconds"), item.get("keepaliveSeconds")
+    messages = item.get("messagesReceived"), item.get("messagesSent")
+    retry, restart = item.get("retrySeconds"), item.get("gracefulRestartSeconds")
+    return [
+        item["node"],
+        item["name"],
+        item.get("address") or item.get("interface") or NONE,
+        _text(item.get("localASN")),
+        _text(item.get("peerASN"), "any"),
+        item["state"],
+        output.age(since, now),
+        ",".join(output.short_family(family) for family in item["families"]) or NONE,
+        _count(item.get("received")),
+        _count(item.get("advertised")),
+        item["instance"],
+        _text(item.get("peerRouterID")),
+        NONE if hold is None else f"{hold:g}/{keepalive or 0:g}",
+        NONE if messages[0] is None else f"{messages[0]}/{messages[1]}",
+        _text(item.get("flaps")),
+        _text(item.get("authentication"), "none"),
+        NONE if restart is None else f"{restart}s",
+        NONE if retry is None else output.duration(retry),
+        _text(item.get("lastError")),
+        _text(item.get("reason"), "" if item["state"] == ESTABLISHED else "unknown"),
+    ]
+
+
+def read_time(text: str) -> datetime:
+    """Read a time of the API."""
+    return datetime.fromisoformat(text)
+
+
+def _text(value: object, missing: str = NONE) -> str:
+    return missing if value is None else str(value)
+
+
+def _count(counts: list[dict[str, Any]] | None) -> str:
+    if counts is None:
+        return NONE
+    if len(counts) < 2:
+        return str(sum(count["routes"] for count in counts))
+    return ",".join(str(count["routes"]) for count in counts)

@@ -1,0 +1,139 @@
+"""Run the agent: settings in, exit status out.
+
+Exit status: 0 after SIGTERM or SIGINT with all sessions closed; 1 when it cannot start or a part
+has failed for good (whoever runs it restarts it); 2 for a wrong flag, variable or key, with one
+sentence that names it. Nothing is ever asked on a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.metadata
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from cells.agent import CELLS
+from cells.arguments import Parser
+from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
+from cells.hive.settings import CONFIG_ENV
+from cells.hive.show import dot, tree, views
+from cells.text import escape
+
+EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
+
+DESCRIPTION = """\
+The BGP control plane of a Kubernetes node: works out which prefixes this node
+advertises to which routers, and speaks BGP to them.
+
+  waggle-agent                run the agent
+  waggle-agent cells [--dot]  print the cells that it is made of, and their state
+"""
+EPILOG = """\
+Every option is a flag, an environment variable (in brackets) and a key of the
+configuration file; the flag wins over the variable, the variable over the file.
+"""
+
+log = structlog.get_logger("waggle.agent")
+
+
+def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
+    """Run the program; returns its exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        settings = _settings(vars(args), os.environ if env is None else env)
+        if args.command == "cells":
+            return _cells(settings, as_dot=args.dot)
+        hive = Hive(CELLS, settings)
+    except HiveError as error:
+        _complain(error)
+        return EXIT_USAGE
+    return asyncio.run(_run(hive))
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="waggle-agent", description=DESCRIPTION, epilog=EPILOG)
+    version = importlib.metadata.version("waggle-bgp")
+    parser.add_argument("--version", action="version", version=f"waggle-agent {version}")
+    parser.add_argument(
+        "command",
+        nargs="?",
+        choices=("run", "cells"),
+        default="run",
+        metavar="COMMAND",
+        help="run (the default) or cells",
+    )
+    parser.add_argument("--dot", action="store_true", help="with cells: print Graphviz")
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
+    )
+    add_flags(parser, CELLS)
+    return parser
+
+
+def _settings(flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
+    path = flags["config"] or (Path(env[CONFIG_ENV]) if env.get(CONFIG_ENV) else None)
+    file = read_file(path) if path is not None else {}
+    return load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
+
+
+def _cells(settings: Settings, *, as_dot: bool) -> int:
+    if as_dot:
+        print(dot(views(CELLS, settings)))
+        return EXIT_OK
+    # Building shows what would fail at start, without starting anything.
+    Hive(CELLS, settings)
+    print(tree(views(CELLS, settings)))
+    return EXIT_OK
+
+
+async def _run(hive: Hive) -> int:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_unhandled)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, hive.shutdown)
+    if not hive.settings.enabled["logging"]:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
+    hive.readiness.when_ready(_settle_memory)
+    try:
+        await hive.run()
+    except Exception as error:  # noqa: BLE001 - the last fence: one sentence and an exit status
+        _complain(error)
+        return EXIT_ERROR
+    return EXIT_OK
+
+
+def _settle_memory() -> None:
+    """Tune the garbage collector once the tables are full.
+
+    What is there by now mostly stays (modules, rows, attributes), so later collections need not
+    look at it, and they may come more rarely: a full collection over a million objects would
+    hold up every session. Reference counting frees nearly everything here anyway.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    log.error(
+        "unhandled error in the event loop",
+        event_name="agent.unhandled",
+        what=context.get("message"),
+        exc_info=context.get("exception"),
+    )
+
+
+def _complain(error: Exception) -> None:
+    text = str(error) if isinstance(error, HiveError) else str(error) or type(error).__name__
+    print(f"waggle-agent: {escape(text)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
