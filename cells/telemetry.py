@@ -86,6 +86,12 @@ class Telemetry:
         trace.set_tracer_provider(self._provider)
         self._health.ok(f"sending to {self._url}")
 
+    def tracer(self, name: str) -> trace.Tracer:
+        """Return a tracer of this very provider (the global one is the process's first)."""
+        if self._provider is None:
+            return trace.get_tracer(name)
+        return self._provider.get_tracer(name)
+
     async def stop(self) -> None:
         """Send what is left, for a limited time."""
         provider, self._provider = self._provider, None

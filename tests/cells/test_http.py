@@ -1,0 +1,122 @@
+"""Probes and metrics over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+import pytest
+
+from cells import http, logging, metrics
+from cells.hive import Hive, HiveError, SettingError, StartError, load
+from cells.http import HttpServer, parse_address
+
+CELLS = (metrics.CELL, http.CELL)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("9100", ("127.0.0.1", 9100)),
+        (":9100", ("127.0.0.1", 9100)),
+        ("0.0.0.0:1", ("0.0.0.0", 1)),
+        ("[::1]:9100", ("::1", 9100)),
+        ("localhost:0", ("localhost", 0)),
+    ],
+)
+def test_an_address_is_a_port_with_a_host_before_it(text: str, expected: tuple[str, int]) -> None:
+    assert parse_address(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", "1:65536", "::1:9100", "a:b", "a:-1", "a:²"])
+def test_what_is_no_address_is_named(text: str) -> None:
+    with pytest.raises(SettingError, match="--http-address: is not"):
+        parse_address(text)
+
+
+def serve(ask: Callable[[Hive, str], Awaitable[None]]) -> None:
+    """Run a hive with the http cell and let ``ask`` talk to it."""
+    hive = Hive(CELLS, load(CELLS, flags={"--http-address": "127.0.0.1:0"}))
+
+    async def scenario() -> None:
+        started = asyncio.Event()
+        run = asyncio.create_task(hive.run(started.set))
+        await started.wait()
+        host, port = hive.get("http_server", HttpServer).address
+        try:
+            await ask(hive, f"http://{host}:{port}")
+        finally:
+            hive.shutdown()
+            await run
+
+    asyncio.run(scenario())
+
+
+async def get(url: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
+
+
+def test_readiness_waits_for_its_gates_and_liveness_for_nothing() -> None:
+    async def ask(hive: Hive, url: str) -> None:
+        opened = hive.readiness.gate("sync", "the first pass over the manifests")
+        assert await get(f"{url}/livez") == (200, "ok\n")
+        assert await get(f"{url}/readyz") == (
+            503,
+            "[-]sync waits for the first pass over the manifests\nnot ready\n",
+        )
+        opened()
+        assert await get(f"{url}/readyz") == (200, "ok\n")
+        assert await get(f"{url}/readyz?verbose") == (200, "[+]sync ok\nok\n")
+
+    serve(ask)
+
+
+def test_health_lists_the_tree_with_text_made_safe() -> None:
+    async def ask(hive: Hive, url: str) -> None:
+        hive.health.scope("speaker").scope("tor-1").degraded("said \x1b[2J\n")
+        assert await get(f"{url}/healthz") == (200, "degraded\n")
+        status, text = await get(f"{url}/healthz?verbose")
+        assert status == 200
+        assert "[-]speaker/tor-1 degraded: said \\x1b[2J\\x0a\n" in text
+        assert "[+]http ok: listening on 127.0.0.1:" in text
+
+    serve(ask)
+
+
+def test_metrics_have_the_documented_names() -> None:
+    async def ask(hive: Hive, url: str) -> None:
+        hive.supervisor.restarts["intent.rounds"] = 2
+        status, text = await get(f"{url}/metrics")
+        assert status == 200
+        assert "waggle_build_info{" in text
+        assert 'waggle_task_restarts_total{task="intent.rounds"} 2.0' in text
+        for name in (
+            "waggle_reconcile_duration_seconds",
+            "waggle_propagation_duration_seconds",
+            "waggle_event_loop_lag_seconds",
+        ):
+            assert f"# TYPE {name} histogram" in text
+        assert "waggle_ready 1.0" in text
+
+    serve(ask)
+
+
+def test_an_address_in_use_is_a_sentence_that_names_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        hive = Hive(CELLS, load(CELLS, flags={"--http-address": address}))
+        with pytest.raises(StartError) as caught:
+            asyncio.run(hive.run())
+    assert str(caught.value) == (
+        f"--http-address: cannot listen on {address}: address already in use"
+    )
+
+
+def test_the_http_cell_without_the_metrics_cell_fails_by_name() -> None:
+    cells = (logging.CELL, *CELLS)
+    flags = {"--http-address": "0", "disable_cell": ["metrics"]}
+    with pytest.raises(HiveError, match="cell http needs metrics of cell metrics, which is disa"):
+        Hive(cells, load(cells, flags=flags))
