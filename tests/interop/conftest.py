@@ -1,0 +1,29 @@
+"""What the tests against real routers share: asking for a router that may not be installed."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pytest
+
+from tests.conftest import skip
+from tests.support.routers import KINDS
+
+
+class NeedRouter(Protocol):
+    """Skips the test unless a router of that kind can be run here."""
+
+    def __call__(self, kind: str) -> None: ...
+
+
+@pytest.fixture(scope="session")
+def need_router(request: pytest.FixtureRequest, no_namespaces: str | None) -> NeedRouter:
+    """Skip the test, with the reason, unless the router and namespaces are there."""
+    missing = {kind: router.missing() for kind, router in KINDS.items()}
+
+    def need(kind: str) -> None:
+        reason = no_namespaces or missing[kind]
+        if reason is not None:
+            skip(request.config, reason)
+
+    return need

@@ -1,0 +1,138 @@
+"""Network namespaces for tests: two rooms joined by one cable, with addresses as asked for.
+
+Uses iproute2's ``ip``. Names carry the test process's id, so that runs do not meet; what a killed
+run left behind is removed by the next. Never touches an interface or a route outside of the
+namespaces that it made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import itertools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PREFIX = "waggle-test"
+DEVICE = "cable"
+_numbers = itertools.count(1)
+
+
+def unavailable() -> str | None:
+    """Why namespaces cannot be made here, in one sentence, or None where they can."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    if shutil.which("ip") is None:
+        return "network namespaces need the program ip (Debian: iproute2)"
+    probe = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    if probe.returncode != 0:
+        return f"network namespaces do not work here: {probe.stderr.strip()}"
+    return None
+
+
+def _ip(*arguments: str, batch: str | None = None) -> None:
+    done = subprocess.run(
+        ["ip", *arguments], input=batch, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr.strip()}\n{batch or ''}")
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One network namespace with the loopback interface and one end of the cable."""
+
+    name: str
+
+    def command(self) -> list[str]:
+        """Return what goes before a command to run it inside."""
+        return ["ip", "netns", "exec", self.name]
+
+    def run(self, *command: str) -> str:
+        """Run a command inside and give its standard output; raises if it fails."""
+        done = subprocess.run(
+            [*self.command(), *command], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)} in {self.name}: {done.stderr.strip()}")
+        return done.stdout
+
+    def batch(self, *lines: str) -> None:
+        """Run lines of ``ip`` inside, all in one process."""
+        _ip("-n", self.name, "-batch", "-", batch="".join(f"{line}\n" for line in lines))
+
+    def add_address(self, interface: str) -> None:
+        """Give the cable's end an address, as ``192.0.2.1/24``."""
+        nodad = " nodad" if ipaddress.ip_interface(interface).version == 6 else ""
+        self.batch(f"addr add {interface} dev {DEVICE}{nodad}")
+
+    def cable(self, *, up: bool) -> None:
+        """Pull the cable out, or plug it in."""
+        self.batch(f"link set {DEVICE} {'up' if up else 'down'}")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two namespaces and the cable: ``left`` is ours, ``right`` is the routers'."""
+
+    left: Namespace
+    right: Namespace
+
+    def connect(self, left: str, right: str) -> None:
+        """Make two addresses of one family neighbours, whatever networks they are of.
+
+        Each side gets its address as a host address, with a route to the other's out of the
+        cable; the route prefers this address as its source.
+        """
+        width = ipaddress.ip_address(left).max_prefixlen
+        nodad = " nodad" if width == 128 else ""
+        for side, ours, theirs in ((self.left, left, right), (self.right, right, left)):
+            side.batch(
+                f"addr replace {ours}/{width} dev {DEVICE}{nodad}",
+                f"route replace {theirs}/{width} dev {DEVICE} src {ours}",
+            )
+
+
+def _sweep() -> None:
+    """Remove what test processes that are no more left behind."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    for line in listed.stdout.splitlines():
+        found = re.match(rf"({PREFIX}-(\d+)-\S+)", line)
+        if found and not Path(f"/proc/{found[2]}").exists():
+            with contextlib.suppress(RuntimeError):
+                _ip("netns", "del", found[1])
+
+
+@contextlib.contextmanager
+def linked_namespaces() -> Iterator[Link]:
+    """Make two joined namespaces; both are gone afterwards, whatever happens."""
+    _sweep()
+    number = next(_numbers)
+    names = [f"{PREFIX}-{os.getpid()}-{number}{side}" for side in "lr"]
+    link = Link(*(Namespace(name) for name in names))
+    made: list[str] = []
+    try:
+        for name in names:
+            _ip("netns", "add", name)
+            made.append(name)
+        for side in (link.left, link.right):
+            # Duplicate address detection would delay the first IPv6 packet by a second.
+            side.run(
+                "sh", "-c", "for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >$f; done"
+            )
+        link.left.batch(
+            "link set lo up",
+            f"link add {DEVICE} type veth peer name {DEVICE} netns {link.right.name}",
+            f"link set {DEVICE} up",
+        )
+        link.right.batch("link set lo up", f"link set {DEVICE} up")
+        yield link
+    finally:
+        for name in made:
+            with contextlib.suppress(RuntimeError):
+                _ip("netns", "del", name)

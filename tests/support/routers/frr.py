@@ -1,0 +1,206 @@
+"""FRR's bgpd alone, without zebra, read over its vty socket (the protocol of vtysh)."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.routers.base import (
+    IPV4,
+    IPV6,
+    PeerSettings,
+    Router,
+    RouterPeer,
+    RouterRoute,
+    family_of,
+    split_as_path,
+)
+from tests.support.wait import NotReadyError
+
+PROGRAM = Path("/usr/lib/frr/bgpd")
+WORDS = {IPV4: "ipv4 unicast", IPV6: "ipv6 unicast"}
+
+
+class Frr(Router):
+    """A ``bgpd`` process."""
+
+    kind = "frr"
+    extended_next_hop = True
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return None if PROGRAM.exists() else "FRR is not installed (Debian: frr)"
+
+    @classmethod
+    def version(cls) -> str:
+        done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
+        return "FRR " + done.stdout.split()[2]
+
+    def command(self) -> Sequence[str | Path]:
+        listen = [part for address in self.settings.addresses for part in ("-l", address)]
+        return [
+            PROGRAM,
+            "-Z", "-S",
+            *listen,
+            "-p", str(self.settings.port),
+            "-f", self.directory / "bgpd.conf",
+            "-i", self.directory / "pid",
+            "--vty_socket", self.directory,
+            "-A", "127.0.0.1", "-P", "0",
+            "-u", "root", "-g", "root",
+            "--log", "stdout",
+        ]  # fmt: skip
+
+    def configuration(self) -> Mapping[str, str]:
+        lines = [
+            f"router bgp {self.settings.asn}",
+            f" bgp router-id {self.settings.router_id}",
+            " no bgp ebgp-requires-policy",
+            " no bgp network import-check",
+            " no bgp default ipv4-unicast",
+            # Its default waits a second and more before the first UPDATE.
+            " coalesce-time 1",
+            *(line for peer in self.settings.peers for line in self._neighbor(peer)),
+        ]
+        for family, words in WORDS.items():
+            lines.append(f" address-family {words}")
+            lines += [
+                f"  neighbor {peer.address} activate"
+                for peer in self.settings.peers
+                if family in peer.families
+            ]
+            lines += [f"  network {p}" for p in self.announced if family_of(p) == family]
+            lines.append(" exit-address-family")
+        return {"bgpd.conf": "\n".join(lines) + "\n"}
+
+    def _neighbor(self, peer: PeerSettings) -> list[str]:
+        name = f" neighbor {peer.address}"
+        lines = [
+            f"{name} remote-as {peer.asn}",
+            f"{name} port {peer.port}",
+            f"{name} timers {max(1, peer.hold_time // 3)} {peer.hold_time}",
+            f"{name} timers connect {peer.connect_retry_time}",
+            f"{name} advertisement-interval 0",
+        ]
+        if peer.passive:
+            lines.append(f"{name} passive")
+        if peer.password is not None:
+            lines.append(f"{name} password {peer.password}")
+        if peer.multihop is not None and peer.asn != self.settings.asn:
+            lines.append(f"{name} ebgp-multihop {peer.multihop}")
+        else:
+            # Without zebra it knows no interfaces, so nothing counts as connected.
+            lines.append(f"{name} disable-connected-check")
+        if peer.extended_next_hop:
+            lines.append(f"{name} capability extended-nexthop")
+        return lines
+
+    def ask(self, *commands: str) -> str:
+        """Send commands in one session and give the output of the last."""
+        output = ""
+        with socket.socket(socket.AF_UNIX) as vty:
+            try:
+                vty.settimeout(5)
+                vty.connect(str(self.directory / "bgpd.vty"))
+                for command in ("enable", *commands):
+                    vty.sendall(command.encode() + b"\0")
+                    output, status = self._read(vty)
+                    if status:
+                        raise RuntimeError(f"bgpd: {command}: status {status}: {output.strip()}")
+            except (FileNotFoundError, ConnectionError, EOFError) as error:
+                raise NotReadyError(f"bgpd: {error!r}") from error
+        return output
+
+    @staticmethod
+    def _read(vty: socket.socket) -> tuple[str, int]:
+        # An answer ends with three zero octets and the status.
+        data = b""
+        while data[-4:-1] != b"\0\0\0":
+            part = vty.recv(65536)
+            if not part:
+                raise EOFError
+            data += part
+        return data[:-4].decode(), data[-1]
+
+    def _json(self, command: str) -> dict[str, Any]:
+        text = self.ask(command)
+        answer: dict[str, Any] = json.loads(text) if text.strip() else {}
+        return answer
+
+    def peers(self) -> dict[str, RouterPeer]:
+        found = {}
+        for address, state in self._json("show bgp neighbors json").items():
+            if not isinstance(state, dict):
+                continue
+            word = state["bgpState"]
+            found[address] = RouterPeer(
+                address,
+                word == "Established",
+                word,
+                str(state.get("connectionsEstablished", 0)),
+            )
+        return found
+
+    def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
+        address = self.peer(peer).address
+        table = self._json(f"show bgp {WORDS[family]} json detail")
+        found = {}
+        for prefix, entry in table.get("routes", {}).items():
+            # Newer releases have an object with the paths, older ones a list, header first.
+            for path in entry if isinstance(entry, list) else entry["paths"]:
+                if path.get("peer", {}).get("peerId") == address:
+                    found[prefix] = _route(prefix, path)
+        return found
+
+    def _announce(self, before: tuple[str, ...]) -> None:
+        gone = [f"no network {p}" for p in before if p not in self.announced]
+        new = [f"network {p}" for p in self.announced if p not in before]
+        for line in (*gone, *new):
+            words = WORDS[family_of(line.split()[-1])]
+            self.ask(
+                "configure terminal",
+                f"router bgp {self.settings.asn}",
+                f"address-family {words}",
+                line,
+            )
+
+
+def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:
+    def listed(name: str) -> frozenset[str]:
+        named = path.get(name, {}).get("string", "")
+        return frozenset(_numeric(word) for word in named.split())
+
+    hops = [hop for hop in path.get("nexthops", []) if hop.get("scope", "global") == "global"]
+    return RouterRoute(
+        prefix=prefix,
+        next_hop=hops[0]["ip"] if hops else "",
+        as_path=split_as_path(path["aspath"]["string"].replace("Local", "")),
+        origin=path["origin"].lower(),
+        communities=listed("community"),
+        large_communities=listed("largeCommunity"),
+        local_preference=path.get("locPrf"),
+        med=path.get("metric"),
+    )
+
+
+WELL_KNOWN = {
+    "graceful-shutdown": "65535:0",
+    "accept-own": "65535:1",
+    "llgr-stale": "65535:6",
+    "no-llgr": "65535:7",
+    "blackhole": "65535:666",
+    "no-export": "65535:65281",
+    "no-advertise": "65535:65282",
+    "local-AS": "65535:65283",
+    "no-peer": "65535:65284",
+}
+
+
+def _numeric(word: str) -> str:
+    """Undo FRR's names of well-known communities."""
+    return WELL_KNOWN.get(word, re.sub(r"\s", "", word))

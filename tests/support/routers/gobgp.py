@@ -1,0 +1,177 @@
+"""GoBGP: the daemon with a TOML file, asked by its own command-line client in JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.routers.base import (
+    IPV4,
+    IPV6,
+    PeerSettings,
+    Router,
+    RouterPeer,
+    RouterRoute,
+    family_of,
+)
+from tests.support.wait import NotReadyError
+
+WORDS = {IPV4: "ipv4", IPV6: "ipv6"}
+ESTABLISHED = 6
+STATES = ("Unknown", "Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established")
+ORIGINS = ("igp", "egp", "incomplete")
+# RFC numbers of path attributes, as its JSON has them.
+ORIGIN, AS_PATH, NEXT_HOP, MED, LOCAL_PREF, COMMUNITIES, MP_REACH, LARGE = 1, 2, 3, 4, 5, 8, 14, 32
+
+
+class GoBGP(Router):
+    """A ``gobgpd`` process."""
+
+    kind = "gobgp"
+    extended_next_hop = True
+
+    @classmethod
+    def missing(cls) -> str | None:
+        if shutil.which("gobgpd") and shutil.which("gobgp"):
+            return None
+        return "gobgpd is not installed (Debian: gobgpd)"
+
+    @classmethod
+    def version(cls) -> str:
+        done = subprocess.run(["gobgpd", "--version"], capture_output=True, text=True, check=True)
+        return "GoBGP " + done.stdout.split()[-1]
+
+    def command(self) -> Sequence[str | Path]:
+        return [
+            "gobgpd",
+            "-f", self.directory / "gobgpd.toml",
+            "--api-hosts", f"unix://{self.directory / 'api'}",
+            "--pprof-disable",
+        ]  # fmt: skip
+
+    def configuration(self) -> Mapping[str, str]:
+        settings = self.settings
+        addresses = ", ".join(f'"{address}"' for address in settings.addresses)
+        lines = [
+            "[global.config]",
+            f"as = {settings.asn}",
+            f'router-id = "{settings.router_id}"',
+            f"port = {settings.port}",
+            f"local-address-list = [{addresses}]",
+        ]
+        for peer in settings.peers:
+            lines += self._neighbor(peer)
+        return {"gobgpd.toml": "\n".join(lines) + "\n"}
+
+    def _neighbor(self, peer: PeerSettings) -> list[str]:
+        lines = [
+            "[[neighbors]]",
+            "[neighbors.config]",
+            f'neighbor-address = "{peer.address}"',
+            f"peer-as = {peer.asn}",
+        ]
+        if peer.password is not None:
+            lines.append(f'auth-password = "{peer.password}"')
+        lines += [
+            "[neighbors.transport.config]",
+            f'local-address = "{self.settings.address_towards(peer)}"',
+            f"remote-port = {peer.port}",
+            f"passive-mode = {'true' if peer.passive else 'false'}",
+            "[neighbors.timers.config]",
+            f"hold-time = {peer.hold_time}",
+            f"keepalive-interval = {max(1, peer.hold_time // 3)}",
+            f"connect-retry = {peer.connect_retry_time}",
+            "idle-hold-time-after-reset = 1",
+        ]
+        if peer.multihop is not None and peer.asn != self.settings.asn:
+            lines += [
+                "[neighbors.ebgp-multihop.config]",
+                "enabled = true",
+                f"multihop-ttl = {peer.multihop}",
+            ]
+        for family in peer.families:
+            lines += [
+                "[[neighbors.afi-safis]]",
+                "[neighbors.afi-safis.config]",
+                f'afi-safi-name = "{family}"',
+            ]
+        return lines
+
+    def ask(self, *arguments: str) -> Any:  # noqa: ANN401 - JSON of many shapes
+        """Run the client and give its JSON, or None for no output."""
+        done = subprocess.run(
+            ["gobgp", "--target", f"unix://{self.directory / 'api'}", "-j", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise NotReadyError(f"gobgp {' '.join(arguments)}: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout) if done.stdout.strip() else None
+
+    def peers(self) -> dict[str, RouterPeer]:
+        found = {}
+        for entry in self.ask("neighbor") or []:
+            state = entry["state"]
+            address = state["neighbor_address"]
+            number = state.get("session_state", 0)
+            found[address] = RouterPeer(
+                address,
+                number == ESTABLISHED,
+                STATES[number],
+                f"{entry.get('timers', {}).get('state', {}).get('uptime', {}).get('seconds')}",
+            )
+        return found
+
+    def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
+        address = self.peer(peer).address
+        table = self.ask("neighbor", address, "adj-in", "-a", WORDS[family]) or {}
+        found = {}
+        # One list of paths for each prefix.
+        for prefix, paths in table.items():
+            for path in paths:
+                found[prefix] = _route(prefix, path)
+        return found
+
+    def _announce(self, before: tuple[str, ...]) -> None:
+        for prefix in before:
+            if prefix not in self.announced:
+                self._rib("del", prefix)
+        for prefix in self.announced:
+            if prefix not in before:
+                self._rib("add", prefix)
+
+    def _ready(self) -> None:
+        # It has no configuration for routes of its own.
+        for prefix in self.announced:
+            self._rib("add", prefix)
+
+    def _rib(self, verb: str, prefix: str) -> None:
+        origin = ["origin", "igp"] if verb == "add" else []
+        self.ask("global", "rib", verb, prefix, *origin, "-a", WORDS[family_of(prefix)])
+
+
+def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:
+    attributes = {attribute["type"]: attribute for attribute in path["attrs"]}
+    segments = attributes.get(AS_PATH, {}).get("as_paths") or []
+    next_hop = attributes.get(NEXT_HOP) or attributes.get(MP_REACH) or {}
+    return RouterRoute(
+        prefix=prefix,
+        next_hop=next_hop.get("nexthop", ""),
+        as_path=tuple(asn for segment in segments for asn in segment["asns"]),
+        origin=ORIGINS[attributes[ORIGIN]["value"]],
+        communities=frozenset(
+            f"{number >> 16}:{number & 0xFFFF}"
+            for number in attributes.get(COMMUNITIES, {}).get("communities", [])
+        ),
+        large_communities=frozenset(
+            f"{value['ASN']}:{value['LocalData1']}:{value['LocalData2']}"
+            for value in attributes.get(LARGE, {}).get("value", [])
+        ),
+        local_preference=attributes.get(LOCAL_PREF, {}).get("value"),
+        med=attributes.get(MED, {}).get("metric"),
+    )

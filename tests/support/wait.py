@@ -1,0 +1,54 @@
+"""Wait for a condition instead of for a time.
+
+A check is a function that asserts; it is called again until it passes or the deadline is over,
+and then its last failure is what the test shows. Never sleeps longer than one poll interval, and
+never hides an error that is not one of the expected kinds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class NotReadyError(Exception):
+    """Something outside cannot answer yet (a control socket is not there, a daemon starts)."""
+
+
+def eventually(
+    check: Callable[[], T],
+    *,
+    within: float = 30.0,
+    interval: float = 0.03,
+    context: Callable[[], str] | None = None,
+) -> T:
+    """Call ``check`` until it neither asserts nor reports `NotReadyError`; give its answer.
+
+    ``within`` and ``interval`` are seconds. ``context`` is asked for more text (logs) only when
+    the deadline is over. Raises AssertionError with the check's last failure.
+    """
+    deadline = time.monotonic() + within
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            return check()
+        except (AssertionError, NotReadyError) as failure:
+            if time.monotonic() >= deadline:
+                more = f"\n{context()}" if context is not None else ""
+                message = f"not within {within:g} s ({tries} tries): {failure}{more}"
+                raise AssertionError(message) from failure
+        time.sleep(interval)
+
+
+def remains(check: Callable[[], T], *, during: float, interval: float = 0.05) -> T:
+    """Call ``check`` for ``during`` seconds: it has to hold every time; give its last answer."""
+    deadline = time.monotonic() + during
+    while True:
+        answer = check()
+        if time.monotonic() >= deadline:
+            return answer
+        time.sleep(interval)
