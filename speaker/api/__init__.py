@@ -1,0 +1,69 @@
+"""The speaker's own words to the outside: configuration in, status out, both as frozen values.
+
+Used by everything that talks to a speaker. It must stay free of work: no sockets, no clocks, no
+protocol.
+
+* `config`: instances, peers, local routes
+* `status`: sessions, routes, events
+* `surface`: the methods of a speaker, as a protocol
+* `secret`: passwords that do not leak
+"""
+
+from speaker.api.config import (
+    BGP_PORT,
+    DEFAULT_FAMILIES,
+    DynamicPeerConfig,
+    Export,
+    GracefulRestart,
+    Import,
+    InstanceConfig,
+    InvalidConfig,
+    PeerConfig,
+    PeerSettings,
+    PrefixRule,
+    RouteAttributes,
+)
+from speaker.api.secret import InvalidSecret, Secret
+from speaker.api.status import (
+    ESTABLISHED,
+    Event,
+    FamilyStatus,
+    Fault,
+    InstanceStatus,
+    ListenChanged,
+    PeerStatus,
+    RouteView,
+    SessionError,
+    StateChanged,
+)
+from speaker.api.surface import RouteChanges, SpeakerPort, UnknownName
+
+__all__ = [
+    "BGP_PORT",
+    "DEFAULT_FAMILIES",
+    "ESTABLISHED",
+    "DynamicPeerConfig",
+    "Event",
+    "Export",
+    "FamilyStatus",
+    "Fault",
+    "GracefulRestart",
+    "Import",
+    "InstanceConfig",
+    "InstanceStatus",
+    "InvalidConfig",
+    "InvalidSecret",
+    "ListenChanged",
+    "PeerConfig",
+    "PeerSettings",
+    "PeerStatus",
+    "PrefixRule",
+    "RouteAttributes",
+    "RouteChanges",
+    "RouteView",
+    "Secret",
+    "SessionError",
+    "SpeakerPort",
+    "StateChanged",
+    "UnknownName",
+]

@@ -1,0 +1,228 @@
+"""What the speaker is told: instances, peers and local routes, as frozen values.
+
+Nothing here does any work or knows a socket. Times are whole seconds, addresses are text in their
+canonical form, AS numbers are four octets wide. A value that cannot be is refused when it is made,
+with an error that names the field.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Literal
+
+import msgspec
+
+from speaker.api.secret import Secret
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+BGP_PORT = 179
+DEFAULT_FAMILIES = (IPV4_UNICAST, IPV6_UNICAST)
+
+Export = Literal["set", "all", "local", "none"]
+
+
+class InvalidConfig(ValueError):  # noqa: N818  the name says what is wrong with what
+    """A setting that cannot be: which object, which field, and the rule that it breaks."""
+
+    def __init__(self, kind: str, name: str, field: str, rule: str) -> None:
+        super().__init__(f"{kind} {name!r}: {field}: {rule}")
+        self.kind = kind
+        self.name = name
+        self.field = field
+        self.rule = rule
+
+
+class PrefixRule(msgspec.Struct, frozen=True, order=True):
+    """A prefix and the lengths of more specific prefixes that it covers (exact by default)."""
+
+    prefix: str
+    ge: int | None = None
+    le: int | None = None
+
+
+Import = Literal["all", "none"] | tuple[PrefixRule, ...]
+
+
+class GracefulRestart(msgspec.Struct, frozen=True):
+    """RFC 4724: how many seconds (1 to 4095) the peer is asked to keep our routes for."""
+
+    restart_time: int = 120
+
+
+class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
+    """What a local route carries, the same for every peer; a session adds its own next hop and AS.
+
+    ``communities`` are 32-bit numbers (RFC 1997), ``large_communities`` triples (RFC 8092),
+    ``extended_communities`` eight octets each (RFC 4360). ``local_preference`` is only told to
+    iBGP peers, where None means 100. ``next_hop`` None is the address of the session itself.
+    """
+
+    origin: int = 0
+    med: int | None = None
+    local_preference: int | None = None
+    communities: tuple[int, ...] = ()
+    large_communities: tuple[tuple[int, int, int], ...] = ()
+    extended_communities: tuple[bytes, ...] = ()
+    next_hop: str | None = None
+
+
+class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """One BGP router: its AS, its BGP identifier, and where it listens (nowhere by default).
+
+    Another AS, identifier, VRF or listening address makes another router: the instance is
+    recreated, with a Cease to its peers.
+    """
+
+    name: str
+    local_asn: int
+    router_id: str
+    listen: tuple[tuple[str, int], ...] = ()
+    vrf: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no router can be."""
+        if not 1 <= self.local_asn <= 0xFFFFFFFF:
+            raise InvalidConfig(
+                "instance", self.name, "local_asn", "an AS number is 1 to 4294967295 (RFC 7607)"
+            )
+        try:
+            identifier = int(ipaddress.IPv4Address(self.router_id))
+        except ValueError:
+            identifier = 0
+        if not identifier:
+            raise InvalidConfig(
+                "instance", self.name, "router_id", "an IPv4 address that is not 0.0.0.0 (RFC 6286)"
+            )
+        for address, port in self.listen:
+            _check_address("instance", self.name, "listen", address)
+            _check_range("instance", self.name, "listen", port, 0, 65535)
+
+
+class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What configured and dynamic peers have in common."""
+
+    name: str
+    peer_asn: int = 0
+    """0 accepts any AS and learns it from the OPEN."""
+    local_asn: int | None = None
+    """The AS that this peer sees instead of the instance's."""
+    hold_time: int = 90
+    """Proposed in the OPEN; 0 is no keepalives, else at least 3 (RFC 4271 section 4.2)."""
+    keepalive_time: int = 30
+    connect_retry_time: int = 120
+    idle_hold_time: int = 1
+    """The first pause after an error; it doubles with each further one (RFC 4271 section 8.1.1)."""
+    ebgp_multihop: int = 1
+    """The TTL towards eBGP peers; iBGP is not limited."""
+    password: Secret | None = None
+    graceful_restart: GracefulRestart | None = None
+    families: tuple[Family, ...] = DEFAULT_FAMILIES
+    route_set: str | None = None
+    """With export "set": the route set that the peer is told; None tells it nothing."""
+    export: Export = "set"
+    import_: Import = "none"
+    """What enters the Loc-RIB. What is not imported stays visible in the Adj-RIB-In."""
+    next_hop_ipv4: str | None = None
+    next_hop_ipv6: str | None = None
+    """The next hop for a family where the session's own address is not meant or not of it."""
+    disabled_reason: str | None = None
+    """Keeps the session down, with this reason on show (a Secret that is missing ...)."""
+
+    def _check(self, kind: str) -> None:
+        _check_range(kind, self.name, "peer_asn", self.peer_asn, 0, 0xFFFFFFFF)
+        if self.local_asn is not None:
+            _check_range(kind, self.name, "local_asn", self.local_asn, 1, 0xFFFFFFFF)
+        _check_range(kind, self.name, "hold_time", self.hold_time, 0, 65535)
+        if self.hold_time in (1, 2):
+            raise InvalidConfig(kind, self.name, "hold_time", "0, or at least 3 seconds (RFC 4271)")
+        _check_range(kind, self.name, "keepalive_time", self.keepalive_time, 0, 65535)
+        if self.hold_time and not 0 < self.keepalive_time <= self.hold_time:
+            raise InvalidConfig(kind, self.name, "keepalive_time", "1 second up to the hold time")
+        _check_range(kind, self.name, "connect_retry_time", self.connect_retry_time, 1, 2**31 - 1)
+        _check_range(kind, self.name, "idle_hold_time", self.idle_hold_time, 0, 3600)
+        _check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
+        if self.graceful_restart is not None:
+            _check_range(
+                kind,
+                self.name,
+                "graceful_restart.restart_time",
+                self.graceful_restart.restart_time,
+                0,
+                4095,
+            )
+        if not self.families:
+            raise InvalidConfig(kind, self.name, "families", "at least one family")
+        for field, address, version in (
+            ("next_hop_ipv4", self.next_hop_ipv4, 4),
+            ("next_hop_ipv6", self.next_hop_ipv6, 6),
+        ):
+            if address is not None and _check_address(kind, self.name, field, address) != version:
+                raise InvalidConfig(kind, self.name, field, f"an IPv{version} address")
+
+
+class PeerConfig(PeerSettings, frozen=True, kw_only=True):
+    """One peer. Its address or interface and its AS are its identity: another is another peer."""
+
+    address: str | None
+    interface: str | None = None
+    port: int = BGP_PORT
+    local_address: str | None = None
+    local_port: int | None = None
+    passive: bool = False
+    """Waits for the peer to connect and never connects itself."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no session can have."""
+        self._check("peer")
+        if self.address is None and self.interface is None:
+            raise InvalidConfig("peer", self.name, "address", "an address or an interface")
+        if self.address is not None:
+            version = _check_address("peer", self.name, "address", self.address)
+            if self.local_address is not None and version != _check_address(
+                "peer", self.name, "local_address", self.local_address
+            ):
+                raise InvalidConfig(
+                    "peer", self.name, "local_address", "of the same IP version as the address"
+                )
+        _check_range("peer", self.name, "port", self.port, 1, 65535)
+        if self.local_port is not None:
+            _check_range("peer", self.name, "local_port", self.local_port, 0, 65535)
+
+    @property
+    def identity(self) -> tuple[str | None, str | None, int]:
+        """What makes this another peer when it differs."""
+        return (self.address, self.interface, self.peer_asn)
+
+
+class DynamicPeerConfig(PeerSettings, frozen=True, kw_only=True):
+    """Peers that are not known by address: whoever connects from a prefix, up to a limit."""
+
+    prefix: str
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no session can have."""
+        self._check("dynamic peer")
+        try:
+            ipaddress.ip_network(self.prefix)
+        except ValueError as error:
+            raise InvalidConfig("dynamic peer", self.name, "prefix", str(error)) from None
+        _check_range("dynamic peer", self.name, "limit", self.limit, 1, 100_000)
+
+    def for_address(self, address: str) -> PeerConfig:
+        """Return the peer that connected from this address; it is named after its address."""
+        shared = {field: getattr(self, field) for field in PeerSettings.__struct_fields__}
+        shared["name"] = address
+        return PeerConfig(address=address, passive=True, **shared)
+
+
+def _check_range(kind: str, name: str, field: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise InvalidConfig(kind, name, field, f"{value} is not within {low} to {high}")
+
+
+def _check_address(kind: str, name: str, field: str, text: str) -> int:
+    try:
+        return ipaddress.ip_address(text).version
+    except ValueError:
+        raise InvalidConfig(kind, name, field, f"{text!r} is not an IP address") from None
