@@ -8,7 +8,9 @@ the project, so that the command line can use it and start fast.
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
@@ -17,6 +19,14 @@ API_VERSION = "cli.waggle/v1"
 ESTABLISHED = "Established"
 
 T = TypeVar("T")
+
+
+def default_path() -> Path:
+    """Return where the agent of this user listens, and the command line asks, by default."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if os.geteuid() == 0 or not runtime:
+        return Path("/run/waggle/agent.sock")
+    return Path(runtime) / "waggle" / "agent.sock"
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

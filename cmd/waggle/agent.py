@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from cells.api.model import default_path
+
 TIMEOUT = 10.0
 SOCKET_ENV = "WAGGLE_API_SOCKET"
 
@@ -30,10 +32,7 @@ def default_socket() -> Path:
     """Return where an agent of this user listens unless it is told otherwise."""
     if SOCKET_ENV in os.environ:
         return Path(os.environ[SOCKET_ENV])
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if os.geteuid() == 0 or not runtime:
-        return Path("/run/waggle/agent.sock")
-    return Path(runtime) / "waggle" / "agent.sock"
+    return default_path()
 
 
 def add_socket_flag(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +77,8 @@ def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]
         raise AgentError("BadAnswer", f"{path} does not answer like an agent")
     if response.status >= 400:
         first = (answer.get("errors") or [{}])[0]
+        if first.get("code") == "NotFound":
+            return answer  # an answer to the question: there is none of that name
         raise AgentError(
             first.get("code", "Refused"), first.get("message", f"status {response.status}")
         )

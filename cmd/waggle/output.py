@@ -165,7 +165,7 @@ def _rich(
 
     console = Console(
         file=stream,
-        no_color=not color,
+        color_system="auto" if color else None,
         highlight=False,
         markup=False,
         emoji=False,
@@ -173,9 +173,12 @@ def _rich(
     )
     unicode = console.encoding.lower().startswith("utf")
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in head:
+    for place, column in enumerate(head):
+        natural = max(len(column.title), *(len(row[place]) for row in cells))
         drawn.add_column(
             column.title,
+            # Where the width is short, long texts give way and not states and numbers.
+            min_width=min(natural, 16),
             no_wrap=True,
             overflow="ellipsis" if unicode else "crop",
             justify="right" if column.right else "left",

@@ -1,0 +1,90 @@
+"""Bind a Unix socket that only its user can open, over what a dead process has left behind.
+
+It never takes a socket from a process that lives, and never removes anything but a socket: not
+through a symbolic link, and not a file that merely has the same name.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from cells.hive import StartError
+
+MAX_PATH = 107
+"""Bytes that Linux has for the path of a socket."""
+
+
+class Bound(NamedTuple):
+    """A bound socket with the identity of its file."""
+
+    sock: socket.socket
+    path: Path
+    identity: tuple[int, int, int]
+
+    def unlink(self) -> None:
+        """Remove the file unless somebody else has replaced it meanwhile."""
+        try:
+            if _identity(self.path) == self.identity:
+                self.path.unlink()
+        except OSError:
+            return  # gone already, or not ours to remove any more
+
+
+def bind(path: Path) -> Bound:
+    """Return a bound, non-blocking socket with mode 0600; raises `StartError`."""
+    if len(os.fsencode(path)) > MAX_PATH:
+        raise StartError(f"--api-socket: {path} is longer than {MAX_PATH} bytes")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _clear(path)
+        sock = _bound(path)
+        return Bound(sock, path, _identity(path))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise StartError(f"--api-socket: cannot listen on {path}: {why}") from error
+
+
+def _clear(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise StartError(f"--api-socket: {path} exists and is not a socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()  # nobody listens: left by a process that was killed
+            return
+        except FileNotFoundError:
+            return
+    raise StartError(
+        f"--api-socket: another agent listens on {path}; stop it, or choose another path"
+    )
+
+
+def _bound(path: Path) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # The mode has to be right from the first moment; a chmod afterwards leaves a gap.
+    before = os.umask(0o177)
+    try:
+        sock.bind(str(path))
+    except OSError:
+        sock.close()
+        raise
+    finally:
+        os.umask(before)
+    sock.setblocking(False)
+    return sock
+
+
+def _identity(path: Path) -> tuple[int, int, int]:
+    found = path.lstat()
+    # With the time, because file systems use the number of a removed file again at once.
+    return found.st_dev, found.st_ino, found.st_mtime_ns

@@ -1,0 +1,51 @@
+"""The node cell: which node this agent is.
+
+Everything that the agent decides is decided for one node, so the name is asked for once, here.
+It must never be guessed differently in two places.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import Cell, Options, setting
+
+
+class NodeOptions(Options, frozen=True):
+    """Options of the node cell."""
+
+    name: Annotated[
+        str | None,
+        setting(
+            "name of this node, as its Node object spells it; the host's by default",
+            flag="--node",
+            metavar="NAME",
+        ),
+    ] = None
+
+
+class ThisNode:
+    """The node that this agent runs on."""
+
+    def __init__(self, options: NodeOptions) -> None:
+        # The kubelet does the same: the host name in lower case is the Node's name.
+        self.name = options.name or socket.gethostname().strip().lower()
+
+
+class NodeContainer(DeclarativeContainer):
+    """The graph of the node cell."""
+
+    options = providers.Dependency(instance_of=NodeOptions)
+    this_node = providers.Singleton(ThisNode, options)
+
+
+CELL = Cell(
+    name="node",
+    description="Which node this agent is.",
+    container=NodeContainer,
+    options=NodeOptions,
+)

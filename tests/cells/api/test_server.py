@@ -1,0 +1,91 @@
+"""The local API: its envelope, its refusals, and long answers in slices."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from cells.api.model import PeerItem, RouteItem
+from tests.support.api import MadeUp, serving
+from waggle.agent import AgentError, get
+
+PEER = PeerItem(
+    node="a",
+    instance="i",
+    name="tor-1",
+    address="192.0.2.1",
+    state="Idle",
+    families=["ipv4-unicast"],
+    reason="connection refused",
+)
+
+
+def route(number: int) -> RouteItem:
+    prefix = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}/32"
+    return RouteItem(node="a", instance="i", peer="tor-1", family="ipv4-unicast", prefix=prefix)
+
+
+def test_peers_are_filtered_by_name_address_and_instance(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp([PEER])):
+        answer = get(path, "/v1/peers", {})
+        assert {key: answer[key] for key in ("apiVersion", "kind", "errors")} == {
+            "apiVersion": "cli.waggle/v1",
+            "kind": "PeerList",
+            "errors": [],
+        }
+        assert answer["generatedAt"].endswith("Z")
+        (item,) = answer["items"]
+        assert item == {
+            "node": "a",
+            "instance": "i",
+            "name": "tor-1",
+            "address": "192.0.2.1",
+            "state": "Idle",
+            "families": ["ipv4-unicast"],
+            "reason": "connection refused",
+        }
+        assert get(path, "/v1/peers", {"peer": "192.0.2.1"})["items"] == [item]
+        assert get(path, "/v1/peers", {"peer": "tor-2"})["items"] == []
+        assert get(path, "/v1/peers", {"instance": "j"})["items"] == []
+    assert not path.exists()
+
+
+def test_a_long_answer_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp([PEER], [route(number) for number in range(30_001)])):
+        began = time.monotonic()
+        items = get(path, "/v1/routes", {"table": "available"})["items"]
+        assert time.monotonic() - began < 5
+    assert [item["prefix"] for item in items] == [route(n).prefix for n in range(30_001)]
+
+
+def test_no_routes_are_an_empty_list(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp([PEER])):
+        assert get(path, "/v1/routes", {})["items"] == []
+
+
+def test_what_does_not_exist_is_not_found_and_what_is_wrong_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp([PEER])):
+        (error,) = get(path, "/v1/routes", {"peer": "tor-9"})["errors"]
+        assert error == {"code": "NotFound", "message": "no peer is called tor-9"}
+        with pytest.raises(AgentError, match="table is none of available, advertised, received"):
+            get(path, "/v1/routes", {"table": "sent"})
+        with pytest.raises(AgentError, match="unknown parameter per"):
+            get(path, "/v1/peers", {"per": "x"})
+        with pytest.raises(AgentError, match="does not answer like an agent"):
+            get(path, "/v2/peers", {})
+
+
+def test_health_and_cells_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp()):
+        (cell,) = get(path, "/v1/cells", {})["items"]
+        assert (cell["name"], cell["enabled"]) == ("speaker", True)
+        assert cell["health"][0]["message"] == "all is well"
+        (status,) = get(path, "/v1/health", {})["items"]
+        assert (status["path"], status["level"]) == (["speaker"], "ok")

@@ -1,0 +1,81 @@
+"""H51: the socket is its user's alone, and a dead agent does not block the next one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from cells.api.sockets import bind
+from cells.hive import StartError
+
+
+def test_the_socket_is_private_from_the_first_moment(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "agent.sock"
+    before = os.umask(0)
+    try:
+        bound = bind(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    bound.unlink()
+    assert not path.exists()
+    bound.sock.close()
+
+
+def test_a_socket_left_by_a_dead_process_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sock"
+    dead = bind(path)
+    dead.sock.close()
+    alive = bind(path)
+    alive.sock.listen()
+    # The old owner's late clean-up must not take the new owner's name away.
+    dead.unlink()
+    assert path.exists()
+    alive.sock.close()
+
+
+def test_a_socket_of_a_living_agent_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "agent.sock"
+    alive = bind(path)
+    alive.sock.listen()
+    with pytest.raises(StartError, match=r"another agent listens on .*agent\.sock; stop it, or"):
+        bind(path)
+    assert path.exists()
+    alive.sock.close()
+
+
+def test_h51_nothing_but_a_socket_is_ever_removed(tmp_path: Path) -> None:
+    file = tmp_path / "precious"
+    file.write_text("data")
+    with pytest.raises(StartError, match="exists and is not a socket"):
+        bind(file)
+    link = tmp_path / "agent.sock"
+    link.symlink_to(file)
+    with pytest.raises(StartError, match="exists and is not a socket"):
+        bind(link)
+    dangling = tmp_path / "dangling.sock"
+    dangling.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StartError, match="exists and is not a socket"):
+        bind(dangling)
+    assert file.read_text() == "data"
+
+
+def test_what_cannot_be_bound_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="is longer than 107 bytes"):
+        bind(tmp_path / ("x" * 200))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartError, match=r"cannot listen on .*file"):
+        bind(tmp_path / "file" / "agent.sock")
+
+
+def test_a_connection_reaches_the_listener(tmp_path: Path) -> None:
+    bound = bind(tmp_path / "agent.sock")
+    bound.sock.listen()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(bound.path))
+    bound.sock.close()

@@ -1,0 +1,125 @@
+"""H50 and the manners of a terminal: tables, colours, JSON, ages."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cells.test_text import HOSTILE
+from waggle import output
+from waggle.output import Column
+
+COLUMNS = (
+    Column("PEER"),
+    Column("STATE", style=lambda state: "green" if state == "Established" else "red"),
+    Column("SENT", right=True),
+    Column("FLAPS", wide=True, right=True),
+)
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def drawn(rows: list[list[str]], stream: io.StringIO | None = None, **options: object) -> str:
+    stream = stream or io.StringIO()
+    output.table(COLUMNS, rows, stream=stream, **options)  # type: ignore[arg-type]  # test shorthand
+    return stream.getvalue()
+
+
+def test_piped_tables_are_plain_aligned_and_whole() -> None:
+    long_name = "x" * 300
+    assert drawn([["tor-1", "Established", "2", "0"], [long_name, "Idle", "-", "11"]]) == (
+        f"{'PEER':300}  STATE        SENT\n"
+        f"{'tor-1':300}  Established     2\n"
+        f"{long_name}  Idle            -\n"
+    )
+
+
+def test_wide_shows_the_wide_columns_in_their_place() -> None:
+    assert drawn([["tor-1", "Idle", "-", "3"]], wide=True).splitlines() == [
+        "PEER   STATE  SENT  FLAPS",
+        "tor-1  Idle      -      3",
+    ]
+
+
+def test_an_empty_cell_is_a_dash() -> None:
+    assert drawn([["tor-1", "", "", ""]]).splitlines()[1] == "tor-1  -         -"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_h50_hostile_text_in_a_table_is_harmless(name: str, terminal: bool) -> None:
+    text, safe = HOSTILE[name]
+    stream = Terminal() if terminal else io.StringIO()
+    shown = drawn([[text, "Idle", "0", "0"]], stream, color="never")
+    assert safe in shown
+    assert len(shown.splitlines()) == 2
+    assert all(line.isprintable() for line in shown.split("\n"))
+
+
+@given(st.text(st.characters()))
+def test_h50_json_is_safe_to_print_and_loses_nothing(text: str) -> None:
+    shown = output.safe_json({"reason": text}, indent=2)
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert json.loads(shown) == {"reason": text}
+
+
+def test_colours_repeat_what_words_say_and_can_be_switched_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    row = [["tor-1", "Established", "2", "0"]]
+    assert "\x1b[32m" in drawn(row, color="always")
+    assert "\x1b" not in drawn(row)
+    terminal, pipe = Terminal(), io.StringIO()
+    assert output.use_color("auto", terminal, {"TERM": "xterm"})
+    assert not output.use_color("auto", terminal, {"TERM": "xterm", "NO_COLOR": "1"})
+    assert not output.use_color("auto", terminal, {"TERM": "dumb"})
+    assert not output.use_color("auto", pipe, {"TERM": "xterm"})
+    assert output.use_color("always", pipe, {"NO_COLOR": "1"})
+    assert not output.use_color("never", terminal, {"TERM": "xterm"})
+
+
+def test_a_terminal_gets_a_table_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
+    shown = drawn([["x" * 100, "Idle", "-", "0"]], Terminal(), color="never")
+    assert all(len(line) <= 40 for line in shown.splitlines())
+    assert "…" in shown
+
+
+def test_the_other_forms_carry_the_same_items() -> None:
+    answer = output.document("PeerList", [{"name": "a"}, {"name": "b"}])
+    streams = {form: io.StringIO() for form in ("json", "jsonl", "yaml")}
+    for form, stream in streams.items():
+        output.dump(answer, form, stream)
+    assert json.loads(streams["json"].getvalue()) == answer
+    assert streams["jsonl"].getvalue() == '{"name": "a"}\n{"name": "b"}\n'
+    assert yaml.safe_load(streams["yaml"].getvalue())["items"] == answer["items"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (312, "5m12s"), (3600, "1h"), (11220, "3h7m"),
+     (86400, "1d"), (90000, "1d1h"), (864000, "10d"), (90000000, "1041d"), (-5, "0s")],
+)  # fmt: skip
+def test_ages_are_spelled_as_kubectl_does(seconds: int, expected: str) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert output.age(now - timedelta(seconds=seconds), now) == expected
+
+
+def test_an_unknown_age_is_a_dash() -> None:
+    assert output.age(None, datetime(2026, 1, 1, tzinfo=UTC)) == "-"

@@ -1,0 +1,183 @@
+"""``waggle peers`` against an agent with made-up sessions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cells.api.model import FamilyCount, PeerItem
+from tests.support.api import MadeUp, serving
+from waggle.__main__ import main
+
+
+def counts(ipv4: int, ipv6: int) -> list[FamilyCount]:
+    return [
+        FamilyCount(family="ipv4-unicast", routes=ipv4),
+        FamilyCount(family="ipv6-unicast", routes=ipv6),
+    ]
+
+
+UP = PeerItem(
+    node="node-a",
+    instance="default",
+    name="tor-1",
+    address="192.0.2.1",
+    local_asn=65000,
+    peer_asn=65001,
+    state="Established",
+    since_time=datetime.now(UTC) - timedelta(minutes=5, seconds=30),
+    families=["ipv4-unicast", "ipv6-unicast"],
+    received=[
+        FamilyCount(family="ipv4-unicast", routes=3),
+        FamilyCount(family="ipv6-unicast", routes=0),
+    ],
+    advertised=[
+        FamilyCount(family="ipv4-unicast", routes=12),
+        FamilyCount(family="ipv6-unicast", routes=1),
+    ],
+    peer_router_id="192.0.2.1",
+    hold_seconds=90,
+    keepalive_seconds=30,
+    messages_received=7,
+    messages_sent=9,
+    flaps=0,
+)
+DOWN = PeerItem(
+    node="node-a",
+    instance="default",
+    name="tor-2",
+    address="192.0.2.2",
+    local_asn=65000,
+    peer_asn=65002,
+    state="Active",
+    families=["ipv4-unicast"],
+    reason="connection refused (retry in 12s)",
+    retry_seconds=12,
+    last_error="connection \x1b[31mrefused",
+)
+
+
+@pytest.fixture(name="path")
+def agent(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp([UP, DOWN])):
+        yield path
+
+
+def test_the_table_has_the_documented_columns(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["peers", "--socket", str(path)]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "NODE PEER ADDRESS LOCAL-AS PEER-AS STATE SINCE FAMILIES RECV SENT REASON",
+        "node-a tor-1 192.0.2.1 65000 65001 Established 5m30s v4,v6 3,0 12,1 -",
+        "node-a tor-2 192.0.2.2 65000 65002 Active - v4 - - connection refused (retry in 12s)",
+    ]
+
+
+def test_wide_adds_columns_and_escapes_what_a_peer_said(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["peers", "-o", "wide", "--socket", str(path)]) == 0
+    out = capsys.readouterr().out
+    for title in ("ROUTER-ID", "HOLD/KA", "MSG-IN/OUT", "FLAPS", "LAST-ERROR", "NEXT-RETRY"):
+        assert title in out.splitlines()[0]
+    assert "90/30" in out
+    assert "7/9" in out
+    assert "connection \\x1b[31mrefused" in out
+
+
+def test_json_is_the_envelope_with_absent_instead_of_unknown(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["peers", "-o", "json", "--socket", str(path)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["apiVersion"] == "cli.waggle/v1"
+    assert answer["kind"] == "PeerList"
+    up, down = answer["items"]
+    assert (up["localASN"], up["peerASN"]) == (65000, 65001)
+    assert up["advertised"] == [
+        {"family": "ipv4-unicast", "routes": 12},
+        {"family": "ipv6-unicast", "routes": 1},
+    ]
+    assert "advertised" not in down
+    assert "received" not in down
+    assert "sinceTime" not in down
+    assert down["reason"]
+
+
+def test_one_peer_is_chosen_by_name_or_address(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("tor-2", "192.0.2.2"):
+        assert main(["peers", "--peer", name, "--socket", str(path), "-o", "jsonl"]) == 0
+        assert json.loads(capsys.readouterr().out)["name"] == "tor-2"
+
+
+def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["peers", "--peer", "tor-9", "--socket", str(path)]) == 4
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "waggle peers: no peer is called so: tor-9\n"
+    assert main(["peers", "--peer", "tor-9", "--socket", str(path), "-o", "json"]) == 4
+    assert json.loads(capsys.readouterr().out)["items"] == []
+
+
+def test_no_peers_is_a_sentence_on_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp()):
+        assert main(["peers", "--socket", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("waggle peers: no peers: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_without_an_agent_there_is_one_sentence_and_exit_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    assert main(["peers", "--socket", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        f"waggle peers: no agent runs here: there is no socket {path} (see --socket)\n"
+    )
+    assert main(["peers", "--socket", str(path), "-o", "json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["items"] == []
+    assert answer["errors"][0]["code"] == "AgentNotRunning"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["peers", "--sockt", "x"], "unknown flag --sockt (did you mean --socket?)"),
+        (["peers", "-o", "jsn"], "-o/--output: unknown jsn (did you mean json?)"),
+        (["pers"], "COMMAND: unknown pers (did you mean peers?)"),
+        (
+            ["routes", "all"],
+            "TABLE: unknown all (one of available, advertised, received,",
+        ),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_2(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("waggle.__main__.COMMANDS", ("peers", "routes"))
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

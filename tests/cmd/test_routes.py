@@ -1,0 +1,111 @@
+"""``waggle routes`` against an agent with made-up routes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cells.api.model import OriginItem, PeerItem, RouteItem
+from tests.support.api import MadeUp, serving
+from waggle.__main__ import main
+
+PEER = PeerItem(node="a", instance="default", name="tor-1", state="Established", families=[])
+ROUTES = [
+    RouteItem(
+        node="a",
+        instance="default",
+        peer="tor-1",
+        family="ipv4-unicast",
+        prefix="203.0.113.7/32",
+        next_hop="192.0.2.10",
+        as_path="65000",
+        communities=["65000:99"],
+        local_preference=150,
+        origins=[
+            OriginItem(kind="Service", namespace="shop", name="web"),
+            OriginItem(kind="Service", namespace="shop", name="api"),
+        ],
+    ),
+    RouteItem(
+        node="a",
+        instance="default",
+        peer="tor-1",
+        family="ipv6-unicast",
+        prefix="fd00:1::/64",
+        origins=[OriginItem(kind="Node", name="a")],
+        status="used",
+        best=True,
+    ),
+]
+
+
+@pytest.fixture(name="path")
+def agent(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp([PEER], ROUTES)):
+        yield path
+
+
+def table(path: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert main(["routes", *arguments, "--socket", str(path)]) == 0
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_advertised_names_the_object_behind_each_route(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert table(path, capsys) == [
+        "NODE PEER PREFIX NEXT-HOP ORIGIN-OBJECT COMMUNITIES LP/MED",
+        "a tor-1 203.0.113.7/32 192.0.2.10 Service/shop/web +1 65000:99 150/-",
+        "a tor-1 fd00:1::/64 self Node/a - -",
+    ]
+
+
+def test_a_family_may_stand_alone(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row.split()[2] for row in table(path, capsys, "ipv6")[1:]] == ["fd00:1::/64"]
+    assert [row.split()[2] for row in table(path, capsys, "advertised", "ipv4")[1:]] == [
+        "203.0.113.7/32"
+    ]
+
+
+def test_available_and_received_have_their_own_columns(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert table(path, capsys, "available", "ipv6") == [
+        "NODE PREFIX NEXT-HOP FROM BEST AS-PATH STATUS",
+        "a fd00:1::/64 self tor-1 yes - used",
+    ]
+    assert table(path, capsys, "received", "ipv6", "-o", "wide")[0] == (
+        "NODE PEER PREFIX NEXT-HOP AS-PATH STATUS INSTANCE COMMUNITIES LARGE LP/MED"
+    )
+
+
+def test_json_keeps_all_origins(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["routes", "-o", "json", "--socket", str(path)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["kind"] == "RouteList"
+    assert [origin["name"] for origin in answer["items"][0]["origins"]] == ["web", "api"]
+    assert "nextHop" not in answer["items"][1]
+
+
+def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["routes", "--peer", "tor-9", "--socket", str(path)]) == 4
+    assert capsys.readouterr().err == "waggle routes: no peer is called tor-9\n"
+
+
+def test_nothing_is_a_sentence_that_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "agent.sock"
+    with serving(path, MadeUp([PEER])):
+        assert main(["routes", "received", "ipv4", "--peer", "tor-1", "--socket", str(path)]) == 0
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("waggle routes: no received ipv4 routes of peer tor-1: ")
+        assert main(["routes", "-o", "json", "--socket", str(path)]) == 0
+        assert json.loads(capsys.readouterr().out)["items"] == []
+        assert main(["routes", "-o", "jsonl", "--socket", str(path)]) == 0
+        assert capsys.readouterr().out == ""

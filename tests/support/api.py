@@ -1,0 +1,83 @@
+"""An agent's local API with made-up facts, in a thread of its own: for tests of the command line.
+
+The server is the real one; only what it tells is invented.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.api.model import PeerItem, RouteItem
+from cells.api.server import ApiOptions, ApiServer, UnknownNameError
+from cells.hive import Cell, Health, Hive, load
+
+
+class MadeUp:
+    """Facts that a test has chosen."""
+
+    def __init__(self, peers: Sequence[PeerItem] = (), routes: Sequence[RouteItem] = ()) -> None:
+        self._peers = peers
+        self._routes = routes
+
+    def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
+        """Return the peers that match."""
+        return [
+            item
+            for item in self._peers
+            if peer in (None, item.name, item.address) and instance in (None, item.instance)
+        ]
+
+    def routes(
+        self, table: str, *, family: str | None, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[RouteItem]]:
+        """Return the routes that match, whatever the table."""
+        assert table in ("available", "advertised", "received")
+        known = {item.name for item in self._peers} | {None}
+        if peer not in known:
+            raise UnknownNameError(f"no peer is called {peer}")
+        chosen = [
+            item
+            for item in self._routes
+            if family in (None, item.family)
+            and peer in (None, item.peer)
+            and instance in (None, item.instance)
+        ]
+        return iter([chosen])
+
+
+class NoInputs(DeclarativeContainer):
+    """A cell without anything."""
+
+
+@contextmanager
+def serving(path: Path, facts: MadeUp) -> Iterator[None]:
+    """Answer on a socket while the block runs."""
+    cells = (Cell(name="speaker", description="Speaks BGP.", container=NoInputs),)
+    hive = Hive(cells, load(cells))
+    hive.health.scope("speaker").ok("all is well")
+    ApiServer(hive.lifecycle, Health(("api",)), ApiOptions(socket=str(path)), hive, facts)
+    ready = threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def run() -> None:
+        loops.append(asyncio.get_running_loop())
+        await hive.run(ready.set)
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    thread = threading.Thread(target=asyncio.run, args=(run(),))
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield
+    finally:
+        loops[0].call_soon_threadsafe(hive.shutdown)
+        thread.join(10)
+        structlog.reset_defaults()
