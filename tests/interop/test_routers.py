@@ -22,7 +22,7 @@ from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns]
 
-PAIRS = [("bird", "gobgp"), ("frr", "bird")]
+PAIRS = [("bird", "gobgp"), ("bird", "frr"), ("frr", "bird")]
 OURS, THEIRS = ("10.98.0.1", "fd00:98::1"), ("10.98.0.2", "fd00:98::2")
 PORT = 1790
 
@@ -85,6 +85,15 @@ def test_routers_see_what_the_other_announces(
         caller.withdraw("192.0.2.0/24")
         eventually(lambda: _assert_none(listener, OURS[0]), context=logs)
         assert listener.peers()[OURS[0]].uptime_token == before[OURS[0]].uptime_token
+        assert not listener.received_cease()
+        if active == "bird":
+            # Not all of them say goodbye when they are ended; this one does.
+            caller.stop()
+            eventually(lambda: _assert_ceased(listener), context=logs)
+
+
+def _assert_ceased(router: Router) -> None:
+    assert router.received_cease()
 
 
 def _assert_none(router: Router, peer: str) -> None:

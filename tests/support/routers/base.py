@@ -133,6 +133,10 @@ class Router(abc.ABC):
         """Return routes learnt from ``peer`` (an address), or from its only peer, by prefix."""
 
     @abc.abstractmethod
+    def received_cease(self) -> bool:
+        """Whether a session with the router's only peer, or first, ended by a Cease (code 6)."""
+
+    @abc.abstractmethod
     def _announce(self, before: tuple[str, ...]) -> None:
         """Make the daemon originate exactly `announced`; ``before`` is what it originated."""
 

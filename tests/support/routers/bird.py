@@ -24,6 +24,8 @@ from tests.support.wait import NotReadyError
 CONTROL = "control"
 TABLES = {IPV4: "master4", IPV6: "master6"}
 FIRST_ERROR_CODE = 8000
+# It knows the subcodes of RFC 4486 by name, and does not say the code.
+CEASE = ("Administrative shutdown", "Peer de-configured", "Administrative reset")
 
 
 def program() -> str | None:
@@ -174,6 +176,10 @@ class Bird(Router):
         if prefix:
             found[prefix] = _route(prefix, attributes)
         return found
+
+    def received_cease(self) -> bool:
+        log = (self.directory / "bird.log").read_text()
+        return any(f"Received: {subcode}" in log for subcode in CEASE)
 
     def _announce(self, before: tuple[str, ...]) -> None:
         del before  # it compares the whole configuration itself

@@ -157,6 +157,13 @@ class Frr(Router):
                     found[prefix] = _route(prefix, path)
         return found
 
+    def received_cease(self) -> bool:
+        states = self._json("show bgp neighbors json").values()
+        return any(
+            isinstance(state, dict) and state.get("lastNotificationReason", "").startswith("Cease")
+            for state in states
+        )
+
     def _announce(self, before: tuple[str, ...]) -> None:
         gone = [f"no network {p}" for p in before if p not in self.announced]
         new = [f"network {p}" for p in self.announced if p not in before]

@@ -22,6 +22,7 @@ from tests.support.wait import NotReadyError
 
 WORDS = {IPV4: "ipv4", IPV6: "ipv6"}
 ESTABLISHED = 6
+CEASE = 6
 STATES = ("Unknown", "Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established")
 ORIGINS = ("igp", "egp", "incomplete")
 # RFC numbers of path attributes, as its JSON has them.
@@ -136,6 +137,13 @@ class GoBGP(Router):
             for path in paths:
                 found[prefix] = _route(prefix, path)
         return found
+
+    def received_cease(self) -> bool:
+        log = (self.directory / "log").read_text()
+        return any(
+            '"received notification"' in line and f'"Code":{CEASE}' in line
+            for line in log.splitlines()
+        )
 
     def _announce(self, before: tuple[str, ...]) -> None:
         for prefix in before:

@@ -1,0 +1,219 @@
+"""An agent and real routers: what BIRD, FRR and GoBGP hold is what ``waggle render`` promises.
+
+One lab a kind of router serves the tests that leave it as they found it; what ends a session or an
+agent has a lab of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.conftest import NeedRouter
+from tests.interop.lab import ASN, Lab, router_for, running_lab
+from tests.support.routers import KINDS
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+
+ALL_KINDS = sorted(KINDS)
+STOP_SECONDS = 2.0
+
+
+@pytest.fixture(scope="module", params=ALL_KINDS)
+def lab(
+    request: pytest.FixtureRequest,
+    need_router: NeedRouter,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Lab]:
+    """Four sessions with routers of one kind, all Established."""
+    kind: str = request.param
+    need_router(kind)
+    with running_lab(kind, tmp_path_factory.mktemp(kind)) as made:
+        eventually(made.assert_established, context=made.logs)
+        yield made
+
+
+def service(name: str, *ips: str, label: str = "true") -> dict[str, Any]:
+    """Build a LoadBalancer Service."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "shop", "labels": {"expose": label}},
+        "spec": {"type": "LoadBalancer", "clusterIP": "10.96.0.77", "clusterIPs": ["10.96.0.77"]},
+        "status": {"loadBalancer": {"ingress": [{"ip": ip} for ip in ips]}},
+    }
+
+
+def test_sessions_come_up_over_both_transports_as_ebgp_and_ibgp(lab: Lab) -> None:
+    lab.assert_established()
+
+
+def test_routers_hold_exactly_what_render_promises(lab: Lab) -> None:
+    lab.keeps_promises()
+    # The manifests have something of everything, so that nothing is kept by being empty.
+    routes = lab.held("ibgp-ipv4")
+    assert routes["198.51.100.10/32"].communities == {"65001:80", "65001:443", "65535:65281"}
+    assert routes["198.51.100.10/32"].large_communities == {"65001:100:4294967295"}
+    assert routes["198.51.100.10/32"].local_preference == 250
+    assert routes["10.244.7.0/24"].local_preference == 100
+    assert "fd00:10:244:7::/64" in routes
+
+
+def test_each_prefix_has_a_next_hop_at_the_node(lab: Lab) -> None:
+    lab.keeps_promises()
+    for name in lab.routers:
+        routes = lab.held(name)
+        session = lab.own(name)[0]
+        for prefix, route in routes.items():
+            if (":" in prefix) == (":" in session) or ":" in session:
+                assert route.next_hop == session, (name, prefix)
+
+
+def test_ebgp_peers_see_our_as_and_ibgp_peers_an_empty_path(lab: Lab) -> None:
+    lab.keeps_promises()
+    for name in lab.routers:
+        paths = {route.as_path for route in lab.held(name).values()}
+        assert paths == ({(ASN,)} if name.startswith("ebgp") else {()}), name
+
+
+def test_a_service_is_added_changed_and_deleted_without_a_flap(lab: Lab) -> None:
+    before = lab.session_tokens()
+    lab.agent.write_objects("extra.json", service("extra", "198.51.100.77", "2001:db8:100::77"))
+    lab.keeps_promises()
+    assert {"198.51.100.77/32", "2001:db8:100::77/128"} <= set(lab.held("ebgp-ipv6"))
+    # Another address of one family, the other one stays.
+    lab.agent.write_objects("extra.json", service("extra", "198.51.100.78", "2001:db8:100::77"))
+    lab.keeps_promises()
+    assert "198.51.100.77/32" not in lab.held("ebgp-ipv4")
+    assert "198.51.100.78/32" in lab.held("ebgp-ipv4")
+    # The same addresses with other attributes.
+    lab.agent.write_objects(
+        "extra.json", service("extra", "198.51.100.78", "2001:db8:100::77", label="plain")
+    )
+    lab.keeps_promises()
+    assert lab.held("ibgp-ipv6")["198.51.100.78/32"].communities == frozenset()
+    lab.agent.remove("extra.json")
+    lab.keeps_promises()
+    assert "198.51.100.78/32" not in lab.held("ebgp-ipv4")
+    assert lab.session_tokens() == before
+
+
+def test_changed_attributes_replace_all_routes_without_a_flap(lab: Lab) -> None:
+    before = lab.session_tokens()
+    text = (lab.agent.manifests / "services.yaml").read_text()
+    changed = text.replace("localPreference: 250", "localPreference: 50")
+    lab.agent.write("services.yaml", changed.replace('"65001:80"', '"65001:81"'))
+    lab.keeps_promises()
+    assert lab.held("ibgp-ipv4")["198.51.100.10/32"].local_preference == 50
+    assert "65001:81" in lab.held("ebgp-ipv6")["2001:db8:100::10/128"].communities
+    lab.agent.write("services.yaml", text)
+    lab.keeps_promises()
+    assert lab.session_tokens() == before
+
+
+def test_routes_of_the_routers_show_in_routes_received(lab: Lab) -> None:
+    announced = {"203.0.113.0/24", "2001:db8:300::/48"}
+    for router in lab.routers.values():
+        router.announce(*announced)
+
+    def received() -> None:
+        for name, router in lab.routers.items():
+            routes = {item["prefix"]: item for item in lab.agent.routes("received", peer=name)}
+            assert set(routes) == announced, name
+            external = router.settings.asn != ASN
+            for prefix, route in routes.items():
+                assert route.get("asPath", "") == (str(router.settings.asn) if external else "")
+                assert route["peer"] == name
+                if (":" in prefix) == name.endswith("ipv6"):
+                    theirs = router.settings.address_towards(router.peer())
+                    assert route["nextHop"] == theirs, (name, prefix)
+
+    eventually(received, context=lab.logs)
+    # The command line shows the same.
+    shown = lab.agent.command("routes", "received", "ipv4", "--peer", "ebgp-ipv4")["items"]
+    assert [item["prefix"] for item in shown] == ["203.0.113.0/24"]
+    for router in lab.routers.values():
+        router.withdraw(*announced)
+
+    def withdrawn() -> None:
+        assert lab.agent.routes("received") == []
+
+    eventually(withdrawn, context=lab.logs)
+    lab.assert_established()
+
+
+def test_a_router_that_restarts_is_met_again_and_told_everything(lab: Lab) -> None:
+    lab.routers["ebgp-ipv4"].restart()
+    eventually(lab.assert_established, context=lab.logs)
+    lab.keeps_promises()
+    assert lab.agent.peers()["ebgp-ipv4"]["flaps"] >= 1
+
+
+def test_a_router_that_is_gone_has_a_reason_in_peers(lab: Lab) -> None:
+    router = lab.routers["ebgp-ipv6"]
+    router.stop()
+
+    def down() -> None:
+        items = lab.agent.command("peers", "--peer", "ebgp-ipv6")["items"]
+        assert items[0]["state"] != "Established"
+        assert items[0]["reason"]
+        # A dash in the table: there are no counts then.
+        assert "received" not in items[0]
+
+    eventually(down, context=lab.logs)
+    router.start()
+    router.wait_ready()
+    eventually(lab.assert_established, context=lab.logs)
+    lab.keeps_promises()
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_a_wrong_as_is_a_reason_in_peers_and_leaves_other_sessions_alone(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with running_lab(kind, tmp_path, "ibgp-ipv4") as lab:
+        stranger = router_for(kind, "ebgp-ipv4", lab.link, tmp_path, asn=65999)
+        with stranger:
+            eventually(lab.assert_established, context=lab.logs)
+            before = lab.session_tokens()
+
+            def refused() -> None:
+                item = lab.agent.command("peers", "--peer", "ebgp-ipv4")["items"][0]
+                assert item["state"] != "Established"
+                # Either side may be the first to refuse.
+                told = f"{item['reason']} {item.get('lastError', '')}"
+                assert "65999" in told or "AS" in told, told
+
+            eventually(refused, context=lambda: lab.logs() + stranger.daemon.tail())
+            assert lab.session_tokens() == before
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_sigterm_closes_sessions_with_cease_and_exits_0_within_2_seconds(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with running_lab(kind, tmp_path, "ebgp-ipv4", "ibgp-ipv6") as lab:
+        eventually(lab.assert_established, context=lab.logs)
+        lab.keeps_promises()
+        started = time.monotonic()
+        lab.agent.daemon.signal(signal.SIGTERM)
+        assert lab.agent.daemon.wait(10) == 0, lab.logs()
+        assert time.monotonic() - started < STOP_SECONDS
+
+        def gone() -> None:
+            for router in lab.routers.values():
+                (peer,) = router.peers().values()
+                assert not peer.established
+                assert router.all_routes() == {}
+
+        eventually(gone, context=lab.logs)
+        for router in lab.routers.values():
+            assert router.received_cease(), router.daemon.tail()

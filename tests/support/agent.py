@@ -1,0 +1,115 @@
+"""``waggle-agent`` as a process of its own, in a network namespace, with files in a directory.
+
+Tests write manifests into it and ask it over its socket, as people do. Never reaches inside.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.daemon import Daemon
+from tests.support.netns import Namespace
+from tests.support.wait import NotReadyError, eventually
+from waggle import agent as client
+
+
+class Agent:
+    """One agent; ``directory`` gets its manifests, its socket and its log."""
+
+    def __init__(
+        self,
+        namespace: Namespace | None,
+        directory: Path,
+        *,
+        node: str = "test-node",
+        arguments: Sequence[str] = (),
+    ) -> None:
+        self.node = node
+        self.directory = directory
+        self.manifests = directory / "manifests"
+        self.socket = directory / "api"
+        self.manifests.mkdir(parents=True, exist_ok=True)
+        self.daemon = Daemon(
+            "waggle-agent",
+            [
+                sys.executable, "-m", "waggle_agent",
+                "--manifests", self.manifests,
+                "--node-name", node,
+                "--api-socket", self.socket,
+                *arguments,
+            ],
+            log=directory / "log",
+            namespace=namespace,
+        )  # fmt: skip
+
+    def write(self, name: str, text: str) -> None:
+        """Put a manifest in place, whole from the first moment."""
+        fresh = self.directory / f".{name}.new"
+        fresh.write_text(text)
+        fresh.replace(self.manifests / name)
+
+    def write_objects(self, name: str, *objects: Mapping[str, Any]) -> None:
+        """Put objects in place as one JSON file."""
+        document = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.write(name, json.dumps(document))
+
+    def remove(self, name: str) -> None:
+        """Take a manifest away."""
+        (self.manifests / name).unlink()
+
+    def start(self) -> None:
+        """Start it; it need not answer yet."""
+        self.daemon.start()
+
+    def wait_ready(self) -> None:
+        """Wait until it answers."""
+        eventually(self.peers, within=30, context=self.daemon.tail)
+
+    def stop(self) -> None:
+        """End it politely."""
+        self.daemon.stop()
+
+    def ask(self, target: str, **query: str | None) -> list[dict[str, Any]]:
+        """Return the items of an answer of its API."""
+        self.daemon.check()
+        try:
+            items: list[dict[str, Any]] = client.get(self.socket, target, query)["items"]
+        except client.AgentError as error:
+            raise NotReadyError(str(error)) from error
+        return items
+
+    def peers(self) -> dict[str, dict[str, Any]]:
+        """Return its sessions as ``waggle peers -o json`` has them, by the peer's name."""
+        return {item["name"]: item for item in self.ask("/v1/peers")}
+
+    def routes(self, table: str, peer: str | None = None) -> list[dict[str, Any]]:
+        """Return routes: ``available``, ``advertised`` or ``received``."""
+        return self.ask("/v1/routes", table=table, peer=peer)
+
+    def render(self) -> dict[str, Any]:
+        """Return what ``waggle render`` promises of the manifests as they are now."""
+        return waggle("render", "-f", str(self.manifests), "--node", self.node)
+
+    def command(self, *arguments: str) -> dict[str, Any]:
+        """Run ``waggle peers`` or ``waggle routes`` on it."""
+        return waggle(*arguments, "--socket", str(self.socket))
+
+
+def waggle(*arguments: str) -> dict[str, Any]:
+    """Run ``waggle ... -o json`` and give what it printed; fails if its exit status is not 0."""
+    done = subprocess.run(
+        [sys.executable, "-m", "waggle", *arguments, "-o", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        message = f"waggle {' '.join(arguments)}: status {done.returncode}: {done.stderr}"
+        raise RuntimeError(message)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
