@@ -1,5 +1,5 @@
 """The api cell: what ``waggle`` asks a running agent, over a Unix socket that only its user opens.
 
-`model` is the stable interface, `server` the cell. Reads only; nothing can be changed through it,
-and no secret is ever part of an answer.
+`model` is the stable interface, `server` the HTTP side, `facts` what is told, `cell` puts them
+together. Reads only; nothing can be changed through it, and no secret is part of an answer.
 """

@@ -43,8 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
-        status = _dispatch(arguments)
-        sys.stdout.flush()
+        try:
+            status = _dispatch(arguments)
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:

@@ -1,0 +1,290 @@
+"""The speaker cell: the BGP speaker of this process, its events, health and metrics.
+
+What the speaker says only flows out of here: into an observable, the health tree, the log and the
+metrics. Labels of metrics are names that our own configuration gives, never text of a peer.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import assert_never
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from cells.hive import Cell, Health, Lifecycle
+from cells.metrics import Metrics
+from speaker.api import (
+    ESTABLISHED,
+    Event,
+    Fault,
+    ListenChanged,
+    PeerStatus,
+    SessionError,
+    StateChanged,
+)
+from speaker.server import Speaker
+
+STOP_TIMEOUT = 2.0
+"""Seconds within which all sessions are closed."""
+
+log = structlog.get_logger("waggle.speaker")
+
+
+class SpeakerEvents:
+    """What happens at sessions: to an observable, the health tree, the log, and counters."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._subject: Subject[Event] = Subject()
+        self.transitions: Counter[tuple[str, str, str, str]] = Counter()
+        """By instance, peer, old and new state."""
+        self.notifications: Counter[tuple[str, str, bool, int, int]] = Counter()
+        """By instance, peer, whether sent, code, subcode."""
+
+    @property
+    def observable(self) -> Observable[Event]:
+        """Every event, in the loop's thread. Subscribers do no work of their own in it."""
+        return self._subject
+
+    def publish(self, event: Event) -> None:
+        """Take one event from the speaker; never raises into it."""
+        match event:
+            case StateChanged():
+                self._state_changed(event)
+            case SessionError():
+                self._session_error(event)
+            case ListenChanged():
+                self._listen_changed(event)
+            case Fault():
+                log.error(
+                    "fault",
+                    event_name="speaker.fault",
+                    instance=event.instance,
+                    peer=event.peer,
+                    where=event.where,
+                    error=event.error,
+                )
+            case _:
+                assert_never(event)
+        self._subject.on_next(event)
+
+    def forget(self, instance: str, peer: str) -> None:
+        """Take a peer that is no longer configured out of the health tree."""
+        self._health.scope(instance).scope(peer).remove()
+
+    def _state_changed(self, event: StateChanged) -> None:
+        self.transitions[event.instance, event.peer, event.old, event.new] += 1
+        scope = self._health.scope(event.instance).scope(event.peer)
+        if event.new == ESTABLISHED:
+            scope.ok(ESTABLISHED)
+        else:
+            scope.degraded(f"{event.new}: {event.reason}")
+        names = {
+            "instance": event.instance,
+            "peer": event.peer,
+            "peer_address": event.address,
+            "from": event.old,
+            "to": event.new,
+            "reason": event.reason or None,
+        }
+        if event.new == ESTABLISHED:
+            log.info("session is up", event_name="peer.up", **names)
+        elif event.old == ESTABLISHED:
+            log.warning("session is down", event_name="peer.down", **names)
+        else:
+            log.debug("session changed state", event_name="peer.state", **names)
+
+    def _session_error(self, event: SessionError) -> None:
+        key = (event.instance, event.peer, event.sent, event.code, event.subcode)
+        self.notifications[key] += 1
+        log.warning(
+            "session error",
+            event_name="peer.error",
+            instance=event.instance,
+            peer=event.peer,
+            peer_address=event.address,
+            sent=event.sent,
+            code=event.code,
+            subcode=event.subcode,
+            text=event.text,
+        )
+
+    def _listen_changed(self, event: ListenChanged) -> None:
+        where = f"{event.address}:{event.port}"
+        scope = self._health.scope(event.instance).scope(f"listener {where}")
+        if event.error is None:
+            scope.ok("listening")
+            log.info(
+                "listening",
+                event_name="speaker.listening",
+                instance=event.instance,
+                address=event.address,
+                port=event.port,
+            )
+        else:
+            scope.degraded(event.error)
+            log.error(
+                "cannot listen",
+                event_name="speaker.listen_failed",
+                instance=event.instance,
+                address=event.address,
+                port=event.port,
+                reason=event.error,
+            )
+
+
+def make_speaker(lifecycle: Lifecycle, health: Health, events: SpeakerEvents) -> Speaker:
+    """Make the speaker and hook its start and stop."""
+    # Jitter of timers and nothing secret: an ordinary generator is right.
+    speaker = Speaker(clock=time.time, rng=random.Random(), on_event=events.publish)  # noqa: S311
+
+    async def start() -> None:
+        await speaker.start()
+        health.ok("started")
+
+    async def stop() -> None:
+        await speaker.stop(timeout=STOP_TIMEOUT)
+        health.stopped("all sessions closed")
+
+    lifecycle.append("speaker", start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5)
+    return speaker
+
+
+class SpeakerMetrics:
+    """The sessions' metrics, read when somebody scrapes."""
+
+    def __init__(self, metrics: Metrics, speaker: Speaker, events: SpeakerEvents) -> None:
+        self._speaker = speaker
+        self._events = events
+        metrics.collect(self.collect)
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of all sessions."""
+        peers = list(self._speaker.peers())
+        yield from _sessions(peers)
+        yield from _routes(peers)
+        yield from _counters(peers, self._events)
+
+
+PEER_LABELS = ["instance", "peer", "peer_address"]
+
+
+def _labels(peer: PeerStatus) -> list[str]:
+    return [peer.instance, peer.name, peer.address or ""]
+
+
+def _sessions(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
+    up = GaugeMetricFamily(
+        "waggle_bgp_session_up",
+        "1 while the session is Established.",
+        labels=[*PEER_LABELS, "peer_asn", "local_asn"],
+    )
+    state = GaugeMetricFamily(
+        "waggle_bgp_session_state",
+        "1 for the state that the session is in.",
+        labels=[*PEER_LABELS, "state"],
+    )
+    since = GaugeMetricFamily(
+        "waggle_bgp_session_established_timestamp_seconds",
+        "Since when the session has been Established.",
+        labels=PEER_LABELS,
+    )
+    for peer in peers:
+        labels = _labels(peer)
+        up.add_metric([*labels, str(peer.peer_asn), str(peer.local_asn)], peer.established)
+        state.add_metric([*labels, peer.state], 1)
+        if peer.established:
+            since.add_metric(labels, peer.since)
+    return up, state, since
+
+
+def _routes(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
+    advertised = GaugeMetricFamily(
+        "waggle_bgp_advertised_routes",
+        "Routes told to the peer.",
+        labels=[*PEER_LABELS, "family"],
+    )
+    received = GaugeMetricFamily(
+        "waggle_bgp_received_routes",
+        "Routes of the peer, by what became of them.",
+        labels=[*PEER_LABELS, "family", "status"],
+    )
+    for peer in peers:
+        if not peer.established:
+            continue
+        for entry in peer.families:
+            labels = [*_labels(peer), str(entry.family)]
+            advertised.add_metric(labels, entry.advertised)
+            received.add_metric([*labels, "accepted"], entry.accepted)
+            received.add_metric([*labels, "filtered"], entry.received - entry.accepted)
+    return advertised, received
+
+
+def _counters(peers: Iterable[PeerStatus], events: SpeakerEvents) -> Iterable[Metric]:
+    drops = CounterMetricFamily(
+        "waggle_bgp_session_drops", "Losses of an Established session.", labels=PEER_LABELS
+    )
+    incoming = CounterMetricFamily(
+        "waggle_bgp_messages_received", "BGP messages received.", labels=PEER_LABELS
+    )
+    outgoing = CounterMetricFamily(
+        "waggle_bgp_messages_sent", "BGP messages sent.", labels=PEER_LABELS
+    )
+    queue = GaugeMetricFamily(
+        "waggle_bgp_send_queue_bytes",
+        "Written and not yet taken by the kernel.",
+        labels=PEER_LABELS,
+    )
+    for peer in peers:
+        drops.add_metric(_labels(peer), peer.flaps)
+        incoming.add_metric(_labels(peer), peer.messages_received)
+        outgoing.add_metric(_labels(peer), peer.messages_sent)
+        queue.add_metric(_labels(peer), peer.queued_octets)
+    transitions = CounterMetricFamily(
+        "waggle_bgp_session_transitions",
+        "Changes of state.",
+        labels=["instance", "peer", "from", "to"],
+    )
+    for (instance, name, old, new), count in events.transitions.items():
+        transitions.add_metric([instance, name, old, new], count)
+    sent = CounterMetricFamily(
+        "waggle_bgp_notifications_sent",
+        "NOTIFICATIONs sent.",
+        labels=["instance", "peer", "code", "subcode"],
+    )
+    got = CounterMetricFamily(
+        "waggle_bgp_notifications_received",
+        "NOTIFICATIONs received.",
+        labels=["instance", "peer", "code", "subcode"],
+    )
+    for (instance, name, was_sent, code, subcode), count in events.notifications.items():
+        family = sent if was_sent else got
+        family.add_metric([instance, name, str(code), str(subcode)], count)
+    return drops, incoming, outgoing, queue, transitions, sent, got
+
+
+class SpeakerContainer(DeclarativeContainer):
+    """The graph of the speaker cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    metrics = providers.Dependency(instance_of=Metrics)
+    speaker_events = providers.Singleton(SpeakerEvents, health)
+    speaker = providers.Singleton(make_speaker, lifecycle, health, speaker_events)
+    _metrics = providers.Singleton(SpeakerMetrics, metrics, speaker, speaker_events)
+    invokes = providers.List(speaker, _metrics)
+
+
+CELL = Cell(
+    name="speaker",
+    description="Speaks BGP to the peers.",
+    container=SpeakerContainer,
+)

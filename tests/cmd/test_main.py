@@ -1,0 +1,97 @@
+"""The front end of ``waggle``: it imports what is used, and leaves quietly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from waggle.__main__ import COMMANDS, main
+
+WAGGLE = [sys.executable, "-m", "waggle"]
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload,no-any-return]  # options are passed on
+        [*WAGGLE, *arguments], capture_output=True, text=True, timeout=60, check=False, **options
+    )
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("command", ["peers", "render", "decode"])
+def test_only_the_sub_command_in_use_is_imported(command: str) -> None:
+    code = (
+        "import sys; from waggle.__main__ import main\n"
+        "try: main([sys.argv[1], '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    loaded = set(done.stderr.split())
+    others = {f"waggle.{name}" for name in COMMANDS if name != command}
+    assert not loaded & others
+    slow = {"aiohttp", "rich", "dependency_injector", "opentelemetry.sdk", "prometheus_client"}
+    assert not loaded & slow
+
+
+@pytest.mark.program
+def test_help_lists_every_sub_command_and_the_exit_codes() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for name in COMMANDS:
+        assert f"\n    {name} " in done.stdout
+    assert "exit status:" in done.stdout
+
+
+@pytest.mark.program
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as broken:
+        done = subprocess.run(
+            [*WAGGLE, "--help"], stdout=broken, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.stderr == b""
+
+
+@pytest.mark.program
+def test_a_reader_of_a_list_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as broken:
+        done = subprocess.run(
+            [*WAGGLE, "peers", "-o", "json", "--socket", str(tmp_path / "none")],
+            stdout=broken,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert done.stderr == b""
+    assert done.returncode == 141
+
+
+def test_interrupting_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("waggle.peers.run", interrupted)
+    assert main(["peers"]) == 130
+
+
+def test_no_command_is_wrong_usage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("waggle.__main__.COMMANDS", ("peers",))
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
