@@ -21,6 +21,8 @@ from cells.hive import Cell, Health, Lifecycle, Options, setting
 from cells.logging import lines
 from cells.logging.sink import Sink
 
+STDERR = 2
+
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 NOISY = ("aiohttp.access", "opentelemetry", "urllib3", "watchfiles")
 """Libraries that log what we report ourselves, or every request."""
@@ -51,7 +53,7 @@ class Logs:
         self._health = health
         self._render = lines.json if options.format == "json" else lines.logfmt
         self._level = LEVELS[options.level]
-        self._sink = sink or Sink(sys.stderr.fileno(), self._dropped)
+        self._sink = sink or Sink(STDERR, self._dropped)
         self._handler = _Handler(self)
         self._quieted: dict[str, int] = {}
         lifecycle.append("logging", start=self.start, stop=self.stop)

@@ -1,0 +1,98 @@
+"""``waggle-agent``: settings in, exit status out; wrong settings are one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cells.agent import CELLS
+from cells.hive import describe
+from waggle_agent.__main__ import main
+
+
+def failing(
+    capsys: pytest.CaptureFixture[str], *arguments: str, env: dict[str, str] | None = None
+) -> str:
+    """Run the program, which has to end with 2 and one line; return the line."""
+    try:
+        status: object = main(arguments, env or {})
+    except SystemExit as left:
+        status = left.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err.removesuffix("\n")
+
+
+def test_an_unknown_flag_is_named_with_the_closest_known_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert failing(capsys, "--http-adress", "9100") == (
+        "waggle-agent: unknown flag --http-adress (did you mean --http-address?); "
+        "see waggle-agent --help"
+    )
+
+
+def test_a_flag_of_the_wrong_type_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing(capsys, "--otlp-interval-seconds", "soon") == (
+        "waggle-agent: flag: --otlp-interval-seconds: expected float, got str: 'soon'"
+    )
+    assert failing(capsys, "--http-address", "nonsense") == (
+        "waggle-agent: --http-address: is not [HOST:]PORT: 'nonsense'"
+    )
+
+
+def test_an_unknown_key_and_its_file_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "waggle.yaml"
+    path.write_text("cells:\n  http:\n    adress: 127.0.0.1:9100\n")
+    expected = f"waggle-agent: {path}: cells.http.adress: unknown key (did you mean address?)"
+    assert failing(capsys, "--config", str(path)) == expected
+    assert failing(capsys, env={"WAGGLE_CONFIG": str(path)}) == expected
+
+
+def test_an_unknown_variable_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing(capsys, env={"WAGGLE_LOGLEVEL": "debug"}) == (
+        "waggle-agent: environment: WAGGLE_LOGLEVEL: unknown variable "
+        "(did you mean WAGGLE_LOG_LEVEL?)"
+    )
+
+
+def test_a_cell_that_needs_a_disabled_one_names_both(capsys: pytest.CaptureFixture[str]) -> None:
+    message = failing(capsys, "--http-address", "0", "--disable-cell", "metrics")
+    assert "needs metrics of cell metrics, which is disabled" in message
+
+
+def test_help_lists_every_option_by_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--help"], {})
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    for cell in CELLS:
+        found = list(describe(cell.name, cell.options))
+        assert (f"cell {cell.name}:" in shown) == bool(found)
+        for setting in found:
+            assert f"{setting.flag} " in shown
+            assert setting.env in "".join(shown.split())
+
+
+def test_every_option_is_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
+    for cell in CELLS:
+        for setting in describe(cell.name, cell.options):
+            assert f"| {cell.name} | `{setting.key}` | `{setting.flag}`, `{setting.env}` |" in page
+
+
+def test_cells_prints_the_tree_and_the_graph(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cells"], {}) == 0
+    shown = capsys.readouterr().out
+    for cell in CELLS:
+        assert f"{cell.name}: " in shown
+    assert "http: disabled (--http-address is not set)" in shown
+    assert main(["cells", "--dot"], {}) == 0
+    graph = capsys.readouterr().out
+    assert graph.startswith("digraph cells {")
+    assert '"http" -> "metrics";' in graph
