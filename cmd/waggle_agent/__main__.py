@@ -17,13 +17,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import structlog
 
 from cells.agent import CELLS
+from cells.api.client import AgentError, get
+from cells.api.model import default_path
+from cells.api.server import ApiOptions
 from cells.arguments import Parser
 from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
 from cells.hive.settings import CONFIG_ENV
-from cells.hive.show import dot, tree, views
+from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
@@ -89,8 +93,19 @@ def _cells(settings: Settings, *, as_dot: bool) -> int:
         return EXIT_OK
     # Building shows what would fail at start, without starting anything.
     Hive(CELLS, settings)
-    print(tree(views(CELLS, settings)))
+    print(tree(_running(settings) or views(CELLS, settings)))
     return EXIT_OK
+
+
+def _running(settings: Settings) -> list[CellView] | None:
+    """Return the cells of the agent that runs with these settings, if one does."""
+    options = settings.options["api"]
+    asked = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
+    try:
+        answer = get(asked or default_path(), "/v1/cells", {})
+    except AgentError:
+        return None
+    return msgspec.convert(answer["items"], list[CellView])
 
 
 async def _run(hive: Hive) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cells.api.client import AgentError, get
 from cells.api.model import PeerItem, RouteItem
 from tests.support.api import MadeUp, serving
-from waggle.agent import AgentError, get
 
 PEER = PeerItem(
     node="a",

@@ -1,0 +1,86 @@
+"""Ask a running agent over its Unix socket: one request, one answer, no waiting for ever.
+
+Plain HTTP of the standard library, so that a question costs as little as the answer.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from cells.api.model import default_path
+
+TIMEOUT = 10.0
+SOCKET_ENV = "WAGGLE_API_SOCKET"
+
+
+class AgentError(Exception):
+    """The agent cannot be asked, or refuses; ``code`` is for programs, ``str()`` for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def default_socket() -> Path:
+    """Return where an agent of this user listens unless it is told otherwise."""
+    if SOCKET_ENV in os.environ:
+        return Path(os.environ[SOCKET_ENV])
+    return default_path()
+
+
+def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]:
+    """Return the agent's answer; raises `AgentError`. Unset query members are left out."""
+    asked = {key: value for key, value in query.items() if value is not None}
+    connection = _UnixConnection(path)
+    try:
+        connection.request("GET", f"{target}?{urlencode(asked)}" if asked else target)
+        response = connection.getresponse()
+        body = response.read()
+    except FileNotFoundError:
+        raise AgentError(
+            "AgentNotRunning", f"no agent runs here: there is no socket {path} (see --socket)"
+        ) from None
+    except ConnectionRefusedError:
+        raise AgentError(
+            "AgentNotRunning", f"no agent runs here: nobody listens on {path} (see --socket)"
+        ) from None
+    except PermissionError:
+        raise AgentError(
+            "Forbidden", f"not allowed to open {path}: run as the agent's user"
+        ) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise AgentError("AgentUnreachable", f"cannot ask the agent at {path}: {error}") from error
+    finally:
+        connection.close()
+    try:
+        answer = json.loads(body)
+    except ValueError as error:
+        raise AgentError("BadAnswer", f"{path} does not answer like an agent") from error
+    if not isinstance(answer, dict) or "items" not in answer:
+        raise AgentError("BadAnswer", f"{path} does not answer like an agent")
+    if response.status >= 400:
+        first = (answer.get("errors") or [{}])[0]
+        if first.get("code") == "NotFound":
+            return answer  # an answer to the question: there is none of that name
+        raise AgentError(
+            first.get("code", "Refused"), first.get("message", f"status {response.status}")
+        )
+    return answer
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=TIMEOUT)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket instead of to a host."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
