@@ -1,1 +1,49 @@
-"""Statedb."""
+"""An in-memory, multi-version database of immutable rows.
+
+Typed tables with several indexes, snapshots that cost one pointer, write transactions over several
+tables, a revision per row, iterators over changes that see deletions, one-shot watches,
+initializers and an Observable per table. The guide is docs/statedb.md.
+
+It knows nothing of Kubernetes or BGP, and does no I/O.
+"""
+
+from statedb.changes import Change, ChangeIterator
+from statedb.database import Database, ReadTxn, Snapshot, WriteTxn
+from statedb.errors import (
+    DuplicateTable,
+    KeyShape,
+    RevisionMismatch,
+    RowNotFound,
+    StateDBError,
+    TableNotLocked,
+    TransactionClosed,
+    UniqueViolation,
+    UnknownIndex,
+)
+from statedb.index import Index, Key, LpmIndex
+from statedb.table import Initializer, Table
+from statedb.watch import Watch
+
+__all__ = [
+    "Change",
+    "ChangeIterator",
+    "Database",
+    "DuplicateTable",
+    "Index",
+    "Initializer",
+    "Key",
+    "KeyShape",
+    "LpmIndex",
+    "ReadTxn",
+    "RevisionMismatch",
+    "RowNotFound",
+    "Snapshot",
+    "StateDBError",
+    "Table",
+    "TableNotLocked",
+    "TransactionClosed",
+    "UniqueViolation",
+    "UnknownIndex",
+    "Watch",
+    "WriteTxn",
+]

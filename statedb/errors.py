@@ -1,0 +1,96 @@
+"""The errors of the database, as a tree.
+
+::
+
+    StateDBError
+    ├── DuplicateTable        a table of that name is there already
+    ├── UnknownIndex          the table has no index of that name
+    ├── KeyShape              a key does not have the shape of the index's other keys
+    ├── UniqueViolation       two rows would have one key in a unique index
+    ├── RevisionMismatch      the row changed since the revision that was compared
+    ├── RowNotFound           compare-and-swap or compare-and-delete of a row that is not there
+    ├── TableNotLocked        a write to a table that the transaction did not name
+    └── TransactionClosed     use of a transaction after its commit or abort
+
+Each names the table, and the index and key where there is one.
+"""
+
+from __future__ import annotations
+
+
+class StateDBError(Exception):
+    """Base of all errors of this package."""
+
+
+class DuplicateTable(StateDBError):  # noqa: N818  the names say what happened
+    """A table of that name exists."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"table {table!r} exists already")
+        self.table = table
+
+
+class UnknownIndex(StateDBError):  # noqa: N818
+    """The table has no index of that name, or not of that kind."""
+
+    def __init__(self, table: str, index: str, kind: str = "index") -> None:
+        super().__init__(f"table {table!r} has no {kind} {index!r}")
+        self.table = table
+        self.index = index
+
+
+class KeyShape(StateDBError):  # noqa: N818
+    """A key is not shaped like the other keys of its index."""
+
+    def __init__(self, table: str, index: str, key: object, arity: int) -> None:
+        super().__init__(
+            f"table {table!r}: key {key!r} of index {index!r} should have {arity} component(s)"
+        )
+        self.table = table
+        self.index = index
+        self.key = key
+
+
+class UniqueViolation(StateDBError):  # noqa: N818
+    """Another row has that key in a unique index."""
+
+    def __init__(self, table: str, index: str, key: object) -> None:
+        super().__init__(f"table {table!r}: index {index!r} has {key!r} for another row")
+        self.table = table
+        self.index = index
+        self.key = key
+
+
+class RevisionMismatch(StateDBError):  # noqa: N818
+    """The row is not at the revision that the caller saw."""
+
+    def __init__(self, table: str, key: object, expected: int, actual: int) -> None:
+        super().__init__(f"table {table!r}: row {key!r} is at revision {actual}, not {expected}")
+        self.table = table
+        self.key = key
+        self.expected = expected
+        self.actual = actual
+
+
+class RowNotFound(StateDBError):  # noqa: N818
+    """There is no row with that key."""
+
+    def __init__(self, table: str, key: object) -> None:
+        super().__init__(f"table {table!r} has no row {key!r}")
+        self.table = table
+        self.key = key
+
+
+class TableNotLocked(StateDBError):  # noqa: N818
+    """The transaction did not name this table when it began."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(f"table {table!r} is not locked by this transaction: name it in write()")
+        self.table = table
+
+
+class TransactionClosed(StateDBError):  # noqa: N818
+    """The transaction was committed or aborted."""
+
+    def __init__(self) -> None:
+        super().__init__("the transaction is closed")

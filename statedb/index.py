@@ -1,0 +1,67 @@
+"""What a table is searched by: the declarations of indexes, and the shape of keys.
+
+A key is a ``str``, ``int`` or ``bytes``, or a tuple of them. All keys of one index have the same
+number of components, so that a prefix of a key (``("default",)`` of ``("default", "web")``) names a
+group of rows. Declarations hold no rows: those are in `statedb.state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Network, IPv6Network
+from typing import Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Component: TypeAlias = str | int | bytes
+Key: TypeAlias = Component | tuple[Component, ...]
+Network: TypeAlias = IPv4Network | IPv6Network
+
+
+def as_path(key: Key) -> tuple[Component, ...]:
+    """Spell a key as its components."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+class Index(Generic[T]):
+    """Rows by a key, or by several.
+
+    ``key`` gives one key for a row, ``keys`` any number of them (a multi-key index); exactly one of
+    the two is given. A ``unique`` index refuses two rows with one key.
+    """
+
+    __slots__ = ("keys", "name", "unique")
+
+    def __init__(
+        self,
+        name: str,
+        key: Callable[[T], Key] | None = None,
+        *,
+        keys: Callable[[T], Iterable[Key]] | None = None,
+        unique: bool = False,
+    ) -> None:
+        if (key is None) == (keys is None):
+            raise TypeError(f"index {name!r} takes either key or keys")
+        self.name = name
+        self.unique = unique
+        self.keys: Callable[[T], Iterable[Key]]
+        if keys is not None:
+            self.keys = keys
+        else:
+            one = key
+            assert one is not None  # noqa: S101  exactly one of the two is given
+            self.keys = lambda row: (one(row),)
+
+
+class LpmIndex(Generic[T]):
+    """Rows by the networks that they cover, searched for the longest match of an address.
+
+    ``networks`` gives any number of `ipaddress` networks for a row, of either version. Several rows
+    may have the same network; a search then finds the one that was written first.
+    """
+
+    __slots__ = ("name", "networks")
+
+    def __init__(self, name: str, networks: Callable[[T], Iterable[Network]]) -> None:
+        self.name = name
+        self.networks = networks

@@ -1,0 +1,122 @@
+"""The immutable state of one table, and the pure functions that make the next one.
+
+Everything here is a persistent map (`immutables.Map`, a hash trie): a changed state shares all that
+did not change with the one before, which is what makes a snapshot one pointer. An index is a map of
+maps, a level for each component of its keys, so that a prefix of a key is a subtree. No locks, no
+watches, no subscribers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, NamedTuple, TypeAlias
+
+from immutables import Map
+
+from statedb.errors import KeyShape
+from statedb.index import Component, Network
+
+Path: TypeAlias = tuple[Component, ...]
+Tree: TypeAlias = "Map[Any, Any]"
+"""Nested maps; the leaves are entries (primary), paths (unique) or sets of paths as maps."""
+
+EMPTY: Tree = Map()
+
+
+class Entry(NamedTuple):
+    """A row and the revision at which it was written."""
+
+    row: Any
+    revision: int
+
+
+class TableState(NamedTuple):
+    """One version of a table."""
+
+    revision: int
+    size: int
+    primary: Tree
+    indexes: tuple[Tree, ...]
+    lpm: tuple[Tree, ...]
+    """For each LPM index: (version, prefix length) -> network number -> set of primary paths."""
+    arities: tuple[int, ...]
+    """Components of the keys of the primary index and of each other one; 0 until one was seen."""
+    pending: frozenset[str]
+    """Initializers that are not done."""
+
+
+def tree_get(tree: Tree, path: Path) -> Any:  # noqa: ANN401  a leaf or a subtree
+    """Find what a path or a prefix of one leads to, or None."""
+    found: Any = tree
+    for component in path:
+        found = found.get(component)
+        if found is None:
+            return None
+    return found
+
+
+def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
+    """Put a leaf at a path."""
+    head = path[0]
+    if len(path) == 1:
+        return tree.set(head, leaf)
+    return tree.set(head, tree_set(tree.get(head, EMPTY), path[1:], leaf))
+
+
+def tree_delete(tree: Tree, path: Path) -> Tree:
+    """Take a leaf away, with the branches that it leaves empty."""
+    head = path[0]
+    if len(path) == 1:
+        return tree.delete(head)
+    below = tree_delete(tree[head], path[1:])
+    return tree.set(head, below) if below else tree.delete(head)
+
+
+def leaves(tree: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401
+    """Walk the leaves that are ``depth`` levels below."""
+    if depth == 0:
+        yield tree
+    elif depth == 1:
+        yield from tree.values()
+    else:
+        for below in tree.values():
+            yield from leaves(below, depth - 1)
+
+
+def check_arity(table: str, index: str, path: Path, arity: int) -> int:
+    """Return the arity of an index, given one more of its keys."""
+    if not path or (arity and len(path) != arity):
+        raise KeyShape(table, index, path, arity or 1)
+    return len(path)
+
+
+def group_add(tree: Tree, path: Path, member: Path) -> Tree:
+    """Add a primary path to the set at a key of a non-unique index."""
+    group = tree_get(tree, path)
+    return tree_set(tree, path, (EMPTY if group is None else group).set(member, None))
+
+
+def group_remove(tree: Tree, path: Path, member: Path) -> Tree:
+    """Take a primary path out of the set at a key of a non-unique index."""
+    group = tree_get(tree, path).delete(member)
+    return tree_set(tree, path, group) if group else tree_delete(tree, path)
+
+
+def lpm_path(network: Network) -> Path:
+    """Spell a network as the path that an LPM tree has for it."""
+    length = network.prefixlen
+    number = int(network.network_address) >> (network.max_prefixlen - length)
+    return (network.version << 8 | length, number)
+
+
+def lpm_search(tree: Tree, address: IPv4Address | IPv6Address) -> Map[Path, None] | None:
+    """Find the set of primary paths at the longest network that holds the address."""
+    number, bits = int(address), address.max_prefixlen
+    version = address.version
+    for level in sorted((k for k in tree if k >> 8 == version), reverse=True):
+        group = tree[level].get(number >> (bits - (level & 0xFF)))
+        if group is not None:
+            found: Map[Path, None] = group
+            return found
+    return None
