@@ -6,12 +6,13 @@ metrics. Labels of metrics are names that our own configuration gives, never tex
 
 from __future__ import annotations
 
+import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import assert_never
 
+import msgspec
 import structlog
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
@@ -19,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.hive import Cell, Health, Lifecycle
+from cells.hive import Cell, Health, Jobs, Lifecycle, Signal
 from cells.metrics import Metrics
 from speaker.api import (
     ESTABLISHED,
@@ -31,7 +32,10 @@ from speaker.api import (
     StateChanged,
 )
 from speaker.server import Speaker
+from statedb import Database, Index, Table
 
+REFRESH = 0.1
+"""Least seconds between two looks at all sessions for their table and health."""
 STOP_TIMEOUT = 2.0
 """Seconds within which all sessions are closed."""
 
@@ -76,17 +80,8 @@ class SpeakerEvents:
                 assert_never(event)
         self._subject.on_next(event)
 
-    def forget(self, instance: str, peer: str) -> None:
-        """Take a peer that is no longer configured out of the health tree."""
-        self._health.scope(instance).scope(peer).remove()
-
     def _state_changed(self, event: StateChanged) -> None:
         self.transitions[event.instance, event.peer, event.old, event.new] += 1
-        scope = self._health.scope(event.instance).scope(event.peer)
-        if event.new == ESTABLISHED:
-            scope.ok(ESTABLISHED)
-        else:
-            scope.degraded(f"{event.new}: {event.reason}")
         names = {
             "instance": event.instance,
             "peer": event.peer,
@@ -144,7 +139,7 @@ class SpeakerEvents:
 def make_speaker(lifecycle: Lifecycle, health: Health, events: SpeakerEvents) -> Speaker:
     """Make the speaker and hook its start and stop."""
     # Jitter of timers and nothing secret: an ordinary generator is right.
-    speaker = Speaker(clock=time.time, rng=random.Random(), on_event=events.publish)  # noqa: S311
+    speaker = Speaker(rng=random.Random(), on_event=events.publish)  # noqa: S311
 
     async def start() -> None:
         await speaker.start()
@@ -156,6 +151,86 @@ def make_speaker(lifecycle: Lifecycle, health: Health, events: SpeakerEvents) ->
 
     lifecycle.append("speaker", start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5)
     return speaker
+
+
+class Session(msgspec.Struct, frozen=True):
+    """Row of the table ``sessions``: how one session is."""
+
+    instance: str
+    peer: str
+    address: str | None
+    state: str
+    reason: str
+    """Why it is not Established; empty when it is."""
+    since: float
+    """When it entered its state, as Unix time."""
+
+
+class Sessions:
+    """The sessions as a table and in the health tree, brought up to date after events."""
+
+    def __init__(
+        self,
+        database: Database,
+        speaker: Speaker,
+        events: SpeakerEvents,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        self.table: Table[Session] = database.table(
+            "sessions", primary=Index("key", key=lambda row: (row.instance, row.peer))
+        )
+        self._database = database
+        self._speaker = speaker
+        self._signal = Signal(events.observable)
+        self._health = health
+        jobs.add("sessions", self._run)
+
+    async def _run(self) -> None:
+        with self._signal:
+            while True:
+                await self._signal.wait()
+                self.refresh()
+                # For people and status, not for routes: a flapping thousand of sessions shall
+                # not cost a pass each.
+                await asyncio.sleep(REFRESH)
+
+    def poke(self) -> None:
+        """Look soon, though nothing has happened at a session (a peer was added or removed)."""
+        self._signal.raise_flag()
+
+    def refresh(self) -> None:
+        """Compare the speaker's sessions with the table, and write what differs."""
+        found = {
+            (status.instance, status.name): Session(
+                status.instance,
+                status.name,
+                status.address,
+                status.state,
+                status.reason,
+                round(status.since, 3),
+            )
+            for status in self._speaker.peers()
+        }
+        snapshot = self._database.snapshot()
+        known = {(row.instance, row.peer): row for row in self.table.all(snapshot)}
+        changed = [row for key, row in found.items() if known.get(key) != row]
+        gone = [key for key in known if key not in found]
+        if not changed and not gone:
+            return
+        with self._database.write(self.table) as txn:
+            for row in changed:
+                self.table.upsert(txn, row)
+            for key in gone:
+                self.table.delete(txn, key)
+        for row in changed:
+            scope = self._health.scope(row.instance).scope(row.peer)
+            if row.state == ESTABLISHED:
+                scope.ok(ESTABLISHED)
+            else:
+                scope.degraded(f"{row.state}: {row.reason}")
+        for instance, peer in gone:
+            self._health.scope(instance).scope(peer).remove()
 
 
 class SpeakerMetrics:
@@ -277,10 +352,13 @@ class SpeakerContainer(DeclarativeContainer):
     lifecycle = providers.Dependency(instance_of=Lifecycle)
     health = providers.Dependency(instance_of=Health)
     metrics = providers.Dependency(instance_of=Metrics)
+    database = providers.Dependency(instance_of=Database)
+    jobs = providers.Dependency(instance_of=Jobs)
     speaker_events = providers.Singleton(SpeakerEvents, health)
     speaker = providers.Singleton(make_speaker, lifecycle, health, speaker_events)
     _metrics = providers.Singleton(SpeakerMetrics, metrics, speaker, speaker_events)
-    invokes = providers.List(speaker, _metrics)
+    sessions = providers.Singleton(Sessions, database, speaker, speaker_events, health, jobs)
+    invokes = providers.List(speaker, sessions, _metrics)
 
 
 CELL = Cell(
