@@ -1,0 +1,33 @@
+"""Prefixes between text and wire; a prefix's wire octets are its key everywhere else.
+
+The wire form is RFC 4271 section 4.3: one octet of length in bits, then as many octets as hold it.
+The bits behind the length are always zero here, so that equal prefixes are equal octets.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Afi, Family
+
+BITS: Final = {Afi.IPV4: 32, Afi.IPV6: 128}
+"""How long an address of a family is, for the families with plain prefixes."""
+
+
+def prefix_to_wire(text: str) -> tuple[Family, bytes]:
+    """Read ``10.0.0.0/24`` or ``fd00::/64``. Raises ValueError, also for host bits."""
+    if "/" not in text or "%" in text:
+        raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
+    network = ipaddress.ip_network(text)
+    family = IPV4_UNICAST if network.version == 4 else IPV6_UNICAST
+    length = network.prefixlen
+    octets = network.network_address.packed[: (length + 7) >> 3]
+    return family, bytes((length,)) + octets
+
+
+def prefix_to_text(family: Family, nlri: bytes) -> str:
+    """Spell a prefix, IPv6 as RFC 5952 has it."""
+    size = BITS[Afi(family.afi)] // 8
+    address = ipaddress.ip_address(nlri[1:].ljust(size, b"\0"))
+    return f"{address}/{nlri[0]}"
