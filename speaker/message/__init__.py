@@ -1,0 +1,36 @@
+"""The messages of BGP-4 as values, to and from octets; framing, and every check of RFC 4271 section 6.
+
+Pure functions and values. Writing UPDATEs for many peers at once is `speaker.rib.pack`.
+"""
+
+from speaker.message.header import (
+    HEADER_SIZE,
+    KEEPALIVE,
+    MARKER,
+    Framer,
+    check_header,
+    frame_message,
+)
+from speaker.message.notification import Notification
+from speaker.message.open import Open, decode_open
+from speaker.message.route_refresh import RefreshKind, RouteRefresh
+from speaker.message.update import Reach, Unreach, Update, UpdateDecoder, reset_attribute
+
+__all__ = [
+    "HEADER_SIZE",
+    "KEEPALIVE",
+    "MARKER",
+    "Framer",
+    "Notification",
+    "Open",
+    "Reach",
+    "RefreshKind",
+    "RouteRefresh",
+    "Unreach",
+    "Update",
+    "UpdateDecoder",
+    "check_header",
+    "decode_open",
+    "frame_message",
+    "reset_attribute",
+]
