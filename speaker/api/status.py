@@ -24,6 +24,8 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int
     """Those of them that entered the Loc-RIB."""
     advertised: int
+    note: str = ""
+    """Why less flows than one could expect."""
 
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,231 @@
+"""The pure core of the speaker: an input and the time in, actions out.
+
+Touches no socket, no clock and no chance of its own, so that a run that was written down can be
+played again. Single-threaded and never entered twice. An error of ours in handling an input is
+reported and costs at most the session that it was for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import assert_never
+
+from speaker.api import Fault, InstanceStatus, PeerStatus, RouteView, UnknownName
+from speaker.engine import views
+from speaker.engine.inputs import (
+    BytesReceived,
+    Flush,
+    Input,
+    QueueChanged,
+    RemoveInstance,
+    RemovePeer,
+    RemoveRouteSet,
+    SetInstance,
+    SetPeer,
+    Shutdown,
+    TimersDue,
+    TransportAccepted,
+    TransportClosed,
+    TransportConnected,
+    TransportFailed,
+    UpdateRoutes,
+)
+from speaker.engine.instance import CONFIGURATION, DECONFIGURED, Instance, Member
+from speaker.iana import CeaseSubcode
+from speaker.message import Notification
+from speaker.nlri import Family
+from speaker.peer.actions import Action, Close
+from speaker.peer.core import Core
+
+MAX_QUEUE = 64 * 1024 * 1024
+"""Octets that may wait for one peer before its session is given up."""
+
+
+class Engine:
+    """All instances of one process."""
+
+    def __init__(self, rng: random.Random, *, max_queue: int = MAX_QUEUE) -> None:
+        self._core = Core(rng)
+        self._instances: dict[str, Instance] = {}
+        self._max_queue = max_queue
+
+    def handle(self, item: Input, now: float) -> list[Action]:
+        """Take one input at a time; what the shell has to do about it, in order.
+
+        Raises `UnknownName` for a command that names what is not there, and
+        `speaker.api.InvalidConfig`; nothing else, and nothing for what comes from a peer.
+        """
+        core = self._core
+        core.now = now
+        match item:
+            case BytesReceived(connection, data):
+                session = core.connections.get(connection)
+                if session is not None:
+                    # Each message has a fence of its own, which knows what to do with the session.
+                    session.received(data)
+            case Flush():
+                for instance in self._instances.values():
+                    with self._fence("telling peers of changes", instance.name):
+                        instance.flush()
+            case TimersDue():
+                self._timers(now)
+            case (
+                TransportConnected()
+                | TransportFailed()
+                | TransportAccepted()
+                | TransportClosed()
+                | QueueChanged()
+            ):
+                with self._fence(f"handling {type(item).__name__}"):
+                    self._transport(item)
+            case SetInstance(config):
+                self._set_instance(config.name, item)
+            case RemoveInstance(name):
+                gone = self._instances.pop(name, None)
+                if gone is not None:
+                    gone.stop(DECONFIGURED)
+            case SetPeer(name, peer):
+                self.instance(name).set_peer(peer)
+            case RemovePeer(name, peer_name):
+                known = self._instances.get(name)
+                if known is not None:
+                    known.remove_peer(peer_name)
+            case UpdateRoutes(name, route_set, changes):
+                self.instance(name).update_routes(route_set, changes)
+            case RemoveRouteSet(name, route_set):
+                known = self._instances.get(name)
+                if known is not None:
+                    known.remove_route_set(route_set)
+            case Shutdown(communication):
+                cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
+                for instance in self._instances.values():
+                    instance.stop(cease, keep_routes=True)
+            case _:
+                assert_never(item)
+        return core.take()
+
+    def _transport(
+        self,
+        item: TransportConnected
+        | TransportFailed
+        | TransportAccepted
+        | TransportClosed
+        | QueueChanged,
+    ) -> None:
+        core = self._core
+        if isinstance(item, TransportAccepted):
+            instance = self._instances.get(item.instance)
+            if instance is None or not instance.accept(item.connection, item.local, item.remote):
+                core.out.append(Close(item.connection, abort=True))
+            return
+        session = core.connections.get(item.connection)
+        if session is None:
+            if isinstance(item, TransportConnected):
+                core.out.append(Close(item.connection, abort=True))
+            return
+        peer = session.peer
+        match item:
+            case TransportConnected(connection, local, remote):
+                peer.connected(connection, local, remote)
+            case TransportFailed(connection, reason):
+                peer.connect_failed(connection, reason)
+            case TransportClosed(connection, reason):
+                peer.closed(connection, reason)
+            case QueueChanged(connection, octets):
+                peer.queue_changed(connection, octets, self._max_queue)
+
+    def _timers(self, now: float) -> None:
+        for (session, timer), due in self._core.timers.expire(now):
+            with self._fence(f"timer {timer.name}", session.peer.host.name, session.peer.name):
+                session.expired(timer, due)
+
+    @contextlib.contextmanager
+    def _fence(self, where: str, instance: str = "", peer: str | None = None) -> Iterator[None]:
+        # An error of ours for one peer or instance must not keep another from being served.
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  the documented fence
+            self._core.tell(
+                Fault(
+                    instance=instance,
+                    peer=peer,
+                    where=where,
+                    error=f"{type(error).__name__}: {error}",
+                )
+            )
+
+    def _set_instance(self, name: str, item: SetInstance) -> None:
+        before = self._instances.get(name)
+        if before is not None and before.config == item.config:
+            return
+        after = self._instances[name] = Instance(self._core, item.config)
+        if before is not None:
+            # Another AS or identifier is another router; what it was told to do stays.
+            before.stop(CONFIGURATION)
+            after.inherit(before)
+
+    # ------------------------------------------------------------------ reading
+
+    def instance(self, name: str) -> Instance:
+        """Return an instance. Raises `UnknownName`."""
+        try:
+            return self._instances[name]
+        except KeyError:
+            raise UnknownName("instance", name) from None
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether the shell should give a `Flush`, once it has given what else has come."""
+        return any(instance.needs_flush for instance in self._instances.values())
+
+    def next_deadline(self) -> float | None:
+        """Return when `TimersDue` should be given; None is never."""
+        return self._core.timers.next_deadline()
+
+    def describe_connection(self, connection: int) -> tuple[str, str] | None:
+        """Return the instance and the peer of a connection."""
+        session = self._core.connections.get(connection)
+        return None if session is None else (session.peer.host.name, session.peer.name)
+
+    def peers(self, now: float) -> Iterator[PeerStatus]:
+        """Iterate over all sessions, by instance and name."""
+        self._core.now = now
+        for _, instance in sorted(self._instances.items()):
+            for _, peer in sorted(instance.peers.items()):
+                yield views.peer_status(instance, peer)
+
+    def instances(self) -> Iterator[InstanceStatus]:
+        """Iterate over all instances, by name."""
+        for _, instance in sorted(self._instances.items()):
+            yield views.instance_status(instance)
+
+    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
+        """See `speaker.api.SpeakerPort`."""
+        return views.available(self.instance(instance), family)
+
+    def _members(self, instance: str, peer: str | None) -> list[Member]:
+        host = self.instance(instance)
+        if peer is None:
+            return [member for _, member in sorted(_by_name(host))]
+        member = host.members.get(host.peer(peer))
+        return [] if member is None else [member]
+
+    def routes_advertised(
+        self, instance: str, peer: str | None, family: Family
+    ) -> Iterator[RouteView]:
+        """See `speaker.api.SpeakerPort`."""
+        for member in self._members(instance, peer):
+            yield from views.advertised(self.instance(instance), member, family)
+
+    def routes_received(
+        self, instance: str, peer: str | None, family: Family
+    ) -> Iterator[RouteView]:
+        """See `speaker.api.SpeakerPort`."""
+        for member in self._members(instance, peer):
+            yield from views.received(self.instance(instance), member, family)
+
+
+def _by_name(instance: Instance) -> Iterator[tuple[str, Member]]:
+    return ((peer.name, member) for peer, member in instance.members.items())

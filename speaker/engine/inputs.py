@@ -1,0 +1,133 @@
+"""What can happen to the core, as values: the only way into the pure part.
+
+Frozen, so that a run can be written down and played again. Bytes, times and random numbers come
+from outside; nothing here has been interpreted yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
+from speaker.nlri import Family
+
+
+class TransportConnected(msgspec.Struct, frozen=True):
+    """A connection that the core asked for is up; addresses as the socket has them."""
+
+    connection: int
+    local: tuple[str, int]
+    remote: tuple[str, int]
+
+
+class TransportFailed(msgspec.Struct, frozen=True):
+    """A connection that the core asked for could not be made."""
+
+    connection: int
+    reason: str
+
+
+class TransportAccepted(msgspec.Struct, frozen=True):
+    """Somebody connected to a listening socket of an instance."""
+
+    connection: int
+    instance: str
+    local: tuple[str, int]
+    remote: tuple[str, int]
+
+
+class TransportClosed(msgspec.Struct, frozen=True):
+    """A connection has ended without our doing."""
+
+    connection: int
+    reason: str
+
+
+class BytesReceived(msgspec.Struct, frozen=True):
+    """Octets in the order in which they came, cut anywhere."""
+
+    connection: int
+    data: bytes
+
+
+class QueueChanged(msgspec.Struct, frozen=True):
+    """How many octets wait to be sent on a connection, told when it stops and goes on again."""
+
+    connection: int
+    octets: int
+
+
+class TimersDue(msgspec.Struct, frozen=True):
+    """The time that `next_deadline` gave has come."""
+
+
+class SetInstance(msgspec.Struct, frozen=True):
+    """See `speaker.api.SpeakerPort.set_instance`."""
+
+    config: InstanceConfig
+
+
+class RemoveInstance(msgspec.Struct, frozen=True):
+    """See `speaker.api.SpeakerPort.remove_instance`."""
+
+    name: str
+
+
+class SetPeer(msgspec.Struct, frozen=True):
+    """See `speaker.api.SpeakerPort.set_peer`."""
+
+    instance: str
+    config: PeerConfig | DynamicPeerConfig
+
+
+class RemovePeer(msgspec.Struct, frozen=True):
+    """See `speaker.api.SpeakerPort.remove_peer`."""
+
+    instance: str
+    name: str
+
+
+class UpdateRoutes(msgspec.Struct, frozen=True):
+    """A change of a route set, or of the instance's own routes (``route_set`` None)."""
+
+    instance: str
+    route_set: str | None
+    changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]]
+
+
+class RemoveRouteSet(msgspec.Struct, frozen=True):
+    """See `speaker.api.SpeakerPort.remove_route_set`."""
+
+    instance: str
+    route_set: str
+
+
+class Flush(msgspec.Struct, frozen=True):
+    """Tell peers what changed since the last flush; once per turn of the event loop."""
+
+
+class Shutdown(msgspec.Struct, frozen=True):
+    """End all sessions; those with graceful restart without a word, so that routes are kept."""
+
+    communication: str = ""
+
+
+Input = (
+    TransportConnected
+    | TransportFailed
+    | TransportAccepted
+    | TransportClosed
+    | BytesReceived
+    | QueueChanged
+    | TimersDue
+    | SetInstance
+    | RemoveInstance
+    | SetPeer
+    | RemovePeer
+    | UpdateRoutes
+    | RemoveRouteSet
+    | Flush
+    | Shutdown
+)

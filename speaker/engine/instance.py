@@ -1,0 +1,380 @@
+"""One BGP router: its peers, its Loc-RIB and route sets, and who is told what of them.
+
+The host of its peers (`speaker.peer.peer.Host`). Errors of one peer end at that peer's fence; an
+instance never touches another.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, final
+
+from speaker.api import (
+    DynamicPeerConfig,
+    InstanceConfig,
+    PeerConfig,
+    RouteAttributes,
+    SessionError,
+    UnknownName,
+)
+from speaker.engine.changes import Effect, effect_of
+from speaker.engine.ribs import Ribs, export_rules
+from speaker.iana import CeaseSubcode, ErrorCode
+from speaker.message import Notification
+from speaker.nlri import Family, has_prefixes
+from speaker.peer.core import Core
+from speaker.peer.peer import SHUTDOWN, Peer, address_key, address_octets
+from speaker.peer.session import Session
+from speaker.rib.accept import compile_import
+from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_out import Told, UpdateGroup
+from speaker.rib.export import ExportRules
+from speaker.rib.intake import Intake
+from speaker.rib.local import LOCAL, LocalPaths
+from speaker.rib.path import Source
+
+DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
+CONFIGURATION: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)
+CHANGED: Final = "configuration changed"
+
+
+@final
+class Member:
+    """An Established session as the RIBs know it."""
+
+    __slots__ = ("adj_in", "group", "intake", "peer", "session", "source")
+
+    def __init__(
+        self, peer: Peer, session: Session, source: Source, adj_in: AdjRibIn, intake: Intake
+    ) -> None:
+        self.peer = peer
+        self.session = session
+        self.source = source
+        self.adj_in = adj_in
+        self.intake = intake
+        self.group: UpdateGroup[Member] | None = None
+
+    def send(self, told: Told) -> None:
+        """Send what the group encoded."""
+        if told.octets:
+            self.session.send_updates((told.octets,), told.messages, told.prefixes)
+
+
+class Instance:
+    """One router."""
+
+    def __init__(self, core: Core, config: InstanceConfig) -> None:
+        self.core = core
+        self.config = config
+        self.name = config.name
+        self.local_asn = config.local_asn
+        self.router_id = int(ipaddress.IPv4Address(config.router_id))
+        self.vrf = config.vrf
+        self.peers: dict[str, Peer] = {}
+        self.members: dict[Peer, Member] = {}
+        self.loc = Ribs()
+        self.sets: dict[str, Ribs] = {}
+        self.refused = 0
+        """Connections from addresses that are nobody's."""
+        self._by_address: dict[bytes, Peer] = {}
+        self._dynamic: dict[str, DynamicPeerConfig] = {}
+        self._local_paths = LocalPaths()
+        self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
+
+    # ------------------------------------------------------------------ peers
+
+    def peer(self, name: str) -> Peer:
+        """Return a peer. Raises `UnknownName`."""
+        try:
+            return self.peers[name]
+        except KeyError:
+            raise UnknownName("peer", name) from None
+
+    def set_peer(self, config: PeerConfig | DynamicPeerConfig) -> None:
+        """Create or change a peer; see `speaker.engine.changes`."""
+        if isinstance(config, DynamicPeerConfig):
+            self._set_dynamic(config)
+            return
+        compile_import(config.name, config.import_)
+        peer = self.peers.get(config.name)
+        if peer is None:
+            self._add(Peer(self.core, self, config))
+            return
+        match effect_of(peer.config, config):
+            case Effect.NONE:
+                peer.config = config
+            case Effect.REPLACE:
+                self._remove(peer, DECONFIGURED)
+                self._add(Peer(self.core, self, config))
+            case Effect.RESET:
+                if peer.config.disabled_reason is None and config.disabled_reason is not None:
+                    peer.config = config
+                    peer.disable()
+                else:
+                    peer.config = config
+                    peer.reset(CONFIGURATION, CHANGED)
+            case Effect.SOFT:
+                before = peer.config
+                peer.config = config
+                self._soften(peer, before)
+
+    def _add(self, peer: Peer) -> None:
+        self.peers[peer.name] = peer
+        if peer.config.address is not None:
+            self._by_address[address_key(peer.config.address)] = peer
+        peer.start()
+
+    def _remove(self, peer: Peer, cease: Notification) -> None:
+        del self.peers[peer.name]
+        if peer.config.address is not None:
+            key = address_key(peer.config.address)
+            if self._by_address.get(key) is peer:
+                del self._by_address[key]
+        peer.stop(cease)
+
+    def remove_peer(self, name: str) -> None:
+        """Take a peer away; dynamic ones with all that came in by them."""
+        if self._dynamic.pop(name, None) is not None:
+            for peer in [p for p in self.peers.values() if p.dynamic == name]:
+                self._remove(peer, DECONFIGURED)
+        peer_ = self.peers.get(name)
+        if peer_ is not None:
+            self._remove(peer_, DECONFIGURED)
+
+    def _set_dynamic(self, config: DynamicPeerConfig) -> None:
+        compile_import(config.name, config.import_)
+        before = self._dynamic.get(config.name)
+        self._dynamic[config.name] = config
+        if before is None or before == config:
+            return
+        network = ipaddress.ip_network(config.prefix)
+        for peer in [p for p in self.peers.values() if p.dynamic == config.name]:
+            address = peer.config.address
+            if address is None or ipaddress.ip_address(address) not in network:
+                self._remove(peer, DECONFIGURED)
+            else:
+                self.set_peer(config.for_address(address))
+
+    def dynamic(self) -> Sequence[DynamicPeerConfig]:
+        """Return the dynamic peer configurations."""
+        return list(self._dynamic.values())
+
+    def _soften(self, peer: Peer, before: PeerConfig) -> None:
+        """Apply what can be changed without a new session, telling only differences."""
+        member = self.members.get(peer)
+        if member is None:
+            return
+        if before.import_ != peer.config.import_:
+            member.adj_in.set_accept(compile_import(peer.name, peer.config.import_))
+        old = member.group
+        rules = self._rules(peer, member.session)
+        if old is None or old.rules == rules:
+            return
+        # Everybody has to know the tables as they are now before they can be compared.
+        self.flush()
+        new = self._group(rules)
+        told = new.difference(old, member)
+        old.leave(member)
+        self._forget_if_empty(old)
+        new.adopt(member)
+        member.group = new
+        member.send(told)
+
+    def inherit(self, before: Instance) -> None:
+        """Take over what a router of the same name was configured with."""
+        self.sets = before.sets
+        self._local_paths = before._local_paths  # noqa: SLF001  of our own kind
+        for family, table in before.loc.tables.items():
+            for path, nlri in table.best_by_path().items():
+                if path.source.local:
+                    self.loc.table(family).announce(path, nlri)
+        self._dynamic = before._dynamic  # noqa: SLF001  as above
+        for peer in before.peers.values():
+            if peer.dynamic is None:
+                successor = Peer(self.core, self, peer.config)
+                successor.failed(CHANGED)
+                self._add(successor)
+
+    # ------------------------------------------------------------ connections
+
+    def accept(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
+        """Take a connection; False refuses it without a word."""
+        key = address_key(remote[0])
+        peer = self._by_address.get(key)
+        if peer is None:
+            peer = self._admit(remote[0])
+        if peer is None:
+            self.refused += 1
+            return False
+        return peer.accepted(connection, local, remote)
+
+    def _admit(self, remote: str) -> Peer | None:
+        address = ipaddress.ip_address(remote)
+        best: DynamicPeerConfig | None = None
+        for config in self._dynamic.values():
+            network = ipaddress.ip_network(config.prefix)
+            if address in network and (
+                best is None or network.prefixlen > ipaddress.ip_network(best.prefix).prefixlen
+            ):
+                best = config
+        if best is None:
+            return None
+        if sum(peer.dynamic == best.name for peer in self.peers.values()) >= best.limit:
+            return None
+        peer = Peer(self.core, self, best.for_address(str(address)), dynamic=best.name)
+        self._add(peer)
+        return peer
+
+    def gone(self, peer: Peer) -> None:
+        """Forget a dynamic peer whose session has ended (`Host`)."""
+        if self.peers.get(peer.name) is peer:
+            del self.peers[peer.name]
+            self._by_address.pop(address_key(peer.config.address or ""), None)
+
+    def stop(self, cease: Notification = SHUTDOWN, *, keep_routes: bool = False) -> None:
+        """End all sessions; with ``keep_routes`` those with graceful restart without a word."""
+        for peer in list(self.peers.values()):
+            silent = keep_routes and peer.config.graceful_restart is not None
+            peer.stop(cease, silent=silent)
+
+    # --------------------------------------------------------------- sessions
+
+    def session_up(self, peer: Peer, session: Session) -> None:
+        """Begin to exchange routes (`Host`)."""
+        negotiated = session.negotiated
+        assert negotiated is not None  # noqa: S101  an OPEN was accepted
+        source = Source(
+            peer.name,
+            address=address_key(session.remote[0]),
+            router_id=negotiated.peer_router_id,
+            ebgp=negotiated.ebgp,
+        )
+        tables = {
+            family: self.loc.table(family)
+            for family in sorted(negotiated.families)
+            if has_prefixes(family)
+        }
+        adj_in = AdjRibIn(source, compile_import(peer.name, peer.config.import_), tables)
+        intake = Intake(negotiated, adj_in, self._own_asns(peer), self._own_addresses(session))
+        member = Member(peer, session, source, adj_in, intake)
+        self.members[peer] = member
+        member.group = self._group(self._rules(peer, session))
+        member.group.join(member)
+
+    def _own_asns(self, peer: Peer) -> frozenset[int]:
+        return frozenset({self.local_asn, peer.local_asn})
+
+    def _own_addresses(self, session: Session) -> frozenset[bytes]:
+        # Both ends may have one address, when they are on the same host.
+        return frozenset({address_octets(session.local[0])} - {address_octets(session.remote[0])})
+
+    def session_down(self, peer: Peer) -> None:
+        """Forget a session's routes (`Host`)."""
+        member = self.members.pop(peer, None)
+        if member is None:
+            return
+        member.adj_in.clear()
+        if member.group is not None:
+            member.group.leave(member)
+            self._forget_if_empty(member.group)
+
+    def update(self, peer: Peer, session: Session, body: bytes) -> None:
+        """Take in an UPDATE (`Host`). Raises `NotificationError`."""
+        del session
+        fault = self.members[peer].intake.update(body)
+        if fault is not None:
+            self.core.tell(
+                SessionError(
+                    instance=self.name,
+                    peer=peer.name,
+                    address=peer.config.address,
+                    sent=False,
+                    code=int(ErrorCode.UPDATE_MESSAGE),
+                    subcode=fault.subcode,
+                    text=fault.text,
+                )
+            )
+
+    def refresh(self, peer: Peer, session: Session, body: bytes) -> None:
+        """Tell a family's routes once more (`Host`; RFC 2918). Raises `NotificationError`."""
+        member = self.members[peer]
+        family = member.intake.refresh(body)
+        if family is None or member.group is None or member in member.group.newcomers:
+            return
+        self.flush()
+        del session
+        member.send(member.group.refresh(member, family))
+
+    # ----------------------------------------------------------------- routes
+
+    def update_routes(
+        self,
+        route_set: str | None,
+        changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]],
+    ) -> None:
+        """Change a route set, or our own routes in the Loc-RIB."""
+        if route_set is None:
+            ribs = self.loc
+        else:
+            known = self.sets.get(route_set)
+            ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
+        self._local_paths.apply(ribs, changes)
+
+    def remove_route_set(self, route_set: str) -> None:
+        """Withdraw everything in a route set and forget it."""
+        ribs = self.sets.get(route_set)
+        if ribs is None:
+            return
+        for table in ribs.tables.values():
+            table.withdraw(LOCAL, [nlri for nlri, _ in table.items()])
+        self.flush()
+        if not any(group.rules.route_set == route_set for group in self._groups.values()):
+            del self.sets[route_set]
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether somebody has to be told something."""
+        return (
+            self.loc.changed
+            or any(ribs.changed for ribs in self.sets.values())
+            or any(group.newcomers for group in self._groups.values())
+        )
+
+    def flush(self) -> None:
+        """Tell everybody what changed, and newcomers everything."""
+        for ribs in (self.loc, *self.sets.values()):
+            if not ribs.changed:
+                continue
+            changes = ribs.take_changes()
+            for group in self._groups.values():
+                if self._ribs(group.rules) is ribs:
+                    for member, told in group.tell(changes):
+                        member.send(told)
+        for group in self._groups.values():
+            for member, told in group.welcome():
+                member.send(told)
+
+    def _ribs(self, rules: ExportRules) -> Ribs:
+        if rules.export == "set":
+            return self.sets.setdefault(rules.route_set or "", Ribs())
+        return self.loc
+
+    def _rules(self, peer: Peer, session: Session) -> ExportRules:
+        negotiated = session.negotiated
+        assert negotiated is not None  # noqa: S101  only of Established sessions
+        return export_rules(peer.config, negotiated, session.local[0])
+
+    def _group(self, rules: ExportRules) -> UpdateGroup[Member]:
+        group = self._groups.get(rules)
+        if group is None:
+            group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
+        return group
+
+    def _forget_if_empty(self, group: UpdateGroup[Member]) -> None:
+        if group.empty:
+            self._groups.pop(group.rules, None)
+
+    def groups(self) -> Iterator[UpdateGroup[Member]]:
+        """Iterate over the update groups."""
+        yield from self._groups.values()

@@ -1,0 +1,197 @@
+"""The state of the core as values for people: sessions, instances, routes. Reads, never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
+from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
+from speaker.engine.instance import Instance, Member
+from speaker.nlri import Family, prefix_to_text
+from speaker.peer.peer import Peer
+from speaker.rib.decision import Reason, explain
+from speaker.rib.export import export_attributes, export_next_hop
+from speaker.rib.path import Path
+
+ORIGINS = ("IGP", "EGP", "incomplete")
+
+
+def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
+    """Return one session; ``since`` is on the core's clock."""
+    config = peer.config
+    session = peer.primary
+    member = instance.members.get(peer)
+    up = member is not None
+    opened = session.peer_open
+    return PeerStatus(
+        instance=instance.name,
+        name=config.name,
+        address=config.address,
+        interface=config.interface,
+        port=config.port,
+        local_address=session.local[0] or config.local_address,
+        local_asn=peer.local_asn,
+        peer_asn=peer.remote_asn,
+        state=str(session.state),
+        reason=peer.reason,
+        since=session.since,
+        families=tuple(_family(config.families, family, member) for family in config.families),
+        peer_router_id=None
+        if opened is None
+        else address_text(opened.router_id.to_bytes(4, "big")),
+        hold_time=session.hold_time if up else None,
+        keepalive_time=session.keepalive_time if up else None,
+        retry_in=peer.retry_in,
+        capabilities=() if opened is None else tuple(map(str, opened.capabilities)),
+        last_error=peer.last_error,
+        flaps=peer.flaps,
+        messages_received=session.messages_received,
+        messages_sent=session.messages_sent,
+        updates_received=session.updates_received,
+        updates_sent=session.updates_sent,
+        queued_octets=session.queued,
+        authentication=None if config.password is None else "TCP MD5",
+        graceful_restart_time=(
+            None if config.graceful_restart is None else config.graceful_restart.restart_time
+        ),
+        dynamic=peer.dynamic is not None,
+        route_set=config.route_set,
+    )
+
+
+def _family(configured: tuple[Family, ...], family: Family, member: Member | None) -> FamilyStatus:
+    del configured
+    if member is None or member.session.negotiated is None:
+        return FamilyStatus(family=family, negotiated=False, received=0, accepted=0, advertised=0)
+    group = member.group
+    negotiated = family in member.session.negotiated.families
+    note = ""
+    if not negotiated:
+        note = "the peer does not speak it"
+    elif group is not None and group.rules.export != "none":
+        if family not in group.rules.sendable:
+            note = "not told: the peer does not take IPv4 with an IPv6 next hop (RFC 8950)"
+        elif group.oversized:
+            note = f"{group.oversized} announcements were too large for a message"
+    return FamilyStatus(
+        family=family,
+        negotiated=negotiated,
+        received=member.adj_in.received(family),
+        accepted=member.adj_in.accepted(family),
+        advertised=0 if group is None else group.advertised(family, member),
+        note=note,
+    )
+
+
+def instance_status(instance: Instance) -> InstanceStatus:
+    """Return one instance; the shell adds what it knows of listening."""
+    return InstanceStatus(
+        name=instance.name,
+        local_asn=instance.local_asn,
+        router_id=instance.config.router_id,
+        vrf=instance.vrf,
+        listening=(),
+        listen_error=None,
+        peers=len(instance.peers),
+    )
+
+
+def _route(
+    family: Family,
+    nlri: bytes,
+    attributes: PathAttributes,
+    *,
+    peer: str | None,
+    best: bool,
+    reason: str,
+    next_hop: bytes | None = None,
+) -> RouteView:
+    hop = attributes.next_hop if next_hop is None else next_hop
+    return RouteView(
+        family=family,
+        prefix=prefix_to_text(family, nlri),
+        next_hop=address_text(hop[:16]) if hop else None,
+        as_path=as_path_text(attributes.as_path),
+        origin=ORIGINS[attributes.origin],
+        med=attributes.med,
+        local_preference=attributes.local_preference,
+        communities=tuple(map(community_text, attributes.communities)),
+        large_communities=tuple(
+            ":".join(map(str, community)) for community in attributes.large_communities
+        ),
+        extended_communities=tuple(
+            community.hex() for community in attributes.extended_communities
+        ),
+        peer=peer,
+        best=best,
+        reason=reason,
+    )
+
+
+def available(instance: Instance, family: Family) -> Iterator[RouteView]:
+    """Iterate over the Loc-RIB, then over what only route sets have."""
+    shown: set[tuple[bytes, PathAttributes]] = set()
+    if family in instance.loc:
+        for nlri, paths in instance.loc.table(family).items():
+            for path in paths:
+                reason = Reason.BEST if path is paths[0] else explain(path, paths)
+                peer = None if path.source.local else path.source.name
+                if peer is None:
+                    shown.add((nlri, path.attributes))
+                yield _route(
+                    family,
+                    nlri,
+                    path.attributes,
+                    peer=peer,
+                    best=reason is Reason.BEST,
+                    reason=reason.value,
+                )
+    for ribs in instance.sets.values():
+        if family not in ribs:
+            continue
+        for nlri, (path, *_) in ribs.table(family).items():
+            # The same prefix with the same attributes in the sets of several peers is one route.
+            if (nlri, path.attributes) not in shown:
+                shown.add((nlri, path.attributes))
+                yield _route(
+                    family, nlri, path.attributes, peer=None, best=True, reason=Reason.BEST.value
+                )
+
+
+def advertised(instance: Instance, member: Member, family: Family) -> Iterator[RouteView]:
+    """Iterate over one session's Adj-RIB-Out."""
+    group = member.group
+    if group is None or member not in group.members:
+        return
+    rewritten: dict[Path, tuple[PathAttributes, bytes]] = {}
+    for nlri, path in group.routes(family, member):
+        known = rewritten.get(path)
+        if known is None:
+            known = rewritten[path] = (
+                export_attributes(path, group.rules),
+                export_next_hop(path, family, group.rules),
+            )
+        yield _route(
+            family,
+            nlri,
+            known[0],
+            peer=member.peer.name,
+            best=True,
+            reason="advertised",
+            next_hop=known[1],
+        )
+
+
+def received(instance: Instance, member: Member, family: Family) -> Iterator[RouteView]:
+    """Iterate over one session's Adj-RIB-In, with why a route is not used."""
+    table = instance.loc.tables.get(family)
+    for nlri, path, used in member.adj_in.routes(family):
+        paths = table.paths(nlri) if table is not None and used else ()
+        if path.rejected is not None:
+            reason, best = path.rejected, False
+        elif not used or not paths:
+            reason, best = "not accepted by the import rule", False
+        else:
+            why = explain(path, paths)
+            reason, best = why.value, why is Reason.BEST
+        yield _route(family, nlri, path.attributes, peer=member.peer.name, best=best, reason=reason)

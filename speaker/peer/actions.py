@@ -1,0 +1,62 @@
+"""What the core asks of its shell, and what it tells it: the only way out of the pure part.
+
+Frozen values. A connection is a number that the core chose (an attempt of its own) or that the
+shell gave (an accepted one); the core never sees a socket.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from speaker.api import Event, Secret
+
+
+class Connect(msgspec.Struct, frozen=True, kw_only=True):
+    """Open a TCP connection; answered by TransportConnected or TransportFailed.
+
+    ``ttl`` 0 leaves the system's. With a password the connection is protected by it or is not
+    made at all.
+    """
+
+    connection: int
+    instance: str
+    peer: str
+    address: str
+    port: int
+    interface: str | None
+    local_address: str | None
+    local_port: int | None
+    ttl: int
+    password: Secret | None
+
+
+class Configure(msgspec.Struct, frozen=True):
+    """Give an accepted connection the TTL of its peer."""
+
+    connection: int
+    ttl: int
+
+
+class Write(msgspec.Struct, frozen=True):
+    """Send octets, in order; the parts may be shared with other connections."""
+
+    connection: int
+    parts: tuple[bytes, ...]
+    prefixes: int = 0
+    """How many prefixes they announce or withdraw."""
+
+
+class Close(msgspec.Struct, frozen=True):
+    """Close a connection, after what was written unless it is aborted."""
+
+    connection: int
+    abort: bool = False
+
+
+class Tell(msgspec.Struct, frozen=True):
+    """Something happened that people may want to know."""
+
+    event: Event
+
+
+Action = Connect | Configure | Write | Close | Tell

@@ -1,0 +1,64 @@
+"""What all peers of one engine share: timers, the way out, the time, and chance.
+
+The time is that of the input being handled; nothing in the core asks a clock.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from typing import TYPE_CHECKING
+
+from speaker.api import Event
+from speaker.peer.actions import Action, Tell
+from speaker.timers import Timers
+
+if TYPE_CHECKING:
+    from speaker.peer.session import Session
+
+
+class Timer(enum.Enum):
+    """The timers of RFC 4271 section 8, and two more."""
+
+    CONNECT_RETRY = enum.auto()
+    HOLD = enum.auto()
+    KEEPALIVE = enum.auto()
+    DELAY_OPEN = enum.auto()
+    IDLE_HOLD = enum.auto()
+    COLLISION = enum.auto()
+    """How long a connection that would lose a collision waits for the one that would win."""
+    SEND_HOLD = enum.auto()
+    """RFC 9687: how long a peer may take nothing of what we send."""
+
+
+class Core:
+    """Shared by the peers of an engine."""
+
+    __slots__ = ("_connection", "connections", "now", "out", "rng", "timers")
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.now = 0.0
+        self.out: list[Action] = []
+        self.timers: Timers[tuple[Session, Timer]] = Timers()
+        self.connections: dict[int, Session] = {}
+        """Whose a connection is."""
+        self._connection = 0
+
+    def new_connection(self) -> int:
+        """Return a number for an attempt of our own; the shell's are negative."""
+        self._connection += 1
+        return self._connection
+
+    def jitter(self, seconds: float) -> float:
+        """Return 75 to 100 percent of a time (RFC 4271 section 10)."""
+        return seconds * self.rng.uniform(0.75, 1.0)
+
+    def tell(self, event: Event) -> None:
+        """Report an event."""
+        self.out.append(Tell(event))
+
+    def take(self) -> list[Action]:
+        """Return the actions so far, and forget them."""
+        out, self.out = self.out, []
+        return out

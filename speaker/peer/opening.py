@@ -1,0 +1,99 @@
+"""Our OPEN, and the judgement of the peer's (RFC 4271 sections 4.2 and 6.2, RFC 5492, 6286).
+
+Pure: what a peer says is accepted with what both can do, or refused with the NOTIFICATION that
+the RFC names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from speaker.api import PeerConfig
+from speaker.capability import (
+    Capability,
+    ExtendedMessage,
+    ExtendedNextHop,
+    FourOctetAs,
+    GracefulRestartCapability,
+    Multiprotocol,
+    RouteRefreshCapability,
+)
+from speaker.errors import open_error
+from speaker.iana import IPV4_UNICAST, Afi, OpenSubcode
+from speaker.negotiated import Negotiated, negotiate
+
+if TYPE_CHECKING:
+    from speaker.message import Open
+
+
+def capabilities(
+    config: PeerConfig, local_asn: int, *, plain: bool = False, restarting: bool = False
+) -> tuple[Capability, ...]:
+    """Return what we offer a peer; ``plain`` leaves out what is not needed.
+
+    ``restarting`` sets the R bit of graceful restart: we have just started again (RFC 4724).
+    """
+    offered: list[Capability] = [Multiprotocol(family) for family in config.families]
+    offered.append(FourOctetAs(local_asn))
+    if plain:
+        return tuple(offered)
+    offered.append(RouteRefreshCapability())
+    if IPV4_UNICAST in config.families and config.address is not None and ":" in config.address:
+        # IPv4 prefixes on an IPv6 session have our IPv6 address as their next hop (RFC 8950).
+        offered.append(ExtendedNextHop(((IPV4_UNICAST, Afi.IPV6),)))
+    offered.append(ExtendedMessage())
+    if config.graceful_restart is not None:
+        offered.append(
+            GracefulRestartCapability(
+                config.graceful_restart.restart_time,
+                restarting=restarting,
+                # Forwarding goes on without us, but that says something only after a restart.
+                families=tuple((family, restarting) for family in config.families),
+            )
+        )
+    return tuple(offered)
+
+
+def judge(
+    config: PeerConfig,
+    opened: Open,
+    *,
+    local_asn: int,
+    local_router_id: int,
+    offered: tuple[Capability, ...],
+) -> Negotiated:
+    """Return what the session may use. Raises `NotificationError` for an OPEN that cannot be had."""
+    asn = opened.asn
+    if config.peer_asn and asn != config.peer_asn:
+        raise open_error(
+            OpenSubcode.BAD_PEER_AS, detail=f"peer AS {asn}, expected {config.peer_asn}"
+        )
+    if asn == local_asn and opened.router_id == local_router_id:
+        # RFC 6286 section 2.2: within an AS identifiers are unique.
+        raise open_error(
+            OpenSubcode.BAD_BGP_IDENTIFIER, detail="the peer has our own BGP identifier"
+        )
+    negotiated = negotiate(
+        local_asn=local_asn,
+        peer_asn=asn,
+        local_capabilities=offered,
+        peer_capabilities=opened.capabilities,
+        local_hold_time=config.hold_time,
+        peer_hold_time=opened.hold_time,
+        keepalive_time=config.keepalive_time,
+        local_router_id=local_router_id,
+        peer_router_id=opened.router_id,
+    )
+    if not negotiated.families:
+        ours = ", ".join(str(family) for family in config.families)
+        raise open_error(
+            OpenSubcode.UNSUPPORTED_CAPABILITY,
+            b"".join(
+                bytes((Multiprotocol.code, 4))
+                + family.afi.to_bytes(2, "big")
+                + bytes((0, family.safi))
+                for family in config.families
+            ),
+            f"the peer speaks none of {ours}",
+        )
+    return negotiated

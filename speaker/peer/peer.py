@@ -1,0 +1,515 @@
+"""One peer: its configuration, its one or two connections, and what people want to know of it.
+
+Two connections exist for as long as a collision is undecided (RFC 4271 section 6.8). `primary` is
+the one that is shown; `secondary` is always a connection that was accepted while the primary was
+busy. A peer never touches another: everything that it shares is behind `Host`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final, Protocol
+
+from speaker.api import PeerConfig, SessionError, StateChanged
+from speaker.capability import Capability
+from speaker.errors import NotificationError
+from speaker.fsm import Event, State
+from speaker.iana import CeaseSubcode, ErrorCode
+from speaker.message import Notification, Open, decode_open
+from speaker.peer import opening
+from speaker.peer.actions import Close, Configure, Write
+from speaker.peer.collision import keep_outgoing
+from speaker.peer.core import Core, Timer
+from speaker.peer.damping import Damping, retry_after
+from speaker.peer.session import COLLISION_WAIT, Session
+
+COLLISION: Final = Notification.cease(CeaseSubcode.CONNECTION_COLLISION_RESOLUTION)
+SHUTDOWN: Final = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN)
+
+
+class Host(Protocol):
+    """The instance that a peer belongs to."""
+
+    name: str
+    local_asn: int
+    router_id: int
+
+    def session_up(self, peer: Peer, session: Session) -> None:
+        """Begin to exchange routes."""
+
+    def session_down(self, peer: Peer) -> None:
+        """Forget the session's routes."""
+
+    def update(self, peer: Peer, session: Session, body: bytes) -> None:
+        """Take in an UPDATE."""
+
+    def refresh(self, peer: Peer, session: Session, body: bytes) -> None:
+        """Answer a ROUTE-REFRESH."""
+
+    def gone(self, peer: Peer) -> None:
+        """Forget a dynamic peer whose session has ended."""
+
+
+class Peer:
+    """One peer of one instance."""
+
+    def __init__(
+        self, core: Core, host: Host, config: PeerConfig, *, dynamic: str | None = None
+    ) -> None:
+        self.core = core
+        self.host = host
+        self.config = config
+        self.dynamic = dynamic
+        """The name of the dynamic peer configuration that it came in by."""
+        self.primary = Session(core, self, outgoing=not config.passive)
+        self.secondary: Session | None = None
+        self.cease = SHUTDOWN
+        """What a Cease that is sent now says."""
+        self.silent_stop = False
+        """End without a NOTIFICATION, so that the peer keeps our routes (RFC 4724 section 4)."""
+        self.retries = 0
+        """ConnectRetryCounter of RFC 4271 section 8."""
+        self.flaps = 0
+        self.last_error: str | None = None
+        self.failure: str | None = None
+        """Why the last attempt or session ended, until the next one is Established."""
+        self.stopped = False
+        self._plain = False
+        """The peer refused our capabilities: the next OPEN goes without optional ones."""
+        self._damping = Damping(core.rng)
+        self._restart_at_once = False
+        self._lost_transport = False
+        self._protocol_error = False
+        self._established_at: float | None = None
+
+    # ----------------------------------------------------------------- facts
+
+    @property
+    def name(self) -> str:
+        """The peer's name."""
+        return self.config.name
+
+    @property
+    def local_asn(self) -> int:
+        """The AS that this peer sees."""
+        return self.config.local_asn or self.host.local_asn
+
+    @property
+    def remote_asn(self) -> int:
+        """The peer's AS, learnt where it was not configured; 0 while unknown."""
+        opened = self.primary.peer_open
+        return self.config.peer_asn or (opened.asn if opened is not None else 0)
+
+    @property
+    def ebgp(self) -> bool:
+        """Whether the peer is in another AS, as far as is known."""
+        return self.remote_asn != self.local_asn
+
+    @property
+    def ttl(self) -> int:
+        """The TTL of the session, 0 for the system's."""
+        return self.config.ebgp_multihop if self.ebgp else 0
+
+    @property
+    def passive(self) -> bool:
+        """Whether only the peer connects."""
+        return self.config.passive or self.config.address is None
+
+    @property
+    def state(self) -> State:
+        """The state that is shown."""
+        return self.primary.state
+
+    @property
+    def reason(self) -> str:
+        """Why the session is not Established, for people; empty when it is."""
+        state = self.primary.state
+        if state is State.ESTABLISHED:
+            return ""
+        if self.config.disabled_reason is not None:
+            return self.config.disabled_reason
+        doing = self._doing(state)
+        return f"{self.failure} ({doing})" if self.failure else doing
+
+    def _doing(self, state: State) -> str:
+        if state is State.IDLE:
+            due = self.primary.deadline(Timer.IDLE_HOLD)
+            return "stopped" if due is None else f"retry in {self._seconds(due)}"
+        if state is State.CONNECT:
+            return "connecting"
+        if state is State.ACTIVE:
+            due = self.primary.deadline(Timer.CONNECT_RETRY)
+            if due is not None:
+                return f"retry in {self._seconds(due)}"
+            return "waiting for the peer to connect"
+        if state is State.OPEN_SENT:
+            return "waiting for the peer's OPEN"
+        return "waiting for the peer's KEEPALIVE"
+
+    def _seconds(self, due: float) -> str:
+        return f"{max(0.0, due - self.core.now):.0f}s"
+
+    @property
+    def retry_in(self) -> float | None:
+        """Seconds until the next attempt of ours, None where none is due."""
+        for timer in (Timer.IDLE_HOLD, Timer.CONNECT_RETRY):
+            due = self.primary.deadline(timer)
+            if due is not None and self.primary.state in (State.IDLE, State.ACTIVE):
+                return max(0.0, due - self.core.now)
+        return None
+
+    # ------------------------------------------------------------ start, stop
+
+    def start(self) -> None:
+        """Begin, unless the configuration keeps the peer down."""
+        if self.config.disabled_reason is None and not self.stopped:
+            self.primary.fire(
+                Event.AUTOMATIC_START_WITH_PASSIVE_TCP_ESTABLISHMENT
+                if self.passive
+                else Event.AUTOMATIC_START
+            )
+
+    def stop(self, cease: Notification, *, silent: bool = False) -> None:
+        """End for good."""
+        self.stopped = True
+        self.cease = cease
+        self.silent_stop = silent
+        if self.secondary is not None:
+            self._dump(self.secondary, cease)
+        self.primary.fire(Event.MANUAL_STOP)
+        self.primary.stop_all_timers()
+
+    def disable(self) -> None:
+        """End the session because the configuration keeps the peer down from now on."""
+        self.cease = SHUTDOWN
+        if self.secondary is not None:
+            self._dump(self.secondary, SHUTDOWN)
+        self.primary.fire(Event.MANUAL_STOP)
+        self.primary.stop_all_timers()
+
+    def reset(self, cease: Notification, reason: str) -> None:
+        """End the session and begin again at once."""
+        self.failed(reason)
+        self._damping.forgive()
+        self.cease = cease
+        if self.secondary is not None:
+            self._dump(self.secondary, cease)
+        if self.primary.state is State.IDLE:
+            self.primary.stop_all_timers()
+            self.start()
+            return
+        self._restart_at_once = True
+        self.primary.fire(Event.AUTOMATIC_STOP)
+        self._restart_at_once = False
+
+    def start_idle_hold(self, session: Session) -> None:
+        """Begin the pause after a session, for the FSM."""
+        if session is not self.primary or self.stopped or self.config.disabled_reason is not None:
+            return
+        if self._restart_at_once:
+            pause = 0.0
+        else:
+            up = self._established_at
+            pause = self._damping.pause(
+                self.config.idle_hold_time,
+                None if up is None else self.core.now - up,
+                lost=self._lost_transport and not self._protocol_error,
+            )
+        session.start_timer(Timer.IDLE_HOLD, pause)
+
+    def idle_hold_over(self) -> None:
+        """Start again after the pause (events 6 and 7)."""
+        self.primary.fire(Event.IDLE_HOLD_TIMER_EXPIRES)
+        self.primary.fire(
+            Event.AUTOMATIC_START_WITH_DAMP_PEER_OSCILLATIONS_AND_PASSIVE_TCP_ESTABLISHMENT
+            if self.passive
+            else Event.AUTOMATIC_START_WITH_DAMP_PEER_OSCILLATIONS
+        )
+
+    def connect_retry(self, state: State) -> float:
+        """Return the connect-retry time for a state, with jitter."""
+        if state is State.ACTIVE:
+            return self.core.jitter(retry_after(self.retries, self.config.connect_retry_time))
+        return self.core.jitter(self.config.connect_retry_time)
+
+    # -------------------------------------------------------------- transport
+
+    def session_of(self, connection: int) -> Session | None:
+        """Return the session that has a connection."""
+        if self.primary.connection == connection:
+            return self.primary
+        if self.secondary is not None and self.secondary.connection == connection:
+            return self.secondary
+        return None
+
+    def connected(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> None:
+        """Take the connection that we asked for."""
+        session = self.session_of(connection)
+        if session is None or session.state is not State.CONNECT:
+            self.core.out.append(Close(connection, abort=True))
+            return
+        rival = self.secondary
+        if rival is not None and rival.state is State.OPEN_CONFIRM:
+            # Our KEEPALIVE is out on the other one: the peer may be Established there, and an
+            # OPEN on this one could make it give that up.
+            self._discard(session)
+            return
+        session.attach(connection, local, remote, outgoing=True)
+        session.fire(Event.TCP_CR_ACKED)
+
+    def connect_failed(self, connection: int, reason: str) -> None:
+        """Handle an attempt of ours that came to nothing."""
+        session = self.session_of(connection)
+        if session is not None:
+            self.failed(reason)
+            session.lost()
+
+    def accepted(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
+        """Take a connection that the peer made; False refuses it without a word."""
+        primary = self.primary
+        if self.stopped or self.config.disabled_reason is not None:
+            return False
+        match primary.state:
+            case State.IDLE:
+                return False
+            case State.ACTIVE:
+                self._take(primary, connection, local, remote)
+                return True
+            case State.ESTABLISHED | State.OPEN_CONFIRM if not primary.withheld:
+                self._refuse(connection)
+                return True
+        rival = self.secondary
+        self.secondary = Session(self.core, self, outgoing=False)
+        if rival is not None:
+            # The peer has one attempt at a time, so the older one is dead.
+            self._discard(rival)
+        self._take(self.secondary, connection, local, remote)
+        if not primary.outgoing and self.secondary is not None:
+            self._discard(primary)
+        return True
+
+    def _take(
+        self, session: Session, connection: int, local: tuple[str, int], remote: tuple[str, int]
+    ) -> None:
+        session.state = State.ACTIVE
+        session.attach(connection, local, remote, outgoing=False)
+        if self.ttl:
+            self.core.out.append(Configure(connection, self.ttl))
+        session.fire(Event.TCP_CONNECTION_CONFIRMED)
+
+    def _refuse(self, connection: int) -> None:
+        self.core.out.append(Write(connection, (COLLISION.encode(),)))
+        self.core.out.append(Close(connection))
+
+    def closed(self, connection: int, reason: str) -> None:
+        """Handle a connection that ended without our doing."""
+        session = self.session_of(connection)
+        if session is None:
+            return
+        if session is self.primary:
+            self.failed(f"connection lost: {reason}")
+            self.last_error = f"connection lost: {reason}"
+            self._lost_transport = True
+        session.lost()
+
+    def queue_changed(self, connection: int, octets: int, limit: int) -> None:
+        """Watch what the peer does not take (RFC 9687)."""
+        session = self.session_of(connection)
+        if session is None:
+            return
+        progress = octets < session.queued or session.queued == 0
+        session.queued = octets
+        if octets > limit:
+            self._give_up(session, f"the peer does not read: {octets} octets are waiting")
+        elif octets == 0:
+            self.core.timers.stop((session, Timer.SEND_HOLD))
+        elif progress and session.hold_time:
+            # RFC 9687 section 5: the greater of eight minutes and twice the hold time.
+            session.start_timer(Timer.SEND_HOLD, max(480.0, 2.0 * session.hold_time))
+
+    def send_hold_expired(self, session: Session) -> None:
+        """End a session whose peer takes nothing (RFC 9687)."""
+        session.error = NotificationError(ErrorCode.SEND_HOLD_TIMER_EXPIRED)
+        self.failed("send hold timer expired: the peer does not read")
+        session.fire(Event.UPDATE_MSG_ERR)
+
+    def _give_up(self, session: Session, reason: str) -> None:
+        self.failed(reason)
+        self.cease = Notification.cease(CeaseSubcode.OUT_OF_RESOURCES)
+        session.queued = 0
+        session.fire(Event.AUTOMATIC_STOP)
+
+    # -------------------------------------------------------------- collision
+
+    def _rival(self, session: Session) -> Session | None:
+        return self.secondary if session is self.primary else self.primary
+
+    def opened(self, session: Session, body: bytes) -> None:
+        """Judge the peer's OPEN, and decide a collision. Raises `NotificationError`."""
+        opened = decode_open(body)
+        session.peer_open = opened
+        negotiated = opening.judge(
+            self.config,
+            opened,
+            local_asn=self.local_asn,
+            local_router_id=self.host.router_id,
+            offered=self._offered(),
+        )
+        session.negotiated = negotiated
+        session.hold_time = negotiated.hold_time
+        session.keepalive_time = negotiated.keepalive_time
+        rival = self._rival(session)
+        if rival is not None and rival.connection is not None:
+            wins = session.outgoing == keep_outgoing(
+                self.host.router_id, self.local_asn, opened.router_id, opened.asn
+            )
+            if rival.state is State.ESTABLISHED or (rival.state is State.OPEN_CONFIRM and not wins):
+                self._dump(session, COLLISION)
+                return
+            if rival.state is State.OPEN_CONFIRM:
+                self._dump(rival, COLLISION)
+            elif rival.state is State.OPEN_SENT and not wins:
+                # The rival would win, if the peer keeps it. Until that is known, the peer must
+                # not become Established here: it would refuse the other one, and we this one.
+                session.withheld = True
+                session.start_timer(Timer.COLLISION, COLLISION_WAIT)
+        session.fire(Event.BGP_OPEN)
+
+    def _dump(self, session: Session, cease: Notification) -> None:
+        """End one of two connections with a Cease."""
+        self.cease = cease
+        session.fire(Event.OPEN_COLLISION_DUMP)
+
+    def _discard(self, session: Session) -> None:
+        """End one of two connections without a word."""
+        silent, self.silent_stop = self.silent_stop, True
+        session.fire(Event.OPEN_COLLISION_DUMP)
+        self.silent_stop = silent
+
+    def moved(self, session: Session, before: State) -> None:
+        """Follow a session that entered another state."""
+        ended = session.state in (State.IDLE, State.ACTIVE)
+        if session is self.secondary:
+            if ended:
+                self.secondary = None
+                session.stop_all_timers()
+                self.primary.release()
+            return
+        if session is not self.primary:
+            return
+        if ended and self.secondary is not None and before is not State.IDLE:
+            session.stop_all_timers()
+            self.primary, self.secondary = self.secondary, None
+            self._report(before)
+            self.primary.release()
+            return
+        if before is State.ESTABLISHED:
+            self.flaps += 1
+            self.host.session_down(self)
+            self._established_at = None
+            self._lost_transport = self._protocol_error = False
+        self._report(before)
+        if ended and before > State.ACTIVE and self.dynamic is not None:
+            self.stopped = True
+            session.stop_all_timers()
+            self.host.gone(self)
+
+    def _report(self, before: State) -> None:
+        self.core.tell(
+            StateChanged(
+                instance=self.host.name,
+                peer=self.name,
+                address=self.config.address,
+                old=str(before),
+                new=str(self.primary.state),
+                reason=self.reason,
+            )
+        )
+
+    # ----------------------------------------------------------------- session
+
+    def make_open(self, session: Session) -> bytes:
+        """Return our OPEN."""
+        del session
+        return Open(
+            asn=self.local_asn,
+            hold_time=self.config.hold_time,
+            router_id=self.host.router_id,
+            capabilities=self._offered(),
+        ).encode()
+
+    def _offered(self) -> tuple[Capability, ...]:
+        return opening.capabilities(self.config, self.local_asn, plain=self._plain)
+
+    def session_up(self, session: Session) -> None:
+        """Begin to exchange routes, and end what is left of a collision."""
+        if session is self.secondary:
+            loser, self.primary, self.secondary = self.primary, session, None
+            self._end_loser(loser)
+        elif self.secondary is not None:
+            loser, self.secondary = self.secondary, None
+            self._end_loser(loser)
+        self.failure = None
+        self.retries = 0
+        self._plain = False
+        self._established_at = self.core.now
+        self._lost_transport = self._protocol_error = False
+        self.host.session_up(self, session)
+
+    def _end_loser(self, loser: Session) -> None:
+        # Neither primary nor secondary any more: `moved` and `start_idle_hold` pass it over.
+        if loser.state is State.CONNECT:
+            self._discard(loser)
+        else:
+            self._dump(loser, COLLISION)
+        loser.stop_all_timers()
+
+    def update(self, session: Session, body: bytes) -> None:
+        """Take in an UPDATE. Raises `NotificationError`."""
+        self.host.update(self, session, body)
+
+    def refresh(self, session: Session, body: bytes) -> None:
+        """Answer a ROUTE-REFRESH. Raises `NotificationError`."""
+        self.host.refresh(self, session, body)
+
+    # -------------------------------------------------------------------- text
+
+    def failed(self, reason: str) -> None:
+        """Remember why an attempt or a session ends."""
+        self.failure = reason
+
+    def notification(self, message: Notification, *, sent: bool, text: str | None = None) -> None:
+        """Remember a NOTIFICATION for people, and report it."""
+        if message.code == ErrorCode.CEASE and message.subcode == COLLISION.subcode:
+            return
+        described = text or str(message)
+        self.last_error = f"{'sent' if sent else 'received'}: {described}"
+        if not sent:
+            self.failed(f"the peer sent {described}")
+            if message.code == ErrorCode.OPEN_MESSAGE and message.subcode in (4, 7):
+                self._plain = True
+        self._protocol_error = message.code != ErrorCode.CEASE
+        self._lost_transport = self._lost_transport or not sent
+        self.core.tell(
+            SessionError(
+                instance=self.host.name,
+                peer=self.name,
+                address=self.config.address,
+                sent=sent,
+                code=message.code,
+                subcode=message.subcode,
+                text=described,
+            )
+        )
+
+
+def address_key(text: str) -> bytes:
+    """Return an address as octets that sort, its zone included."""
+    host, _, zone = text.partition("%")
+    return ipaddress.ip_address(host).packed + zone.encode()
+
+
+def address_octets(text: str) -> bytes:
+    """Return an address as its 4 or 16 octets, without a zone."""
+    host, *_ = text.partition("%")
+    return ipaddress.ip_address(host).packed

@@ -1,0 +1,453 @@
+"""One connection's run through the state machine, from a start event to its end.
+
+Owns the framing of the byte stream, the timers of the connection and what was negotiated on it.
+What concerns the peer as a whole (collisions, damping, routes, what people read) is its owner's:
+`speaker.peer.peer.Peer`. A connection never outlives its end here: what comes late is ignored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from speaker.api import Fault
+from speaker.errors import NotificationError
+from speaker.fsm import Action, Event, State, step
+from speaker.iana import CeaseSubcode, ErrorCode, FsmSubcode, MessageType
+from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open, check_header
+from speaker.negotiated import MAX_MESSAGE, Negotiated
+from speaker.peer.actions import Close, Connect, Write
+from speaker.peer.core import Core, Timer
+
+if TYPE_CHECKING:
+    from speaker.peer.peer import Peer
+
+OPEN_DEADLINE: Final = 240.0
+"""Seconds until the peer's OPEN has to be there: the large hold time of RFC 4271 section 8.2.2."""
+ACCEPTED_OPEN_DEADLINE: Final = 60.0
+"""The same for a connection that was accepted: anybody can hold one open without a word."""
+LATE: Final = 1.0
+"""A hold timer that fires this late says that we were not running, not that the peer was silent."""
+COLLISION_WAIT: Final = 5.0
+
+_FSM_SUBCODE: Final = {
+    State.OPEN_SENT: FsmSubcode.UNEXPECTED_IN_OPEN_SENT,
+    State.OPEN_CONFIRM: FsmSubcode.UNEXPECTED_IN_OPEN_CONFIRM,
+    State.ESTABLISHED: FsmSubcode.UNEXPECTED_IN_ESTABLISHED,
+}
+
+
+@final
+class Session:
+    """One state machine with, at most, one connection."""
+
+    __slots__ = (
+        "_early_keepalive",
+        "_fragments",
+        "_have",
+        "_late",
+        "_need",
+        "connection",
+        "core",
+        "error",
+        "hold_time",
+        "keepalive_time",
+        "local",
+        "messages_received",
+        "messages_sent",
+        "negotiated",
+        "outgoing",
+        "peer",
+        "peer_open",
+        "queued",
+        "remote",
+        "since",
+        "state",
+        "updates_received",
+        "updates_sent",
+        "withheld",
+    )
+
+    def __init__(self, core: Core, peer: Peer, *, outgoing: bool) -> None:
+        self.core = core
+        self.peer = peer
+        self.outgoing = outgoing
+        self.state = State.IDLE
+        self.since = core.now
+        self.error: NotificationError | None = None
+        self.connection: int | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._forget_connection()
+        self.local: tuple[str, int] = ("", 0)
+        self.remote: tuple[str, int] = ("", 0)
+        self.negotiated: Negotiated | None = None
+        self.peer_open: Open | None = None
+        self.hold_time = 0
+        self.keepalive_time = 0
+        self.messages_received = 0
+        self.messages_sent = 0
+        self.updates_received = 0
+        self.updates_sent = 0
+        self.queued = 0
+        self.withheld = False
+        """In OpenConfirm with our KEEPALIVE held back, until a collision is decided."""
+        self._early_keepalive = False
+        self._fragments: list[bytes] = []
+        self._have = 0
+        self._need = HEADER_SIZE
+        self._late = False
+
+    # ------------------------------------------------------------ the machine
+
+    def fire(self, event: Event) -> None:
+        """Take an event through the table."""
+        before = self.state
+        transition = step(before, event)
+        self.state = transition.state
+        for action in transition.actions:
+            self._do(action, before)
+        if transition.state is not before:
+            self.since = self.core.now
+            self.peer.moved(self, before)
+
+    def _do(self, action: Action, before: State) -> None:  # noqa: C901, PLR0912  the list of actions
+        match action:
+            case Action.START_CONNECT_RETRY:
+                self._start(Timer.CONNECT_RETRY, self.peer.connect_retry(self.state))
+            case Action.STOP_CONNECT_RETRY:
+                self._stop(Timer.CONNECT_RETRY)
+            case Action.START_DELAY_OPEN | Action.STOP_DELAY_OPEN:
+                self._stop(Timer.DELAY_OPEN)
+            case Action.START_IDLE_HOLD:
+                self.peer.start_idle_hold(self)
+            case Action.STOP_IDLE_HOLD:
+                self._stop(Timer.IDLE_HOLD)
+            case Action.START_LARGE_HOLD:
+                self._start(Timer.HOLD, OPEN_DEADLINE if self.outgoing else ACCEPTED_OPEN_DEADLINE)
+            case Action.START_NEGOTIATED_TIMERS:
+                self._start_negotiated()
+            case Action.RESTART_HOLD:
+                self.restart_hold()
+            case Action.RESTART_KEEPALIVE:
+                self._restart_keepalive()
+            case Action.INITIATE_CONNECT:
+                self._connect()
+            case Action.SEND_OPEN:
+                self.send(self.peer.make_open(self))
+            case Action.SEND_KEEPALIVE:
+                if not self.withheld:
+                    self.send(KEEPALIVE)
+            case Action.SEND_CEASE:
+                self._cease()
+            case Action.SEND_HOLD_EXPIRED:
+                self.notify(Notification(ErrorCode.HOLD_TIMER_EXPIRED))
+            case Action.SEND_FSM_ERROR:
+                self.notify(Notification(ErrorCode.FSM, _FSM_SUBCODE.get(before, 0)))
+            case Action.SEND_ERROR:
+                self._send_error()
+            case Action.DROP:
+                self._drop()
+            case Action.ZERO_RETRY_COUNTER:
+                self.peer.retries = 0
+            case Action.COUNT_RETRY:
+                self.peer.retries += 1
+            case Action.SESSION_UP:
+                self.peer.session_up(self)
+            case Action.PROCESS_UPDATE:
+                # Only from `_update`, which has the message; see there.
+                pass
+
+    # ----------------------------------------------------------------- timers
+
+    def _start(self, timer: Timer, seconds: float) -> None:
+        self.core.timers.start((self, timer), self.core.now + seconds)
+
+    def _stop(self, timer: Timer) -> None:
+        self.core.timers.stop((self, timer))
+
+    def start_timer(self, timer: Timer, seconds: float) -> None:
+        """Run a timer for the peer."""
+        self._start(timer, seconds)
+
+    def deadline(self, timer: Timer) -> float | None:
+        """Return when a timer of this session is due."""
+        return self.core.timers.deadline((self, timer))
+
+    def stop_all_timers(self) -> None:
+        """Forget every timer: the session is given up."""
+        for timer in Timer:
+            self._stop(timer)
+
+    def restart_hold(self) -> None:
+        """Begin the hold time again: the peer has been heard."""
+        if self.hold_time:
+            self._start(Timer.HOLD, self.hold_time)
+
+    def _restart_keepalive(self) -> None:
+        if self.keepalive_time:
+            self._start(Timer.KEEPALIVE, self.core.jitter(self.keepalive_time))
+
+    def _start_negotiated(self) -> None:
+        if self.hold_time:
+            self.restart_hold()
+            if not self.withheld:
+                self._restart_keepalive()
+        else:
+            self._stop(Timer.HOLD)
+            self._stop(Timer.KEEPALIVE)
+
+    def expired(self, timer: Timer, due: float) -> None:
+        """Handle a timer that ran out at ``due``."""
+        match timer:
+            case Timer.CONNECT_RETRY:
+                self.fire(Event.CONNECT_RETRY_TIMER_EXPIRES)
+            case Timer.KEEPALIVE:
+                self.fire(Event.KEEPALIVE_TIMER_EXPIRES)
+            case Timer.DELAY_OPEN:
+                self.fire(Event.DELAY_OPEN_TIMER_EXPIRES)
+            case Timer.IDLE_HOLD:
+                self.peer.idle_hold_over()
+            case Timer.COLLISION:
+                self.release()
+            case Timer.SEND_HOLD:
+                self.peer.send_hold_expired(self)
+            case Timer.HOLD:
+                if self.core.now - due > LATE and not self._late:
+                    # The whole process stood still; what the peer sent meanwhile is not read yet.
+                    self._late = True
+                    self._start(Timer.HOLD, LATE)
+                    return
+                self.peer.failed("hold timer expired")
+                self.fire(Event.HOLD_TIMER_EXPIRES)
+
+    # -------------------------------------------------------------- transport
+
+    def _connect(self) -> None:
+        self._clear()
+        self.outgoing = True
+        self.connection = self.core.new_connection()
+        self.core.connections[self.connection] = self
+        peer = self.peer
+        config = peer.config
+        assert config.address is not None  # noqa: S101  a peer without address is passive
+        self.core.out.append(
+            Connect(
+                connection=self.connection,
+                instance=peer.host.name,
+                peer=config.name,
+                address=config.address,
+                port=config.port,
+                interface=config.interface,
+                local_address=config.local_address,
+                local_port=config.local_port,
+                ttl=peer.ttl,
+                password=config.password,
+            )
+        )
+
+    def attach(
+        self, connection: int, local: tuple[str, int], remote: tuple[str, int], *, outgoing: bool
+    ) -> None:
+        """Take a connection that is up; the event that says so comes next."""
+        self._clear()
+        self.outgoing = outgoing
+        self.connection = connection
+        self.core.connections[connection] = self
+        self.local = local
+        self.remote = remote
+
+    def _drop(self) -> None:
+        self.stop_all_timers_but_idle_hold()
+        if self.connection is not None:
+            self.core.out.append(Close(self.connection))
+        self._clear_connection()
+
+    def stop_all_timers_but_idle_hold(self) -> None:
+        """Forget the timers that belong to a connection."""
+        for timer in (Timer.HOLD, Timer.KEEPALIVE, Timer.COLLISION, Timer.SEND_HOLD):
+            self._stop(timer)
+
+    def _clear_connection(self) -> None:
+        # What was negotiated stays readable until the next connection.
+        self._forget_connection()
+        self.queued = 0
+        self.withheld = False
+        self._fragments = []
+        self._have = 0
+
+    def lost(self) -> None:
+        """Handle the end of the transport that nobody here asked for."""
+        self._forget_connection()
+        self.fire(Event.TCP_CONNECTION_FAILS)
+
+    def _forget_connection(self) -> None:
+        if self.connection is not None:
+            self.core.connections.pop(self.connection, None)
+            self.connection = None
+
+    # -------------------------------------------------------------- messages
+
+    def send(self, message: bytes) -> None:
+        """Send one message."""
+        if self.connection is not None:
+            self.messages_sent += 1
+            self.core.out.append(Write(self.connection, (message,)))
+
+    def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
+        """Send UPDATEs that were encoded for the whole group."""
+        if self.connection is not None:
+            self.messages_sent += messages
+            self.updates_sent += messages
+            self.core.out.append(Write(self.connection, parts, prefixes))
+
+    def notify(self, message: Notification, text: str | None = None) -> None:
+        """Send a NOTIFICATION; the caller ends the connection."""
+        if self.connection is None:
+            return
+        self.send(message.encode())
+        self.peer.notification(message, sent=True, text=text)
+
+    def _send_error(self) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            data = error.data[: MAX_MESSAGE - HEADER_SIZE - 2]
+            self.notify(Notification(error.code, error.subcode, data), str(error))
+
+    def _cease(self) -> None:
+        if not self.peer.silent_stop:
+            self.notify(self.peer.cease)
+
+    def release(self) -> None:
+        """Go on with a connection whose rival is gone, or did not come up in time."""
+        if not self.withheld:
+            return
+        self._stop(Timer.COLLISION)
+        self.withheld = False
+        self.send(KEEPALIVE)
+        self._restart_keepalive()
+        if self._early_keepalive:
+            self.fire(Event.KEEPALIVE_MSG)
+
+    def received(self, data: bytes) -> None:
+        """Take octets in, and handle each message that is complete.
+
+        A message of an error type ends the connection; what follows it is not looked at.
+        """
+        if self._have:
+            self._fragments.append(data)
+            self._have += len(data)
+            if self._have < self._need:
+                return
+            data = b"".join(self._fragments)
+            self._fragments.clear()
+            self._have = 0
+        connection = self.connection
+        position = 0
+        size = len(data)
+        need = HEADER_SIZE
+        while size - position >= HEADER_SIZE:
+            try:
+                kind, length = check_header(data, position, self.max_message)
+            except NotificationError as error:
+                self._fail(Event.BGP_HEADER_ERR, error)
+                return
+            end = position + length
+            if end > size:
+                need = length
+                break
+            self.messages_received += 1
+            self._message(kind, data[position + HEADER_SIZE : end])
+            if self.connection is not connection:
+                return
+            position = end
+        if position:
+            self._late = False
+        if position < size:
+            rest = data[position:]
+            self._fragments.append(rest)
+            self._have = len(rest)
+            self._need = need
+
+    @property
+    def max_message(self) -> int:
+        """Octets of the longest message that the peer may send."""
+        return MAX_MESSAGE if self.negotiated is None else self.negotiated.max_message_size
+
+    def _message(self, kind: int, body: bytes) -> None:
+        # The fence of every message: an error of ours costs this session, and is reported.
+        try:
+            if kind == MessageType.UPDATE:
+                self._update(body)
+            elif kind == MessageType.KEEPALIVE:
+                if self.withheld:
+                    self._early_keepalive = True
+                else:
+                    self.fire(Event.KEEPALIVE_MSG)
+            elif kind == MessageType.OPEN:
+                self._open(body)
+            elif kind == MessageType.NOTIFICATION:
+                self._notification(body)
+            else:
+                self._route_refresh(body)
+        except NotificationError as error:
+            self._fail(_ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
+        except Exception as error:  # noqa: BLE001  the documented fence
+            self.core.tell(
+                Fault(
+                    instance=self.peer.host.name,
+                    peer=self.peer.name,
+                    where=f"handling a message of type {kind} of {len(body)} octets",
+                    error=f"{type(error).__name__}: {error}",
+                )
+            )
+            self.peer.failed("internal error while handling a message")
+            self.peer.cease = Notification.cease(CeaseSubcode.OUT_OF_RESOURCES)
+            self.fire(Event.AUTOMATIC_STOP)
+
+    def _fail(self, event: Event, error: NotificationError) -> None:
+        self.error = error
+        self.peer.failed(error.detail if error.code == ErrorCode.OPEN_MESSAGE else str(error))
+        self.fire(event)
+
+    def _update(self, body: bytes) -> None:
+        if self.state is not State.ESTABLISHED:
+            self.peer.failed(f"UPDATE received in {self.state}")
+            self.fire(Event.UPDATE_MSG)
+            return
+        # Event 27 in Established leads to Established: the table's two actions, done directly,
+        # because this is where a full table passes through.
+        self.restart_hold()
+        self.updates_received += 1
+        self.peer.update(self, body)
+
+    def _open(self, body: bytes) -> None:
+        if self.state is State.OPEN_SENT:
+            self.peer.opened(self, body)
+        else:
+            self.peer.failed(f"OPEN received in {self.state}")
+            self.fire(Event.BGP_OPEN)
+
+    def _notification(self, body: bytes) -> None:
+        message = Notification.decode(body)
+        self.peer.notification(message, sent=False)
+        if message.is_version_error:
+            self.fire(Event.NOTIF_MSG_VER_ERR)
+        else:
+            self.fire(Event.NOTIF_MSG)
+
+    def _route_refresh(self, body: bytes) -> None:
+        if self.state is not State.ESTABLISHED:
+            # RFC 2918 gives no event of its own; it fits the state as little as an UPDATE does.
+            self.peer.failed(f"ROUTE-REFRESH received in {self.state}")
+            self.fire(Event.UPDATE_MSG)
+            return
+        self.restart_hold()
+        self.peer.refresh(self, body)
+
+
+_ERROR_EVENT: Final = {
+    ErrorCode.MESSAGE_HEADER: Event.BGP_HEADER_ERR,
+    ErrorCode.OPEN_MESSAGE: Event.BGP_OPEN_MSG_ERR,
+    ErrorCode.UPDATE_MESSAGE: Event.UPDATE_MSG_ERR,
+}

@@ -1,0 +1,114 @@
+"""The Adj-RIB-In of one session: what the peer says, all of it, whether we use it or not.
+
+Holds received paths before policy, and passes on to the Loc-RIB those that are eligible and
+accepted. A change of the import rule is applied to what is held, without asking the peer again. It
+must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from speaker.nlri import Family
+from speaker.rib.accept import Accept, accepts_nothing
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+
+
+class AdjRibIn:
+    """One session's received routes."""
+
+    __slots__ = ("_accept", "_loc", "_unused", "source", "tables")
+
+    def __init__(
+        self, source: Source, accept: Accept | None, loc_rib: Mapping[Family, LocRib]
+    ) -> None:
+        self.source = source
+        self.tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
+        self._accept = accept
+        self._loc = loc_rib
+        self._unused: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
+        """Prefixes that are held but are not in the Loc-RIB; unless nothing is accepted at all."""
+
+    def announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
+        """Take in prefixes with a path, in place of what the peer said of them before."""
+        table = self.tables[family]
+        table.update(dict.fromkeys(nlri, path))
+        accept = self._accept
+        if accept is None and path.rejected is None:
+            unused = self._unused[family]
+            if unused:
+                unused.difference_update(nlri)
+            self._loc[family].announce(path, nlri)
+        elif not accepts_nothing(accept):
+            self._sort_out(family, path, nlri)
+
+    def _sort_out(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
+        accept = self._accept
+        if path.rejected is not None:
+            used: list[bytes] = []
+        elif accept is None:
+            used = list(nlri)
+        else:
+            used = [prefix for prefix in nlri if accept(family, prefix)]
+        loc = self._loc[family]
+        unused = self._unused[family]
+        if len(used) < len(nlri):
+            refused = set(nlri).difference(used)
+            unused.update(refused)
+            loc.withdraw(self.source, refused)
+        if used:
+            unused.difference_update(used)
+            loc.announce(path, used)
+
+    def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
+        """Forget prefixes; unknown ones are passed over."""
+        table = self.tables[family]
+        for prefix in nlri:
+            table.pop(prefix, None)
+        unused = self._unused[family]
+        if unused:
+            unused.difference_update(nlri)
+        if not accepts_nothing(self._accept):
+            self._loc[family].withdraw(self.source, nlri)
+
+    def clear(self) -> None:
+        """Forget everything: the session is over."""
+        for family, table in self.tables.items():
+            if not accepts_nothing(self._accept):
+                self._loc[family].withdraw(self.source, table)
+            self.tables[family] = {}
+            self._unused[family] = set()
+
+    def set_accept(self, accept: Accept | None) -> None:
+        """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""
+        for family, table in self.tables.items():
+            if not accepts_nothing(self._accept):
+                self._loc[family].withdraw(self.source, table)
+            self._unused[family] = set()
+        self._accept = accept
+        if accepts_nothing(accept):
+            return
+        for family, table in self.tables.items():
+            by_path: dict[Path, list[bytes]] = {}
+            for prefix, path in table.items():
+                by_path.setdefault(path, []).append(prefix)
+            for path, nlri in by_path.items():
+                self._sort_out(family, path, nlri)
+
+    def received(self, family: Family) -> int:
+        """Return how many prefixes are held."""
+        return len(self.tables.get(family, ()))
+
+    def accepted(self, family: Family) -> int:
+        """Return how many of them are in the Loc-RIB."""
+        if accepts_nothing(self._accept) or family not in self.tables:
+            return 0
+        return len(self.tables[family]) - len(self._unused[family])
+
+    def routes(self, family: Family) -> Iterator[tuple[bytes, Path, bool]]:
+        """Iterate over prefix, path, and whether it is in the Loc-RIB."""
+        nothing = accepts_nothing(self._accept)
+        unused = self._unused.get(family, set())
+        for prefix, path in self.tables.get(family, {}).items():
+            yield prefix, path, not nothing and prefix not in unused

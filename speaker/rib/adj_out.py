@@ -1,0 +1,301 @@
+"""The Adj-RIB-Out of peers that are told the same: encoded once, the same octets for all of them.
+
+An update group is every session with the same `ExportRules`: same routes, same rewriting, same
+encoding. What a peer has been told is not stored but follows from the table and the rules, which
+are a pure function of a path; so a change is its best path before and after. The one exception
+is that a peer is not told its own routes, which costs extra only for the peer that a change came
+from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from speaker.nlri import IPV4_UNICAST, Family
+from speaker.rib import pack
+from speaker.rib.export import ExportRules, rewrite
+from speaker.rib.loc_rib import Change, LocRib
+from speaker.rib.path import Path, Source
+
+
+class Member(Protocol):
+    """A session that is told routes."""
+
+    @property
+    def source(self) -> Source:
+        """As which its own routes are in the Loc-RIB."""
+
+
+M = TypeVar("M", bound=Member)
+
+
+class Told(NamedTuple):
+    """What one member has to be sent."""
+
+    octets: bytes
+    messages: int
+    prefixes: int
+
+
+NOTHING = Told(b"", 0, 0)
+
+
+class _Chunk(NamedTuple):
+    octets: bytes
+    messages: int
+    prefixes: int
+    exclude: Source | None
+    """The one source that is not told this."""
+
+
+class UpdateGroup(Generic[M]):
+    """The sessions with the same export rules, over the tables of one route set or Loc-RIB."""
+
+    __slots__ = (
+        "_counts",
+        "_encoded",
+        "_full",
+        "_tables",
+        "members",
+        "newcomers",
+        "oversized",
+        "rules",
+    )
+
+    def __init__(self, rules: ExportRules, tables: Mapping[Family, LocRib]) -> None:
+        self.rules = rules
+        self.members: set[M] = set()
+        """Those that have been told the whole table."""
+        self.newcomers: set[M] = set()
+        self.oversized = 0
+        """Announcements that were left out because their attributes fill a message."""
+        self._tables = tables
+        self._counts: dict[Family, dict[Source, int]] | None = None
+        self._full: tuple[object, Told] | None = None
+        self._encoded: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
+
+    def join(self, member: M) -> None:
+        """Add a session that has been told nothing yet."""
+        self.newcomers.add(member)
+
+    def leave(self, member: M) -> None:
+        """Remove a session."""
+        self.newcomers.discard(member)
+        self.members.discard(member)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody is left."""
+        return not self.members and not self.newcomers
+
+    # ---------------------------------------------------------------- changes
+
+    def tell(self, changes: Mapping[Family, Sequence[Change]]) -> Iterator[tuple[M, Told]]:
+        """Yield what changes mean for each member that knows the table as it was before."""
+        if self._counts is None:
+            return
+        chunks: list[_Chunk] = []
+        private: dict[Source, list[_Chunk]] = {}
+        for family in self.rules.sendable:
+            if changes.get(family):
+                self._encode_changes(family, changes[family], chunks, private)
+        if not chunks and not private:
+            return
+        special = {chunk.exclude for chunk in chunks}
+        special.update(private)
+        everything = _join(chunks)
+        for member in self.members:
+            source = member.source
+            if source not in special:
+                told = everything
+            else:
+                told = _join(
+                    [
+                        *(chunk for chunk in chunks if chunk.exclude is not source),
+                        *private.get(source, ()),
+                    ]
+                )
+            if told.octets:
+                yield member, told
+
+    def _encode_changes(
+        self,
+        family: Family,
+        changes: Sequence[Change],
+        chunks: list[_Chunk],
+        private: dict[Source, list[_Chunk]],
+    ) -> None:
+        rules = self.rules
+        assert self._counts is not None  # noqa: S101  `tell` has looked
+        counts = self._counts.setdefault(family, {})
+        gone: list[bytes] = []
+        for old, new, nlri in changes:
+            was = old is not None and rules.exports(old)
+            now = new is not None and rules.exports(new)
+            if was and old is not None:
+                counts[old.source] = counts.get(old.source, 0) - len(nlri)
+            if now and new is not None:
+                counts[new.source] = counts.get(new.source, 0) + len(nlri)
+                source = None if new.source.local else new.source
+                self._announce(family, new, nlri, source, chunks)
+                if was and source is not None and old is not None and old.source is not source:
+                    # Its own route has become best: what it was told before is no more.
+                    private.setdefault(source, []).extend(self._withdrawals(family, nlri))
+            elif was:
+                gone.extend(nlri)
+        if gone:
+            # Also told to where it came from, which was never told it: harmless, and the octets
+            # stay the same for everybody.
+            chunks.extend(self._withdrawals(family, gone))
+
+    def _announce(
+        self,
+        family: Family,
+        path: Path,
+        nlri: Sequence[bytes],
+        exclude: Source | None,
+        chunks: list[_Chunk],
+    ) -> None:
+        next_hop, attributes, mp = self._attributes(path, family)
+        limit = self.rules.max_message
+        try:
+            if mp:
+                messages = pack.announce_mp(family, next_hop, attributes, nlri, limit)
+            else:
+                messages = pack.announce(attributes, nlri, limit)
+        except pack.DoesNotFit:
+            # The peer must not keep what it was told before in its place.
+            self.oversized += len(nlri)
+            chunks.extend(self._withdrawals(family, nlri))
+            return
+        chunks.append(_Chunk(b"".join(messages), len(messages), len(nlri), exclude))
+
+    def _attributes(self, path: Path, family: Family) -> tuple[bytes, bytes, bool]:
+        if not path.source.local:
+            # Learnt paths are met once per change; keeping them would hold a second table.
+            return rewrite(path, family, self.rules)
+        key = (path, family)
+        known = self._encoded.get(key)
+        if known is None:
+            if len(self._encoded) > 4096:
+                self._encoded.clear()
+            known = self._encoded[key] = rewrite(path, family, self.rules)
+        return known
+
+    def _withdrawals(self, family: Family, nlri: Sequence[bytes]) -> Iterator[_Chunk]:
+        limit = self.rules.max_message
+        if family == IPV4_UNICAST and not self.rules.uses_mp(family):
+            messages = pack.withdraw(nlri, limit)
+        else:
+            messages = pack.withdraw_mp(family, nlri, limit)
+        yield _Chunk(b"".join(messages), len(messages), len(nlri), None)
+
+    # -------------------------------------------------------------- newcomers
+
+    def welcome(self) -> Iterator[tuple[M, Told]]:
+        """Yield the whole table and the End-of-RIB markers for each newcomer; now members."""
+        if not self.newcomers:
+            return
+        if self._counts is None:
+            self._count()
+        assert self._counts is not None  # noqa: S101  just counted
+        newcomers, self.newcomers = self.newcomers, set()
+        for member in newcomers:
+            own = any(counts.get(member.source) for counts in self._counts.values())
+            self.members.add(member)
+            yield member, self._encode_full(member.source) if own else self._whole_table()
+
+    def _whole_table(self) -> Told:
+        state = tuple(
+            self._tables[family].revision
+            for family in self.rules.families
+            if family in self._tables
+        )
+        if self._full is None or self._full[0] != state:
+            self._full = (state, self._encode_full(None))
+        return self._full[1]
+
+    def refresh(self, member: M, family: Family) -> Told:
+        """Return a family's table once more (RFC 2918)."""
+        chunks: list[_Chunk] = []
+        self._table(family, member.source, chunks)
+        return _join(chunks)
+
+    def _encode_full(self, exclude: Source | None) -> Told:
+        chunks: list[_Chunk] = []
+        for family in self.rules.families:
+            self._table(family, exclude, chunks)
+        # An End-of-RIB for families that we could not send anything in, too: the peer waits for it.
+        chunks.extend(_Chunk(pack.end_of_rib(family), 1, 0, None) for family in self.rules.families)
+        return _join(chunks)
+
+    def _table(self, family: Family, exclude: Source | None, chunks: list[_Chunk]) -> None:
+        table = self._tables.get(family)
+        if table is None or family not in self.rules.sendable:
+            return
+        for path, nlri in table.best_by_path().items():
+            if self.rules.exports(path) and path.source is not exclude:
+                self._announce(family, path, nlri, None, chunks)
+
+    def _count(self) -> None:
+        self._counts = {}
+        for family in self.rules.sendable:
+            counts = self._counts[family] = {}
+            if family in self._tables:
+                for path, nlri in self._tables[family].best_by_path().items():
+                    if self.rules.exports(path):
+                        counts[path.source] = counts.get(path.source, 0) + len(nlri)
+
+    # ------------------------------------------------------------------ views
+
+    def advertised(self, family: Family, member: M) -> int:
+        """Return how many prefixes a member has been told."""
+        if self._counts is None or member not in self.members:
+            return 0
+        counts = self._counts.get(family, {})
+        return sum(counts.values()) - counts.get(member.source, 0)
+
+    def routes(self, family: Family, member: M) -> Iterator[tuple[bytes, Path]]:
+        """Iterate over what a member is told: prefix and path, before rewriting."""
+        table = self._tables.get(family)
+        if table is None or family not in self.rules.sendable:
+            return
+        for nlri, paths in table.items():
+            path = paths[0]
+            if self.rules.exports(path) and path.source is not member.source:
+                yield nlri, path
+
+    def difference(self, before: UpdateGroup[M], member: M) -> Told:
+        """Return what turns what the member knows from another group into what this one tells."""
+        chunks: list[_Chunk] = []
+        for family in self.rules.families:
+            old = dict(before.routes(family, member))
+            announced: dict[Path, list[bytes]] = {}
+            for nlri, path in self.routes(family, member):
+                known = old.pop(nlri, None)
+                if known is None or (known is not path and known.attributes != path.attributes):
+                    announced.setdefault(path, []).append(nlri)
+            if old:
+                chunks.extend(self._withdrawals(family, list(old)))
+            for path, prefixes in announced.items():
+                self._announce(family, path, prefixes, None, chunks)
+        return _join(chunks)
+
+    def adopt(self, member: M) -> None:
+        """Take a member that knows the table already."""
+        if self._counts is None:
+            self._count()
+        self.members.add(member)
+
+
+def _join(chunks: Iterable[_Chunk]) -> Told:
+    chunks = list(chunks)
+    return Told(
+        b"".join([chunk.octets for chunk in chunks]),
+        sum(chunk.messages for chunk in chunks),
+        sum(chunk.prefixes for chunk in chunks),
+    )
+
+
+__all__ = ["NOTHING", "Member", "Told", "UpdateGroup"]

@@ -1,0 +1,83 @@
+"""The decision process of RFC 4271 section 9.1.2, with the reason of each choice as data.
+
+Pure functions over paths that are eligible for the same prefix. MED is compared only between
+paths from the same neighbouring AS, over the whole set at once, so that the result does not
+depend on the order in which paths came.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from speaker.rib.path import Path
+
+
+class Reason(enum.Enum):
+    """Why a path is best, or the first rule by which it lost; the value is for people."""
+
+    BEST = "best"
+    LOCAL = "a route of this router is preferred"
+    LOCAL_PREFERENCE = "lower local preference"
+    AS_PATH = "longer AS path"
+    ORIGIN = "worse origin"
+    MED = "higher MED"
+    EBGP = "an eBGP path is preferred over iBGP"
+    ROUTER_ID = "higher router ID"
+    CLUSTER_LIST = "longer cluster list"
+    ADDRESS = "higher peer address"
+    EQUAL = "same peer, higher path identifier"
+
+
+_EARLY = (Reason.LOCAL, Reason.LOCAL_PREFERENCE, Reason.AS_PATH, Reason.ORIGIN)
+_LATE = (Reason.EBGP, Reason.ROUTER_ID, Reason.CLUSTER_LIST, Reason.ADDRESS, Reason.ADDRESS)
+
+
+def best(paths: Sequence[Path]) -> Path:
+    """Return the best of at least one path."""
+    early = min(path.early_key for path in paths)
+    candidates = [path for path in paths if path.early_key == early]
+    if len(candidates) > 1:
+        candidates = _without_higher_med(candidates)
+    return min(candidates, key=_late_key)
+
+
+def order(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the same paths, the best one first."""
+    first = best(paths)
+    return (first, *(path for path in paths if path is not first))
+
+
+def explain(path: Path, paths: Sequence[Path]) -> Reason:
+    """Return why this one of the paths is best, or the first rule by which it is not."""
+    first = best(paths)
+    if path is first:
+        return Reason.BEST
+    for reason, ours, theirs in zip(_EARLY, path.early_key, first.early_key, strict=True):
+        if ours != theirs:
+            return reason
+    if any(
+        other.neighbor_as == path.neighbor_as and other.med < path.med
+        for other in paths
+        if other.early_key == path.early_key
+    ):
+        return Reason.MED
+    for reason, mine, its in zip(_LATE, path.late_key, first.late_key, strict=True):
+        if mine != its:
+            return reason
+    return Reason.EQUAL
+
+
+def _late_key(path: Path) -> tuple[object, ...]:
+    return path.late_key
+
+
+def _without_higher_med(paths: Sequence[Path]) -> list[Path]:
+    lowest: dict[int, int] = {}
+    for path in paths:
+        known = lowest.get(path.neighbor_as)
+        if known is None or path.med < known:
+            lowest[path.neighbor_as] = path.med
+    return [path for path in paths if path.med == lowest[path.neighbor_as]]

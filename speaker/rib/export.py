@@ -1,0 +1,146 @@
+"""What a peer is told of a path: whether at all, and with which attributes.
+
+Pure functions of a path and an `ExportRules`, which is also the key of an update group: sessions
+with equal rules are sent equal octets. RFC 4271 sections 5.1 and 9.1.3, RFC 1997, RFC 4760.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from speaker.api import Export
+from speaker.attribute import (
+    PathAttributes,
+    UnknownAttribute,
+    attribute,
+    encode_attributes,
+    prepend,
+)
+from speaker.iana import IPV4_UNICAST, WELL_KNOWN_COMMUNITIES, AttributeType, Family
+from speaker.rib.path import DEFAULT_LOCAL_PREFERENCE, Path
+
+NO_ADVERTISE: Final = WELL_KNOWN_COMMUNITIES["no-advertise"]
+NO_EXPORT: Final = frozenset(
+    {WELL_KNOWN_COMMUNITIES["no-export"], WELL_KNOWN_COMMUNITIES["no-export-subconfed"]}
+)
+_WELL_KNOWN_TRANSITIVE: Final = 0x40
+
+
+class NextHop(msgspec.Struct, frozen=True):
+    """This router as the next hop of a family on a session."""
+
+    family: Family
+    octets: bytes
+    """4, 16 or 32 octets; empty where the session cannot carry the family."""
+    mp: bool
+    """Whether it goes into MP_REACH_NLRI."""
+
+
+class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
+    """Everything that decides what a session is sent."""
+
+    export: Export
+    route_set: str | None
+    ebgp: bool
+    local_asn: int
+    as4: bool
+    max_message: int
+    families: tuple[Family, ...]
+    """Negotiated ones, in order."""
+    next_hops: tuple[NextHop, ...]
+
+    @property
+    def sendable(self) -> tuple[Family, ...]:
+        """The families for which there is a next hop."""
+        return tuple(hop.family for hop in self.next_hops if hop.octets)
+
+    def next_hop(self, family: Family) -> NextHop | None:
+        """Return our next hop of a family."""
+        for hop in self.next_hops:
+            if hop.family == family:
+                return hop
+        return None
+
+    def uses_mp(self, family: Family) -> bool:
+        """Whether a family goes into MP_REACH_NLRI and MP_UNREACH_NLRI."""
+        hop = self.next_hop(family)
+        return hop is None or hop.mp
+
+    def exports(self, path: Path) -> bool:
+        """Whether a path is told to the sessions of these rules, its own source aside."""
+        if path.source.local:
+            return True
+        if self.export != "all":
+            return False
+        if not self.ebgp and not path.source.ebgp:
+            # RFC 4271 section 9.2: routes of an internal peer are not for internal peers.
+            return False
+        communities = path.attributes.communities
+        if communities:
+            if NO_ADVERTISE in communities:
+                return False
+            if self.ebgp and not NO_EXPORT.isdisjoint(communities):
+                return False
+        return True
+
+
+def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
+    """Return a path's attributes as these sessions see them, the next hop aside."""
+    attributes = path.attributes
+    if rules.ebgp:
+        return msgspec.structs.replace(
+            attributes,
+            as_path=prepend(attributes.as_path, rules.local_asn),
+            local_preference=None,
+            # RFC 4271 section 5.1.4: a MED that was received is not for another AS.
+            med=attributes.med if path.source.local else None,
+            originator_id=None,
+            cluster_list=(),
+            unknown=_partial(attributes),
+        )
+    preference = attributes.local_preference
+    return msgspec.structs.replace(
+        attributes,
+        local_preference=DEFAULT_LOCAL_PREFERENCE if preference is None else preference,
+        unknown=_partial(attributes),
+    )
+
+
+def _partial(attributes: PathAttributes) -> tuple[UnknownAttribute, ...]:
+    # RFC 4271 section 5: an unrecognised transitive attribute is passed on with the Partial bit.
+    return tuple(
+        msgspec.structs.replace(unknown, flags=unknown.flags | 0x20)
+        for unknown in attributes.unknown
+    )
+
+
+def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
+    """Return the next hop of a path on these sessions: 4, 16 or 32 octets."""
+    hop = rules.next_hop(family)
+    own = b"" if hop is None else hop.octets
+    theirs = path.attributes.next_hop
+    keep = bool(theirs) and (path.source.local or not rules.ebgp)
+    if not keep:
+        return own
+    # A third party's address of the other kind cannot be told without RFC 8950.
+    same_kind = (len(theirs) == 4) == (len(own) == 4)
+    if same_kind:
+        return theirs
+    if len(theirs) == 4 and family != IPV4_UNICAST:
+        return b"\x00" * 10 + b"\xff\xff" + theirs
+    return own
+
+
+def rewrite(path: Path, family: Family, rules: ExportRules) -> tuple[bytes, bytes, bool]:
+    """Return the next hop, the encoded attributes, and whether MP_REACH_NLRI is used.
+
+    The classic NEXT_HOP attribute is among the attributes exactly when MP_REACH_NLRI is not used.
+    """
+    before, behind = encode_attributes(export_attributes(path, rules), as4=rules.as4)
+    next_hop = export_next_hop(path, family, rules)
+    if rules.uses_mp(family):
+        return next_hop, before + behind, True
+    field = attribute(_WELL_KNOWN_TRANSITIVE, AttributeType.NEXT_HOP, next_hop)
+    return next_hop, before + field + behind, False

@@ -1,0 +1,131 @@
+"""UPDATEs of one session into its Adj-RIB-In: decoded, judged once per attribute set, filed.
+
+RFC 7606: what is malformed costs the routes that it names, and the session only where the RFC says
+so. It must never look at a prefix on its own: work is per message and per attribute set.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from speaker.attribute import Outcome, PathAttributes
+from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
+from speaker.negotiated import Negotiated
+from speaker.nlri import Family
+from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.path import Path
+
+_PATHS = 65536
+"""How many distinct attribute sets are remembered; then it starts anew."""
+
+
+class Rejected(NamedTuple):
+    """An UPDATE that was survived (RFC 7606), for people."""
+
+    subcode: int
+    text: str
+
+
+class Intake:
+    """Reads one session's UPDATEs."""
+
+    __slots__ = (
+        "_adj_in",
+        "_decoder",
+        "_negotiated",
+        "_own_addresses",
+        "_own_asns",
+        "_paths",
+        "end_of_rib",
+        "faults",
+        "ignored",
+    )
+
+    def __init__(
+        self,
+        negotiated: Negotiated,
+        adj_in: AdjRibIn,
+        own_asns: frozenset[int],
+        own_addresses: frozenset[bytes],
+    ) -> None:
+        self._negotiated = negotiated
+        self._adj_in = adj_in
+        self._own_asns = own_asns
+        self._own_addresses = own_addresses
+        self._decoder = UpdateDecoder(negotiated)
+        self._paths: dict[PathAttributes, Path] = {}
+        self.end_of_rib: set[Family] = set()
+        """Families whose End-of-RIB has come."""
+        self.faults = 0
+        self.ignored = 0
+        """UPDATEs with prefixes of families that were not negotiated."""
+
+    def update(self, body: bytes) -> Rejected | None:
+        """Take in an UPDATE's body; what people should know of it, now and then.
+
+        Raises `NotificationError` where the session has to be reset.
+        """
+        update = self._decoder.decode(body)
+        adj_in = self._adj_in
+        tables = adj_in.tables
+        # Withdrawn first: a prefix in both fields counts as announced (RFC 4271 section 4.3).
+        for family, nlri, _ in update.withdrawn:
+            if family in tables:
+                adj_in.withdraw(family, nlri)
+        if update.outcome >= Outcome.TREAT_AS_WITHDRAW:
+            for reach in update.announced:
+                if reach.family in tables:
+                    adj_in.withdraw(reach.family, reach.nlri)
+        else:
+            paths = self._paths
+            for family, attributes, nlri, _ in update.announced:
+                path = paths.get(attributes)
+                if path is None:
+                    path = self._new_path(attributes)
+                adj_in.announce(family, path, nlri)
+        if update.end_of_rib is not None:
+            self.end_of_rib.add(update.end_of_rib)
+        if update.ignored:
+            self.ignored += 1
+        return self._rejected(update) if update.faults else None
+
+    def _new_path(self, attributes: PathAttributes) -> Path:
+        if len(self._paths) >= _PATHS:
+            self._paths.clear()
+        path = Path(attributes, self._adj_in.source, self._judge(attributes))
+        self._paths[attributes] = path
+        return path
+
+    def _judge(self, attributes: PathAttributes) -> str | None:
+        """Return why routes with these attributes may not be used (RFC 4271 section 9.1.2)."""
+        for _, asns in attributes.as_path:
+            if not self._own_asns.isdisjoint(asns):
+                return "own AS in the AS path"
+        if attributes.next_hop[:16] in self._own_addresses:
+            return "the next hop is an address of this router"
+        originator = attributes.originator_id
+        if originator and int.from_bytes(originator, "big") == self._negotiated.local_router_id:
+            return "own router ID as originator"
+        return None
+
+    def _rejected(self, update: Update) -> Rejected | None:
+        self.faults += 1
+        if self.faults & (self.faults - 1):
+            # The first, the second, the fourth ...: a flood does not become a flood of reports.
+            return None
+        fault = max(update.faults, key=lambda one: one.outcome)
+        return Rejected(
+            fault.subcode,
+            f"UPDATE with a bad attribute {fault.attribute}: {fault.rule}"
+            f" ({fault.outcome}, number {self.faults} of this session)",
+        )
+
+    def refresh(self, body: bytes) -> Family | None:
+        """Read a ROUTE-REFRESH; the family that is asked for, or None where there is nothing to do.
+
+        Raises `NotificationError`.
+        """
+        message = RouteRefresh.decode(body)
+        if message.subtype != RefreshKind.REQUEST:
+            return None
+        return message.family if message.family in self._adj_in.tables else None

@@ -1,0 +1,150 @@
+"""The Loc-RIB of one family: every eligible path of a prefix, the best one first, and what changed.
+
+A prefix with one path maps straight to that shared path, one with several to a tuple; so a full
+table costs one dictionary entry per prefix. Changes since the last `take_changes` are kept as the
+best path before and after, which is all that an Adj-RIB-Out needs to know. It must never look at
+peers or sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from speaker.rib.decision import order
+from speaker.rib.path import Path, Source
+
+
+class Change(NamedTuple):
+    """Prefixes whose best path went from one to another; None is no path."""
+
+    old: Path | None
+    new: Path | None
+    nlri: Sequence[bytes]
+
+
+class LocRib:
+    """Prefix (wire bytes) -> paths."""
+
+    __slots__ = ("_bulk", "_dirty", "_table", "revision")
+
+    def __init__(self) -> None:
+        self._table: dict[bytes, Path | tuple[Path, ...]] = {}
+        self._bulk: list[Change] = []
+        """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
+        self._dirty: dict[bytes, Path | None] = {}
+        """The best path before the first change, for prefixes that were changed one by one."""
+        self.revision = 0
+        """Moves with each change, so that what was made of a table can be kept until then."""
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything for `take_changes`."""
+        return bool(self._bulk or self._dirty)
+
+    def best(self, nlri: bytes) -> Path | None:
+        """Return the best path of a prefix."""
+        held = self._table.get(nlri)
+        return held[0] if type(held) is tuple else held  # type: ignore[return-value]  # by type()
+
+    def paths(self, nlri: bytes) -> tuple[Path, ...]:
+        """Return all paths of a prefix, the best one first."""
+        held = self._table.get(nlri)
+        if held is None:
+            return ()
+        return held if isinstance(held, tuple) else (held,)
+
+    def items(self) -> Iterator[tuple[bytes, tuple[Path, ...]]]:
+        """Iterate over all prefixes with their paths, the best one first."""
+        for nlri, held in self._table.items():
+            yield nlri, held if isinstance(held, tuple) else (held,)
+
+    def best_by_path(self) -> dict[Path, list[bytes]]:
+        """Group all prefixes by their best path."""
+        groups: dict[Path, list[bytes]] = {}
+        for nlri, held in self._table.items():
+            path = held[0] if type(held) is tuple else held
+            known = groups.get(path)  # type: ignore[arg-type]  # narrowed by type(), for speed
+            if known is None:
+                groups[path] = [nlri]  # type: ignore[index]  # as above
+            else:
+                known.append(nlri)
+        return groups
+
+    def announce(self, path: Path, nlri: Sequence[bytes]) -> None:
+        """Give prefixes this path; it replaces what the same source said of them before."""
+        table = self._table
+        dirty = self._dirty
+        self.revision += 1
+        if table.keys().isdisjoint(nlri) and (not dirty or dirty.keys().isdisjoint(nlri)):
+            table.update(dict.fromkeys(nlri, path))
+            self._bulk.append(Change(None, path, nlri))
+            return
+        source = path.source
+        for prefix in nlri:
+            held = table.get(prefix)
+            if held is None:
+                table[prefix] = path
+                dirty.setdefault(prefix, None)
+                continue
+            if type(held) is not tuple:
+                if held.source is source:  # type: ignore[union-attr]  # narrowed by type()
+                    if held is not path:
+                        table[prefix] = path
+                        dirty.setdefault(prefix, held)  # type: ignore[arg-type]  # as above
+                    continue
+                held = (held,)  # type: ignore[assignment]  # as above
+            others = [other for other in held if other.source is not source]  # type: ignore[union-attr]
+            if others:
+                ranked = order((*others, path))
+                table[prefix] = ranked
+                after = ranked[0]
+            else:
+                table[prefix] = after = path
+            before = held[0]  # type: ignore[index]  # as above
+            if after is not before:
+                dirty.setdefault(prefix, before)
+
+    def withdraw(self, source: Source, nlri: Iterable[bytes]) -> None:
+        """Take away what a source said of prefixes; those that it said nothing of stay."""
+        table = self._table
+        dirty = self._dirty
+        self.revision += 1
+        for prefix in nlri:
+            held = table.get(prefix)
+            if held is None:
+                continue
+            if isinstance(held, tuple):
+                others = [other for other in held if other.source is not source]
+                if len(others) == len(held):
+                    continue
+                table[prefix] = others[0] if len(others) == 1 else order(others)
+                after = others[0] if len(others) == 1 else table[prefix][0]  # type: ignore[index]
+                if after is not held[0]:
+                    dirty.setdefault(prefix, held[0])
+            elif held.source is source:
+                del table[prefix]
+                dirty.setdefault(prefix, held)
+
+    def take_changes(self) -> list[Change]:
+        """Return what changed since the last call, in an order in which it can be told."""
+        changes, self._bulk = self._bulk, []
+        dirty, self._dirty = self._dirty, {}
+        table = self._table
+        pairs: dict[tuple[Path | None, Path | None], list[bytes]] = {}
+        for prefix, old in dirty.items():
+            held = table.get(prefix)
+            new = held[0] if isinstance(held, tuple) else held
+            if new is old:
+                continue
+            pair = (old, new)
+            known = pairs.get(pair)
+            if known is None:
+                pairs[pair] = [prefix]
+            else:
+                known.append(prefix)
+        changes.extend(Change(old, new, nlri) for (old, new), nlri in pairs.items())
+        return changes

@@ -1,0 +1,76 @@
+"""Routes of this router: attributes as the API has them, turned into paths and shared.
+
+The same attributes are the same `Path`, for as long as a table holds it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from weakref import WeakValueDictionary
+
+from speaker.api import RouteAttributes
+from speaker.attribute import PathAttributes
+from speaker.nlri import Family
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+
+LOCAL = Source("local")
+"""The source of every route of this router, in every instance."""
+
+
+class LocalPaths:
+    """Attributes -> path."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[RouteAttributes, Path] = WeakValueDictionary()
+
+    def path(self, attributes: RouteAttributes) -> Path:
+        """Return the path that stands for these attributes."""
+        path = self._known.get(attributes)
+        if path is None:
+            path = self._known[attributes] = Path(_as_path_attributes(attributes), LOCAL)
+        return path
+
+    def apply(
+        self,
+        tables: Mapping[Family, LocRib],
+        changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]],
+    ) -> None:
+        """Announce and withdraw in tables; ``tables`` has one for each family of the changes."""
+        for family, routes in changes.items():
+            gone: list[bytes] = []
+            announced: dict[RouteAttributes, list[bytes]] = {}
+            for nlri, attributes in routes.items():
+                if attributes is None:
+                    gone.append(nlri)
+                else:
+                    known = announced.get(attributes)
+                    if known is None:
+                        announced[attributes] = [nlri]
+                    else:
+                        known.append(nlri)
+            table = tables[family]
+            if gone:
+                table.withdraw(LOCAL, gone)
+            for attributes, nlri_list in announced.items():
+                table.announce(self.path(attributes), nlri_list)
+
+
+def _as_path_attributes(attributes: RouteAttributes) -> PathAttributes:
+    next_hop = attributes.next_hop
+    return PathAttributes(
+        origin=attributes.origin,
+        med=attributes.med,
+        local_preference=attributes.local_preference,
+        communities=_once(attributes.communities),
+        large_communities=tuple(dict.fromkeys(attributes.large_communities)),
+        extended_communities=tuple(dict.fromkeys(attributes.extended_communities)),
+        next_hop=b"" if next_hop is None else ipaddress.ip_address(next_hop).packed,
+    )
+
+
+def _once(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,97 @@
+"""Paths and whence they come: the values that all RIBs share.
+
+One `Path` stands for one attribute set of one source, however many prefixes carry it: a RIB maps
+a prefix's wire bytes straight to a shared `Path`, so that there is no object per route. Everything
+that can be worked out once per attribute set is worked out here: eligibility and the keys of the
+decision process.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from speaker.attribute import AS_SEQUENCE, AsPath, PathAttributes, hop_count
+
+DEFAULT_LOCAL_PREFERENCE: Final = 100
+
+
+@final
+class Source:
+    """Who a path comes from: one session's lifetime, or this router itself.
+
+    Compared by identity. A session that comes up again is another source, so that what its
+    predecessor left behind can be told apart (and purged).
+    """
+
+    __slots__ = ("address", "ebgp", "local", "name", "router_id")
+
+    def __init__(
+        self, name: str, *, address: bytes = b"", router_id: int = 0, ebgp: bool = False
+    ) -> None:
+        self.name = name
+        self.address = address
+        self.router_id = router_id
+        self.ebgp = ebgp
+        self.local = not address
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r})"
+
+
+@final
+class Path:
+    """One attribute set from one source; frozen by convention, compared by identity.
+
+    ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None.
+    The keys compare with ``<``, smaller is better.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "attributes",
+        "early_key",
+        "late_key",
+        "med",
+        "neighbor_as",
+        "rejected",
+        "source",
+    )
+
+    def __init__(
+        self, attributes: PathAttributes, source: Source, rejected: str | None = None
+    ) -> None:
+        self.attributes = attributes
+        self.source = source
+        self.rejected = rejected
+        preference = attributes.local_preference
+        self.early_key = (
+            not source.local,
+            -(DEFAULT_LOCAL_PREFERENCE if preference is None else preference),
+            hop_count(attributes.as_path),
+            attributes.origin,
+        )
+        self.med = attributes.med or 0
+        self.neighbor_as = _neighbor_as(attributes.as_path)
+        self.late_key = (
+            not source.ebgp,
+            # RFC 4456 section 9: the originator stands for the router ID, then the shorter
+            # cluster list wins.
+            _originator(attributes, source),
+            len(attributes.cluster_list),
+            len(source.address),
+            source.address,
+        )
+
+    def __repr__(self) -> str:
+        return f"Path({self.source.name!r}, {self.attributes!r})"
+
+
+def _neighbor_as(as_path: AsPath) -> int:
+    if as_path and as_path[0].kind == AS_SEQUENCE:
+        return as_path[0].asns[0]
+    return 0
+
+
+def _originator(attributes: PathAttributes, source: Source) -> int:
+    originator = attributes.originator_id
+    return source.router_id if originator is None else int.from_bytes(originator, "big")

@@ -1,0 +1,164 @@
+"""One TCP connection on asyncio: octets in, octets out, and a queue with a measure.
+
+What a slow peer has not taken waits as views of the shared octets, never as copies. It must never
+look into a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
+
+from speaker.server import sockets
+
+CHUNK: Final = 256 * 1024
+"""How much is handed to the transport at a time; it copies what the kernel does not take."""
+
+
+class Connection(asyncio.Protocol):
+    """Tells ``made(self)``, ``received(id, octets)``, ``closed(id, reason)``, ``queued(id, octets)``."""
+
+    __slots__ = (
+        "_closed",
+        "_closing",
+        "_made",
+        "_paused",
+        "_queue",
+        "_queued",
+        "_received",
+        "_transport",
+        "_waiting",
+        "number",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        made: Callable[[Connection], None],
+        received: Callable[[int, bytes], None],
+        closed: Callable[[int, str], None],
+        queued: Callable[[int, int], None],
+    ) -> None:
+        self.number = number
+        self._made = made
+        self._received = received
+        self._closed = closed
+        self._queued = queued
+        self._transport: asyncio.Transport | None = None
+        self._queue: deque[memoryview] = deque()
+        self._waiting = 0
+        self._paused = False
+        self._closing = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take over the transport (asyncio)."""
+        self._transport = cast(asyncio.Transport, transport)
+        # Told at once when the kernel does not take everything, and again when it has.
+        self._transport.set_write_buffer_limits(0)
+        self._made(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass octets on (asyncio)."""
+        if not self._closing:
+            self._received(self.number, data)
+
+    def eof_received(self) -> bool:
+        """Close when the other side does: BGP knows no half-open session (asyncio)."""
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell the end, unless it was ours (asyncio)."""
+        self._queue.clear()
+        self._waiting = 0
+        if not self._closing:
+            self._closing = True
+            reason = "closed by the peer"
+            if isinstance(error, OSError):
+                reason = sockets.describe(error)
+            self._closed(self.number, reason)
+
+    def pause_writing(self) -> None:
+        """Queue from now on (asyncio)."""
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        """Go on where the kernel stopped (asyncio)."""
+        self._paused = False
+        transport = self._transport
+        if transport is None:
+            return
+        while self._queue and not self._paused:
+            part = self._queue.popleft()
+            self._waiting -= len(part)
+            transport.write(part)
+        if not self._closing:
+            self._queued(self.number, self.queued)
+        elif not self._queue and not self._paused:
+            transport.close()
+
+    @property
+    def queued(self) -> int:
+        """Octets that the kernel has not taken."""
+        buffered = self._transport.get_write_buffer_size() if self._transport else 0
+        return self._waiting + buffered
+
+    def set_ttl(self, ttl: int) -> None:
+        """Limit how far packets go. Raises `speaker.server.sockets.SocketError`."""
+        if self._transport is not None:
+            sockets.set_ttl(self._transport.get_extra_info("socket"), ttl)
+
+    def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Return our address and port, and the peer's."""
+        assert self._transport is not None  # noqa: S101  asked only while connected
+        return (
+            _pair(self._transport.get_extra_info("sockname")),
+            _pair(self._transport.get_extra_info("peername")),
+        )
+
+    def write(self, parts: Iterable[bytes]) -> None:
+        """Send octets; the measure is told when they have to wait."""
+        transport = self._transport
+        if transport is None or self._closing:
+            return
+        for part in parts:
+            if len(part) <= CHUNK:
+                self._put(transport, part)
+            else:
+                view = memoryview(part)
+                for start in range(0, len(part), CHUNK):
+                    self._put(transport, view[start : start + CHUNK])
+        if self._paused:
+            self._queued(self.number, self.queued)
+
+    def _put(self, transport: asyncio.Transport, part: bytes | memoryview) -> None:
+        if self._paused:
+            self._queue.append(memoryview(part))
+            self._waiting += len(part)
+        else:
+            transport.write(part)
+
+    def close(self, *, abort: bool = False) -> None:
+        """End the connection, after what the kernel still has to take unless it is aborted."""
+        self._closing = True
+        if self._transport is None:
+            return
+        if abort:
+            self._queue.clear()
+            self._waiting = 0
+            self._transport.abort()
+        elif not self._queue:
+            self._transport.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is left to be sent."""
+        return self._transport is None or (self._closing and self.queued == 0)
+
+
+def _pair(name: Any) -> tuple[str, int]:
+    if not name:
+        return ("", 0)
+    host, port, *_ = name
+    return (str(host), int(port))

@@ -1,0 +1,146 @@
+"""Instances as the host sees them: their listening sockets and the keys on them.
+
+Follows the same commands as the core. The core never learns of a listening socket, only of
+connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Callable
+
+import msgspec
+
+from speaker.api import DynamicPeerConfig, Event, InstanceConfig, InstanceStatus, Secret
+from speaker.engine.inputs import Input, RemoveInstance, RemovePeer, SetInstance, SetPeer
+from speaker.server.listener import Listener
+from speaker.server.transports import Transports
+
+
+class _Instance:
+    """One instance's listeners, and the passwords of its peers by address or prefix."""
+
+    def __init__(self, config: InstanceConfig) -> None:
+        self.config = config
+        self.listeners: list[Listener] = []
+        self.passwords: dict[str, Secret] = {}
+        self.addresses: dict[str, str] = {}
+        """Peer name -> the address or prefix that its password is for."""
+
+
+class Instances:
+    """All instances."""
+
+    def __init__(self, transports: Transports, on_event: Callable[[Event], None]) -> None:
+        self._transports = transports
+        self._on_event = on_event
+        self._instances: dict[str, _Instance] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def prepare(self, item: Input) -> None:
+        """Do the host's part of a command, before the core does its own."""
+        match item:
+            case SetInstance(config):
+                self._set(config)
+            case RemoveInstance(name):
+                self._remove(name)
+            case SetPeer(instance, config):
+                self._set_peer(instance, config.name, _key(config), config.password)
+            case RemovePeer(instance, name):
+                self._set_peer(instance, name, None, None)
+
+    def _set(self, config: InstanceConfig) -> None:
+        known = self._instances.get(config.name)
+        if known is not None:
+            if known.config == config:
+                return
+            self._remove(config.name)
+        instance = self._instances[config.name] = _Instance(config)
+        if known is not None:
+            instance.passwords = known.passwords
+            instance.addresses = known.addresses
+        for address, port in config.listen:
+            self._listen(instance, address, port)
+
+    def _listen(self, instance: _Instance, address: str, port: int) -> None:
+        name = instance.config.name
+        listener = Listener(
+            instance=name,
+            address=address,
+            port=port,
+            device=instance.config.vrf,
+            accept=lambda: self._transports.accept(
+                name, lambda remote: _is_unprotected(listener.unprotected, remote)
+            ),
+            changed=self._on_event,
+        )
+        instance.listeners.append(listener)
+        listener.start(instance.passwords)
+
+    def _remove(self, name: str) -> None:
+        instance = self._instances.pop(name, None)
+        if instance is None:
+            return
+        for listener in instance.listeners:
+            listener.close_now()
+
+    def _set_peer(
+        self, instance: str, name: str, address: str | None, password: Secret | None
+    ) -> None:
+        known = self._instances.get(instance)
+        if known is None:
+            return
+        before = known.addresses.pop(name, None)
+        if before is not None and before != address:
+            self._set_password(known, before, None)
+        if address is not None:
+            known.addresses[name] = address
+            self._set_password(known, address, password)
+
+    def _set_password(self, instance: _Instance, address: str, password: Secret | None) -> None:
+        if password is None:
+            instance.passwords.pop(address, None)
+        else:
+            instance.passwords[address] = password
+        for listener in instance.listeners:
+            listener.set_password(address, password)
+
+    def complete(self, status: InstanceStatus) -> InstanceStatus:
+        """Add what the host knows to the core's status."""
+        instance = self._instances.get(status.name)
+        if instance is None:
+            return status
+        errors = [listener.error for listener in instance.listeners if listener.error]
+        errors += [
+            f"TCP MD5 for {peer} could not be set on the listening socket"
+            for listener in instance.listeners
+            for peer in sorted(listener.unprotected)
+        ]
+        return msgspec.structs.replace(
+            status,
+            listening=tuple(listener.bound for listener in instance.listeners if listener.bound),
+            listen_error="; ".join(errors) or None,
+        )
+
+    async def close(self) -> None:
+        """Close all listening sockets."""
+        for name in list(self._instances):
+            listeners = self._instances[name].listeners
+            for listener in listeners:
+                await listener.close()
+            listeners.clear()
+
+
+def _key(config: object) -> str | None:
+    if isinstance(config, DynamicPeerConfig):
+        return config.prefix
+    address: str | None = getattr(config, "address", None)
+    return address
+
+
+def _is_unprotected(peers: set[str], remote: str) -> bool:
+    if not peers:
+        return False
+    address = ipaddress.ip_address(remote)
+    return any(address in ipaddress.ip_network(peer) for peer in peers)

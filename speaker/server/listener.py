@@ -1,0 +1,153 @@
+"""The listening sockets of one instance: opened, protected by passwords, tried again while taken.
+
+A peer whose password the kernel refused is named in `unprotected`, and whoever accepts must turn
+it away. Never ends a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from speaker.api import ListenChanged, Secret
+from speaker.server import sockets
+from speaker.server.connection import Connection
+
+FIRST_RETRY: Final = 1.0
+LONGEST_RETRY: Final = 30.0
+
+
+class Listener:
+    """One address and port of an instance; `start` once, `close` once."""
+
+    def __init__(
+        self,
+        *,
+        instance: str,
+        address: str,
+        port: int,
+        device: str | None,
+        accept: Callable[[], Connection],
+        changed: Callable[[ListenChanged], None],
+    ) -> None:
+        self.instance = instance
+        self.address = address
+        self.port = port
+        self.error: str | None = "not yet listening"
+        self.unprotected: set[str] = set()
+        """Peers (addresses, prefixes) whose password could not be set here."""
+        self._device = device
+        self._accept = accept
+        self._changed = changed
+        self._server: asyncio.Server | None = None
+        self._socket: socket.socket | None = None
+        self._passwords: dict[str, Secret] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def bound(self) -> tuple[str, int] | None:
+        """Where it listens, as the kernel says; None while it does not."""
+        if self._socket is None or self._server is None:
+            return None
+        host, port, *_ = self._socket.getsockname()
+        return (str(host), int(port))
+
+    def start(self, passwords: dict[str, Secret]) -> None:
+        """Open the socket, now if it can be, and else as soon as it can be."""
+        self._passwords = dict(passwords)
+        self._task = asyncio.get_running_loop().create_task(self._open())
+
+    async def _open(self) -> None:
+        pause = FIRST_RETRY
+        while True:
+            try:
+                await self._listen()
+            except OSError as error:
+                if str(error) != self.error:
+                    self.error = str(error)
+                    self._tell()
+            else:
+                self.error = None
+                self._tell()
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_RETRY)
+
+    async def _listen(self) -> None:
+        sock = sockets.listening(self.address, self.port, self._device)
+        try:
+            self._socket = sock
+            self.unprotected.clear()
+            # Before it listens: no connection may come in without its key.
+            for peer, password in self._passwords.items():
+                self._protect(peer, password)
+            self._server = await asyncio.get_running_loop().create_server(
+                self._accept, sock=sock, backlog=sockets.BACKLOG
+            )
+        except OSError as error:
+            self._socket = None
+            sock.close()
+            if isinstance(error, sockets.SocketError):
+                raise
+            raise sockets.SocketError(
+                f"listen on {self.address} port {self.port}", error
+            ) from error
+        except BaseException:
+            self._socket = None
+            sock.close()
+            raise
+
+    def _tell(self) -> None:
+        address, port = self.bound or (self.address, self.port)
+        self._changed(
+            ListenChanged(instance=self.instance, address=address, port=port, error=self.error)
+        )
+
+    def set_password(self, peer: str, password: Secret | None) -> None:
+        """Set, change or remove the key for an address or a prefix, without a restart."""
+        if password is None:
+            known = self._passwords.pop(peer, None)
+            self.unprotected.discard(peer)
+            if known is None:
+                return
+        elif self._passwords.get(peer) == password and peer not in self.unprotected:
+            return
+        else:
+            self._passwords[peer] = password
+        if self._socket is not None:
+            self._protect(peer, password)
+
+    def _protect(self, peer: str, password: Secret | None) -> None:
+        assert self._socket is not None  # noqa: S101  callers have looked
+        host, *_ = peer.partition("/")
+        if sockets.family_of(host) != self._socket.family:
+            return
+        try:
+            sockets.set_password(self._socket, peer, password)
+        except OSError:
+            if password is None:
+                return
+            self.unprotected.add(peer)
+        else:
+            self.unprotected.discard(peer)
+
+    async def close(self) -> None:
+        """Stop listening; accepted connections go on."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        self.close_now()
+
+    def close_now(self) -> None:
+        """Stop listening without waiting for anything."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._server is not None:
+            # Python 3.12 and later would wait in wait_closed() for connections too: not called.
+            self._server.close()
+            self._server = None
+        self._socket = None

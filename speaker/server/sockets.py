@@ -1,0 +1,172 @@
+"""Sockets as BGP wants them: source address, device, TTL and TCP MD5, set before a byte is sent.
+
+Fails closed: a socket that could not be protected as asked for is closed and the error raised;
+there is no connection without the password. The only module that knows socket options.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import struct
+from typing import Final, Protocol
+
+from speaker.api import Secret
+
+BACKLOG: Final = 1024
+"""Of listening sockets: a rack that comes back connects all at once."""
+
+_TCP_MD5SIG: Final = 14
+_TCP_MD5SIG_EXT: Final = 32
+_MD5_FLAG_PREFIX: Final = 1
+_MD5_KEY_SIZE: Final = 80
+_SOCKADDR_STORAGE_SIZE: Final = 128
+
+
+class SocketError(OSError):
+    """A socket that cannot be had as asked for; the text says which step failed and why."""
+
+    def __init__(self, step: str, error: OSError) -> None:
+        super().__init__(error.errno, f"{step}: {describe(error)}")
+        self.step = step
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+def describe(error: OSError) -> str:
+    """Say what went wrong as a person would: ``connection refused``."""
+    if error.errno is None:
+        return str(error) or type(error).__name__
+    text = os.strerror(error.errno)
+    # "Connection refused" -> "connection refused", but "Cannot ..." names stay readable either way.
+    return text[:1].lower() + text[1:]
+
+
+def family_of(address: str) -> socket.AddressFamily:
+    """Return the socket family of an address in text."""
+    version = ipaddress.ip_address(address).version
+    return socket.AF_INET if version == 4 else socket.AF_INET6
+
+
+def sockaddr(address: str, port: int) -> tuple[str, int] | tuple[str, int, int, int]:
+    """Return an address as the socket module takes it, an IPv6 zone resolved to its index."""
+    if family_of(address) is socket.AF_INET:
+        return (address, port)
+    host, _, zone = address.partition("%")
+    scope = 0
+    if zone:
+        scope = int(zone) if zone.isdigit() else socket.if_nametoindex(zone)
+    return (host, port, 0, scope)
+
+
+def outgoing(
+    *,
+    address: str,
+    ttl: int,
+    local_address: str | None = None,
+    local_port: int | None = None,
+    device: str | None = None,
+    password: Secret | None = None,
+) -> socket.socket:
+    """Make a non-blocking socket, ready to connect. Raises `SocketError`."""
+    sock = socket.socket(family_of(address), socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if device is not None:
+            bind_device(sock, device)
+        if password is not None:
+            set_password(sock, address, password)
+        if ttl:
+            set_ttl(sock, ttl)
+        if local_address is not None or local_port:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            anywhere = "0.0.0.0" if sock.family is socket.AF_INET else "::"  # noqa: S104  source
+            try:
+                sock.bind(sockaddr(local_address or anywhere, local_port or 0))
+            except OSError as error:
+                raise SocketError(f"source address {local_address}", error) from error
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def listening(address: str, port: int, device: str | None = None) -> socket.socket:
+    """Make a bound socket that does not listen yet: passwords come first. Raises `SocketError`."""
+    sock = socket.socket(family_of(address), socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sock.family is socket.AF_INET6:
+            # An IPv4 peer must not come in as a mapped address, past its own key and rules.
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if device is not None:
+            bind_device(sock, device)
+        try:
+            sock.bind(sockaddr(address, port))
+        except OSError as error:
+            raise SocketError(f"listen on {address} port {port}", error) from error
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def bind_device(sock: socket.socket, device: str) -> None:
+    """Bind to an interface or VRF. Raises `SocketError`."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode() + b"\x00")
+    except OSError as error:
+        raise SocketError(f"interface {device}", error) from error
+
+
+class _HasOptions(Protocol):
+    """A socket, or what asyncio lends of one."""
+
+    @property
+    def family(self) -> int: ...
+
+    def setsockopt(self, level: int, name: int, value: int, /) -> None: ...
+
+
+def set_ttl(sock: _HasOptions, ttl: int) -> None:
+    """Limit how far packets of the session go. Raises `SocketError`."""
+    try:
+        if sock.family == socket.AF_INET:
+            sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)
+        else:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, ttl)
+    except OSError as error:
+        raise SocketError(f"TTL {ttl}", error) from error
+
+
+def set_password(sock: socket.socket, peer: str, password: Secret | None) -> None:
+    """Set the TCP MD5 key (RFC 2385) for an address or a prefix, None removes it.
+
+    Raises `SocketError`; the error never holds the password.
+    """
+    address, _, length = peer.partition("/")
+    host, *_ = sockaddr(address, 0)
+    packed = ipaddress.ip_address(host).packed
+    if sock.family == socket.AF_INET:
+        storage = struct.pack("=HH4s", socket.AF_INET, 0, packed)
+    else:
+        scope = sockaddr(address, 0)[3:] or (0,)
+        storage = struct.pack("=HHI16sI", socket.AF_INET6, 0, 0, packed, scope[0])
+    key = b"" if password is None else password.reveal()
+    option, flags, bits = _TCP_MD5SIG, 0, 0
+    if length:
+        option, flags, bits = _TCP_MD5SIG_EXT, _MD5_FLAG_PREFIX, int(length)
+    value = struct.pack(
+        f"={_SOCKADDR_STORAGE_SIZE}sBBHi{_MD5_KEY_SIZE}s", storage, flags, bits, len(key), 0, key
+    )
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    except OSError as error:
+        if password is None and error.errno == errno.ENOENT:
+            return
+        raise SocketError(f"TCP MD5 for {peer}", error) from None

@@ -1,0 +1,287 @@
+"""The asyncio shell: one `Engine`, its sockets and its clock.
+
+Everything that happens becomes an input of the core, in order, and the core's actions are carried
+out at once. Peers are told of changes once per turn of the event loop. Belongs to the loop's
+thread. It must never decide anything about BGP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from speaker.api import (
+    DynamicPeerConfig,
+    Event,
+    Fault,
+    InstanceConfig,
+    InstanceStatus,
+    PeerConfig,
+    PeerStatus,
+    RouteChanges,
+    RouteView,
+)
+from speaker.engine import Engine
+from speaker.engine.inputs import (
+    Flush,
+    Input,
+    RemoveInstance,
+    RemovePeer,
+    RemoveRouteSet,
+    SetInstance,
+    SetPeer,
+    Shutdown,
+    TimersDue,
+    UpdateRoutes,
+)
+from speaker.nlri import Family
+from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.server.causes import Causes
+from speaker.server.instances import Instances
+from speaker.server.transports import Transports
+
+STOP_TIMEOUT: Final = 2.0
+
+
+def _ignore(_: Event) -> None:
+    """Do nothing with an event."""
+
+
+class Speaker:
+    """BGP on this host; see `speaker.api.SpeakerPort` for the methods that drivers use.
+
+    ``clock`` is a monotonic clock in seconds (the loop's own by default), ``wall_clock`` gives
+    Unix time for what people read, ``rng`` is the source of jitter. ``on_event`` is called from
+    the loop, must be quick and must not raise. Before `start`, calls are only remembered.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] | None = None,
+        wall_clock: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._on_event = on_event or _ignore
+        self._engine = Engine(rng or random.Random())  # noqa: S311  jitter, no secret
+        self._inputs: deque[Input] = deque()
+        self._feeding = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing = False
+        self._transports = Transports(self._feed)
+        self._instances = Instances(self._transports, self._on_event)
+        self._causes = Causes()
+
+    # ------------------------------------------------------------------ life
+
+    async def start(self) -> None:
+        """Open the listening sockets and the sessions that are configured, and all later ones."""
+        self._loop = asyncio.get_running_loop()
+        self._drain()
+
+    async def stop(self, timeout: float = STOP_TIMEOUT) -> None:  # noqa: ASYNC109  a promise
+        """End all sessions within ``timeout`` seconds.
+
+        Peers get a Cease (administrative shutdown), those with graceful restart only the end of
+        the connection, so that they keep our routes (RFC 4724 section 4).
+        """
+        loop = self._loop
+        if loop is None:
+            return
+        deadline = loop.time() + timeout
+        self._feed(Shutdown())
+        await self._instances.close()
+        while self._transports.pending and loop.time() < deadline - 0.1:
+            await asyncio.sleep(0.01)
+        await self._transports.drain(deadline)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._loop = None
+
+    async def __aenter__(self) -> Speaker:
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop."""
+        await self.stop()
+
+    # -------------------------------------------------------------- commands
+
+    def set_instance(self, config: InstanceConfig) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._feed(SetInstance(config))
+
+    def remove_instance(self, name: str) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._feed(RemoveInstance(name))
+
+    def set_peer(self, instance: str, config: PeerConfig | DynamicPeerConfig) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._known(instance)
+        self._feed(SetPeer(instance, config))
+
+    def remove_peer(self, instance: str, name: str) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._feed(RemovePeer(instance, name))
+
+    def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._known(instance)
+        self._causes.note()
+        self._feed(UpdateRoutes(instance, route_set, changes))
+
+    def remove_route_set(self, instance: str, route_set: str) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._causes.note()
+        self._feed(RemoveRouteSet(instance, route_set))
+
+    def update_local(self, instance: str, changes: RouteChanges) -> None:
+        """See `speaker.api.SpeakerPort`."""
+        self._known(instance)
+        self._causes.note()
+        self._feed(UpdateRoutes(instance, None, changes))
+
+    # --------------------------------------------------------------- answers
+
+    def peers(self) -> Sequence[PeerStatus]:
+        """See `speaker.api.SpeakerPort`."""
+        now = self._now()
+        to_wall = self._wall_clock() - now
+        return [
+            msgspec.structs.replace(status, since=status.since + to_wall)
+            for status in self._engine.peers(now)
+        ]
+
+    def instances(self) -> Sequence[InstanceStatus]:
+        """See `speaker.api.SpeakerPort`."""
+        return [self._instances.complete(status) for status in self._engine.instances()]
+
+    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
+        """See `speaker.api.SpeakerPort`."""
+        return self._engine.routes_available(instance, family)
+
+    def routes_advertised(
+        self, instance: str, peer: str | None, family: Family
+    ) -> Iterator[RouteView]:
+        """See `speaker.api.SpeakerPort`."""
+        return self._engine.routes_advertised(instance, peer, family)
+
+    def routes_received(
+        self, instance: str, peer: str | None, family: Family
+    ) -> Iterator[RouteView]:
+        """See `speaker.api.SpeakerPort`."""
+        return self._engine.routes_received(instance, peer, family)
+
+    # -------------------------------------------------------------- the pump
+
+    def _now(self) -> float:
+        if self._clock is not None:
+            return self._clock()
+        return self._loop.time() if self._loop is not None else 0.0
+
+    def _known(self, instance: str) -> None:
+        """Raise where an instance is neither there nor on its way."""
+        if self._loop is not None:
+            self._engine.instance(instance)
+
+    def _feed(self, item: Input) -> None:
+        self._inputs.append(item)
+        if not self._feeding and self._loop is not None:
+            self._drain()
+
+    def _drain(self) -> None:
+        # An action may cause an input (a queue that fills): it waits for its turn, so that the
+        # core is never entered twice.
+        self._feeding = True
+        inputs = self._inputs
+        engine = self._engine
+        try:
+            while inputs:
+                item = inputs.popleft()
+                self._instances.prepare(item)
+                for action in engine.handle(item, self._now()):
+                    self._perform(action)
+        finally:
+            self._feeding = False
+        if engine.needs_flush and not self._flushing:
+            self._flushing = True
+            assert self._loop is not None  # noqa: S101  nothing drains before start
+            self._loop.call_soon(self._flush)
+        self._arm()
+
+    def _perform(self, action: Action) -> None:
+        # Fence: an error of ours in one action must not keep the others from being carried out.
+        try:
+            match action:
+                case Write():
+                    self._transports.write(action)
+                case Connect():
+                    self._transports.connect(action, self._engine.instance(action.instance).vrf)
+                case Configure():
+                    self._transports.configure(action)
+                case Close():
+                    self._transports.close(action)
+                case Tell(event):
+                    self._on_event(event)
+        except Exception as error:  # noqa: BLE001  the documented fence
+            self._on_event(
+                Fault(
+                    instance="",
+                    peer=None,
+                    where=f"carrying out {type(action).__name__}",
+                    error=f"{type(error).__name__}: {error}",
+                )
+            )
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if self._loop is None:
+            return
+        causes = self._causes.take()
+        actions = self._engine.handle(Flush(), self._now())
+        if causes:
+            self._causes.trace(causes, actions, self._engine.describe_connection)
+        self._feeding = True
+        try:
+            for action in actions:
+                self._perform(action)
+        finally:
+            self._feeding = False
+        self._drain()
+
+    def _arm(self) -> None:
+        loop = self._loop
+        if loop is None:
+            return
+        deadline = self._engine.next_deadline()
+        timer = self._timer
+        if deadline is None:
+            if timer is not None:
+                timer.cancel()
+                self._timer = None
+            return
+        when = deadline if self._clock is None else loop.time() + max(0.0, deadline - self._now())
+        if timer is not None and not timer.cancelled() and timer.when() <= when:
+            # It comes earlier than needed and is armed again then: cheaper than a new timer each
+            # time that a deadline moves.
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timer = loop.call_at(when, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._feed(TimersDue())

@@ -1,0 +1,165 @@
+"""Runs the core's actions on sockets, and tells the core what becomes of them.
+
+One `asyncio` task per connection attempt and nothing else: everything after that is a callback. It
+decides nothing about BGP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from speaker.engine.inputs import (
+    BytesReceived,
+    Input,
+    QueueChanged,
+    TransportAccepted,
+    TransportClosed,
+    TransportConnected,
+    TransportFailed,
+)
+from speaker.peer.actions import Close, Configure, Connect, Write
+from speaker.server import sockets
+from speaker.server.connection import Connection
+
+CONNECT_TIMEOUT: Final = 30.0
+"""Seconds; the kernel itself would go on for over two minutes."""
+LINGER: Final = 2.0
+"""Seconds that a closed connection gets to deliver its last NOTIFICATION."""
+
+
+class Transports:
+    """All connections of a speaker, by the core's numbers."""
+
+    def __init__(self, feed: Callable[[Input], None]) -> None:
+        self._feed = feed
+        self._connections: dict[int, Connection] = {}
+        self._attempts: dict[int, asyncio.Task[None]] = {}
+        self._lingering: set[Connection] = set()
+        self._accepted = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether connections that were closed still have something to deliver."""
+        return any(not connection.is_closed for connection in self._lingering)
+
+    def connect(self, action: Connect, device: str | None) -> None:
+        """Begin an attempt to connect; the answer is an input."""
+        task = asyncio.get_running_loop().create_task(self._connect(action, device))
+        self._attempts[action.connection] = task
+        task.add_done_callback(lambda _: self._attempts.pop(action.connection, None))
+
+    async def _connect(self, action: Connect, device: str | None) -> None:
+        number = action.connection
+        loop = asyncio.get_running_loop()
+        try:
+            sock = sockets.outgoing(
+                address=action.address,
+                ttl=action.ttl,
+                local_address=action.local_address,
+                local_port=action.local_port,
+                device=action.interface or device,
+                password=action.password,
+            )
+        except OSError as error:
+            self._feed(TransportFailed(number, str(error)))
+            return
+        connection = Connection(number, self._connected, self._received, self._closed, self._queued)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                await loop.sock_connect(sock, sockets.sockaddr(action.address, action.port))
+            await loop.create_connection(lambda: connection, sock=sock)
+        except TimeoutError:
+            sock.close()
+            self._feed(TransportFailed(number, "no answer to the connection attempt"))
+            return
+        except OSError as error:
+            sock.close()
+            self._feed(TransportFailed(number, sockets.describe(error)))
+            return
+        except asyncio.CancelledError:
+            sock.close()
+            raise
+
+    def _connected(self, connection: Connection) -> None:
+        self._connections[connection.number] = connection
+        local, remote = connection.addresses()
+        self._feed(TransportConnected(connection.number, local, remote))
+
+    def accept(self, instance: str, refuse: Callable[[str], bool]) -> Connection:
+        """Make the protocol of a connection that a listening socket accepted."""
+        self._accepted -= 1
+
+        def made(connection: Connection) -> None:
+            local, remote = connection.addresses()
+            if not remote[0] or refuse(remote[0]):
+                connection.close(abort=True)
+                return
+            self._connections[connection.number] = connection
+            self._feed(TransportAccepted(connection.number, instance, local, remote))
+
+        return Connection(self._accepted, made, self._received, self._closed, self._queued)
+
+    def configure(self, action: Configure) -> None:
+        """Set the TTL of an accepted connection."""
+        connection = self._connections.get(action.connection)
+        if connection is None:
+            return
+        try:
+            connection.set_ttl(action.ttl)
+        except OSError as error:
+            self._drop(action.connection, str(error))
+
+    def write(self, action: Write) -> None:
+        """Send octets."""
+        connection = self._connections.get(action.connection)
+        if connection is not None:
+            connection.write(action.parts)
+
+    def close(self, action: Close) -> None:
+        """End a connection or an attempt."""
+        attempt = self._attempts.get(action.connection)
+        if attempt is not None:
+            attempt.cancel()
+        connection = self._connections.pop(action.connection, None)
+        if connection is None:
+            return
+        connection.close(abort=action.abort)
+        if not action.abort and not connection.is_closed:
+            self._lingering.add(connection)
+            asyncio.get_running_loop().call_later(LINGER, self._abort, connection)
+
+    def _abort(self, connection: Connection) -> None:
+        self._lingering.discard(connection)
+        connection.close(abort=True)
+
+    def _drop(self, number: int, reason: str) -> None:
+        connection = self._connections.pop(number, None)
+        if connection is not None:
+            connection.close(abort=True)
+            self._feed(TransportClosed(number, reason))
+
+    def _received(self, number: int, data: bytes) -> None:
+        self._feed(BytesReceived(number, data))
+
+    def _closed(self, number: int, reason: str) -> None:
+        self._connections.pop(number, None)
+        self._feed(TransportClosed(number, reason))
+
+    def _queued(self, number: int, octets: int) -> None:
+        self._feed(QueueChanged(number, octets))
+
+    async def drain(self, deadline: float) -> None:
+        """Wait until attempts are gone and abort what is left at the deadline (loop time)."""
+        loop = asyncio.get_running_loop()
+        for attempt in list(self._attempts.values()):
+            attempt.cancel()
+        if self._attempts:
+            await asyncio.wait(
+                list(self._attempts.values()), timeout=max(0, deadline - loop.time())
+            )
+        for connection in (*self._connections.values(), *self._lingering):
+            connection.close(abort=True)
+        self._connections.clear()
+        self._lingering.clear()
