@@ -184,6 +184,7 @@ class Sessions:
         self._speaker = speaker
         self._signal = Signal(events.observable)
         self._health = health
+        self._instances: set[str] = set()
         jobs.add("sessions", self._run)
 
     async def _run(self) -> None:
@@ -201,6 +202,7 @@ class Sessions:
 
     def refresh(self) -> None:
         """Compare the speaker's sessions with the table, and write what differs."""
+        self._forget_instances()
         found = {
             (status.instance, status.name): Session(
                 status.instance,
@@ -214,7 +216,7 @@ class Sessions:
         }
         snapshot = self._database.snapshot()
         known = {(row.instance, row.peer): row for row in self.table.all(snapshot)}
-        changed = [row for key, row in found.items() if known.get(key) != row]
+        changed = [row for key, row in found.items() if not _same(known.get(key), row)]
         gone = [key for key in known if key not in found]
         if not changed and not gone:
             return
@@ -231,6 +233,19 @@ class Sessions:
                 scope.degraded(f"{row.state}: {row.reason}")
         for instance, peer in gone:
             self._health.scope(instance).scope(peer).remove()
+
+    def _forget_instances(self) -> None:
+        present = {status.name for status in self._speaker.instances()}
+        for name in self._instances - present:
+            self._health.scope(name).remove()
+        self._instances = present
+
+
+def _same(old: Session | None, new: Session) -> bool:
+    """Compare but for the rounding of a time that was translated from another clock."""
+    if old is None or abs(old.since - new.since) >= 0.5:
+        return False
+    return msgspec.structs.replace(old, since=new.since) == new
 
 
 class SpeakerMetrics:

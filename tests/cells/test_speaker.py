@@ -1,0 +1,236 @@
+"""What happens at sessions reaches the table, the health tree, observers and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from cells.hive import Health, Jobs, Level, Lifecycle, Supervisor
+from cells.metrics import Metrics
+from cells.speaker import Session, Sessions, SpeakerEvents, SpeakerMetrics
+from speaker.api import (
+    Event,
+    FamilyStatus,
+    Fault,
+    InstanceStatus,
+    ListenChanged,
+    PeerStatus,
+    SessionError,
+    StateChanged,
+)
+from speaker.nlri import IPV4_UNICAST
+from speaker.server import Speaker
+from statedb import Database
+from tests.support import looptime
+
+UP = PeerStatus(
+    instance="i",
+    name="tor-1",
+    address="192.0.2.1",
+    interface=None,
+    port=179,
+    local_address="192.0.2.10",
+    local_asn=65000,
+    peer_asn=65001,
+    state="Established",
+    reason="",
+    since=1000.0,
+    families=(
+        FamilyStatus(family=IPV4_UNICAST, negotiated=True, received=5, accepted=3, advertised=7),
+    ),
+    peer_router_id="192.0.2.1",
+    hold_time=90,
+    keepalive_time=30,
+    retry_in=None,
+    capabilities=(),
+    last_error=None,
+    flaps=2,
+    messages_received=10,
+    messages_sent=11,
+    updates_received=1,
+    updates_sent=1,
+    queued_octets=0,
+    authentication=None,
+    graceful_restart_time=None,
+    dynamic=False,
+    route_set="a",
+)
+DOWN = msgspec.structs.replace(UP, state="Active", reason="connection refused")
+UP_EVENT = StateChanged(
+    instance="i", peer="tor-1", address="192.0.2.1", old="OpenConfirm", new="Established", reason=""
+)
+
+
+class Stub:
+    """Stands for the speaker: it only has sessions."""
+
+    def __init__(self, *peers: PeerStatus) -> None:
+        self.statuses: Sequence[PeerStatus] = peers
+
+    def peers(self) -> Sequence[PeerStatus]:
+        return self.statuses
+
+    def instances(self) -> Sequence[InstanceStatus]:
+        return [
+            InstanceStatus(
+                name=name,
+                local_asn=65000,
+                router_id="192.0.2.10",
+                vrf=None,
+                listening=(),
+                listen_error=None,
+                peers=1,
+            )
+            for name in sorted({status.instance for status in self.statuses})
+        ]
+
+
+class Bench:
+    """The cell's parts around a stub."""
+
+    def __init__(self, *peers: PeerStatus) -> None:
+        self.stub = Stub(*peers)
+        self.database = Database()
+        self.health = Health()
+        self.events = SpeakerEvents(self.health)
+        self.lifecycle = Lifecycle()
+        self.errors: list[Exception] = []
+        self.supervisor = Supervisor(self.errors.append, random.Random(1))  # noqa: S311
+        jobs = Jobs("speaker", self.supervisor, self.lifecycle, self.health)
+        speaker = cast("Speaker", self.stub)
+        self.sessions = Sessions(self.database, speaker, self.events, self.health, jobs)
+
+    def rows(self) -> list[Session]:
+        return list(self.sessions.table.all(self.database.snapshot()))
+
+    def levels(self) -> dict[str, Level]:
+        return {"/".join(s.path): s.level for s in self.health.report()}
+
+
+def test_sessions_follow_the_speaker_and_leave_with_their_peers() -> None:
+    bench = Bench(UP)
+    bench.sessions.refresh()
+    assert bench.rows() == [Session("i", "tor-1", "192.0.2.1", "Established", "", 1000.0)]
+    assert bench.levels() == {"i/tor-1": Level.OK}
+    bench.stub.statuses = [DOWN]
+    bench.sessions.refresh()
+    assert [(row.state, row.reason) for row in bench.rows()] == [("Active", "connection refused")]
+    assert bench.levels() == {"i/tor-1": Level.DEGRADED}
+    bench.stub.statuses = []
+    bench.sessions.refresh()
+    assert bench.rows() == []
+    assert bench.levels() == {}
+
+
+def test_nothing_is_written_when_nothing_has_changed() -> None:
+    bench = Bench(UP)
+    bench.sessions.refresh()
+    before = bench.sessions.table.revision(bench.database.snapshot())
+    bench.sessions.refresh()
+    assert bench.sessions.table.revision(bench.database.snapshot()) == before
+
+
+def test_a_storm_of_events_costs_few_looks() -> None:
+    bench = Bench(UP)
+    revisions: list[int] = []
+    bench.sessions.table.observable.subscribe(revisions.append)
+
+    async def scenario() -> None:
+        async with asyncio.TaskGroup() as group:
+            bench.supervisor.bind(group)
+            await bench.lifecycle.start()
+            for number in range(1000):
+                bench.stub.statuses = [msgspec.structs.replace(UP, since=float(number))]
+                bench.events.publish(UP_EVENT)
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(1)
+            await bench.lifecycle.stop()
+
+    looptime.run(scenario())
+    assert bench.rows()[0].since == 999.0
+    assert len(revisions) < 15
+    assert bench.errors == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        UP_EVENT,
+        SessionError(instance="i", peer="tor-1", address=None, sent=True, code=6, subcode=2,
+                     text="Cease / Administrative Shutdown: \x1b[2J"),
+        Fault(instance="i", peer=None, where="timer", error="ValueError: x"),
+        ListenChanged(instance="i", address="127.0.0.1", port=179, error="address already in use"),
+        ListenChanged(instance="i", address="127.0.0.1", port=179, error=None),
+    ],
+)  # fmt: skip
+def test_every_kind_of_event_reaches_the_observers(event: Event) -> None:
+    bench = Bench()
+    seen: list[Event] = []
+    bench.events.observable.subscribe(seen.append)
+    bench.events.publish(event)
+    assert seen == [event]
+
+
+def test_a_listener_that_cannot_listen_shows_in_health() -> None:
+    bench = Bench()
+    event = ListenChanged(instance="i", address="127.0.0.1", port=179, error="in use")
+    bench.events.publish(event)
+    assert bench.levels() == {"i/listener 127.0.0.1:179": Level.DEGRADED}
+    bench.events.publish(msgspec.structs.replace(event, error=None))
+    assert bench.levels() == {"i/listener 127.0.0.1:179": Level.OK}
+
+
+PEER = {"instance": "i", "peer": "tor-1", "peer_address": "192.0.2.1"}
+
+
+class OneReader:
+    """Stands for the metrics cell: hands what it is given to a registry."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+
+    def collect(self, function: Callable[[], Iterable[Metric]]) -> None:
+        class Reader(Collector):
+            def collect(self) -> Iterable[Metric]:
+                return function()
+
+        self.registry.register(Reader())
+
+
+def scraped(bench: Bench) -> CollectorRegistry:
+    metrics = OneReader()
+    SpeakerMetrics(cast("Metrics", metrics), cast("Speaker", bench.stub), bench.events)
+    return metrics.registry
+
+
+def test_metrics_of_a_session() -> None:
+    bench = Bench(UP)
+    bench.events.publish(UP_EVENT)
+    value = scraped(bench).get_sample_value
+    asns = {"peer_asn": "65001", "local_asn": "65000"}
+    assert value("waggle_bgp_session_up", PEER | asns) == 1
+    assert value("waggle_bgp_session_state", PEER | {"state": "Established"}) == 1
+    assert value("waggle_bgp_session_established_timestamp_seconds", PEER) == 1000
+    assert value("waggle_bgp_session_drops_total", PEER) == 2
+    assert value("waggle_bgp_messages_sent_total", PEER) == 11
+    family = PEER | {"family": "ipv4-unicast"}
+    assert value("waggle_bgp_advertised_routes", family) == 7
+    assert value("waggle_bgp_received_routes", family | {"status": "accepted"}) == 3
+    assert value("waggle_bgp_received_routes", family | {"status": "filtered"}) == 2
+    change = {"instance": "i", "peer": "tor-1", "from": "OpenConfirm", "to": "Established"}
+    assert value("waggle_bgp_session_transitions_total", change) == 1
+
+
+def test_a_session_that_is_down_has_no_route_counts() -> None:
+    value = scraped(Bench(DOWN)).get_sample_value
+    assert value("waggle_bgp_session_up", PEER | {"peer_asn": "65001", "local_asn": "65000"}) == 0
+    assert value("waggle_bgp_session_established_timestamp_seconds", PEER) is None
+    assert value("waggle_bgp_advertised_routes", PEER | {"family": "ipv4-unicast"}) is None
