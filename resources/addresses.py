@@ -1,0 +1,73 @@
+"""Strict reading of addresses, prefixes and AS numbers from API objects; canonical text out.
+
+What Python's parsers let pass and an operator would not mean (leading zeros, host bits, zones,
+IPv4-mapped IPv6 addresses, underscores in numbers) is refused with a message that names the rule.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from resources.errors import FieldError
+
+
+def canonical_address(text: str, *, zone: bool = False) -> str:
+    """Spell an address canonically (RFC 5952). Raises ValueError naming the rule."""
+    if not text.isascii():
+        raise ValueError(f"{text!r} is not an IP address")
+    address = ipaddress.ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None and not (zone and address.is_link_local):
+            raise ValueError(f"{text!r} has a zone, which only a link-local peer may have")
+        if address.ipv4_mapped is not None:
+            raise ValueError(f"{text!r} is an IPv4-mapped address; write the IPv4 address")
+    return str(address)
+
+
+def canonical_prefix(text: str) -> str:
+    """Spell a prefix canonically; host bits are refused. Raises ValueError naming the rule."""
+    if not text.isascii() or "/" not in text:
+        raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
+    base, _, length = text.partition("/")
+    if not length.isdigit() or (len(length) > 1 and length[0] == "0"):
+        raise ValueError(f"{text!r}: {length!r} is not a prefix length")
+    address = ipaddress.ip_address(canonical_address(base))
+    network = ipaddress.ip_network((address, int(length)), strict=False)
+    if network.network_address != address:
+        raise ValueError(f"{text!r} has host bits set; the prefix is {network}")
+    return str(network)
+
+
+def address_errors(text: str | None, path: str, *, zone: bool = False) -> Iterator[FieldError]:
+    """Yield an error when a text is not an address."""
+    if text is not None:
+        try:
+            canonical_address(text, zone=zone)
+        except ValueError as error:
+            yield FieldError(path, _message(text, error, "an IP address"))
+
+
+def prefix_errors(text: str | None, path: str) -> Iterator[FieldError]:
+    """Yield an error when a text is not a prefix."""
+    if text is not None:
+        try:
+            canonical_prefix(text)
+        except ValueError as error:
+            yield FieldError(path, _message(text, error, "a prefix"))
+
+
+def router_id_errors(text: str | None, path: str) -> Iterator[FieldError]:
+    """Yield an error when a text is not a BGP identifier in its IPv4 form."""
+    if text is not None:
+        try:
+            value = int(ipaddress.IPv4Address(text))
+        except ValueError:
+            value = 0
+        if not value or not text.isascii():
+            yield FieldError(path, f"{text!r} is not an IPv4 address other than 0.0.0.0")
+
+
+def _message(text: str, error: ValueError, what: str) -> str:
+    message = str(error)
+    return message if repr(text) in message else f"{text!r} is not {what}: {message}"

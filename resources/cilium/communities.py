@@ -1,0 +1,50 @@
+"""BGP communities as Cilium's API spells them, to numbers.
+
+Standard ones (RFC 1997) are a 32-bit number or ``16:16``, large ones (RFC 8092) three 32-bit numbers,
+well-known ones have names.
+"""
+
+from __future__ import annotations
+
+WELL_KNOWN = {
+    "internet": 0x00000000,
+    "planned-shut": 0xFFFF0000,
+    "accept-own": 0xFFFF0001,
+    "route-filter-translated-v4": 0xFFFF0002,
+    "route-filter-v4": 0xFFFF0003,
+    "route-filter-translated-v6": 0xFFFF0004,
+    "route-filter-v6": 0xFFFF0005,
+    "llgr-stale": 0xFFFF0006,
+    "no-llgr": 0xFFFF0007,
+    "blackhole": 0xFFFF029A,
+    "no-export": 0xFFFFFF01,
+    "no-advertise": 0xFFFFFF02,
+    "no-export-subconfed": 0xFFFFFF03,
+    "no-peer": 0xFFFFFF04,
+}
+
+
+def _number(text: str, bits: int) -> int:
+    if not (text.isascii() and text.isdigit()) or (len(text) > 1 and text[0] == "0"):
+        raise ValueError(f"{text!r} is not a number")
+    value = int(text)
+    if value >= 1 << bits:
+        raise ValueError(f"{text} does not fit {bits} bits")
+    return value
+
+
+def standard(text: str) -> int:
+    """Read a standard community. Raises ValueError naming the rule."""
+    if ":" not in text:
+        return _number(text, 32)
+    high, _, low = text.partition(":")
+    return _number(high, 16) << 16 | _number(low, 16)
+
+
+def large(text: str) -> tuple[int, int, int]:
+    """Read a large community. Raises ValueError naming the rule."""
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise ValueError(f"{text!r} is not three numbers with colons between them")
+    first, second, third = (_number(part, 32) for part in parts)
+    return (first, second, third)

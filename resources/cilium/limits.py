@@ -1,0 +1,26 @@
+"""The limits that several of Cilium's kinds share, as annotations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Annotated
+
+from msgspec import Meta
+
+from resources.errors import FieldError
+
+MAX_ASN = 4294967295
+
+Asn = Annotated[int, Meta(ge=1, le=MAX_ASN)]
+AnyAsn = Annotated[int, Meta(ge=0, le=MAX_ASN)]
+"""0 accepts any."""
+Port = Annotated[int, Meta(ge=1, le=65535)]
+Name = Annotated[str, Meta(min_length=1, max_length=255)]
+
+
+def duplicate_errors(names: Iterable[str], path: str) -> Iterator[FieldError]:
+    """Yield an error for each name that a list-map has more than once."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            yield FieldError(path, f"name {name!r} is there {count} times, it has to be unique")

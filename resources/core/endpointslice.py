@@ -1,0 +1,43 @@
+"""EndpointSlice (discovery.k8s.io/v1): which endpoints a Service has, and on which nodes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from resources.meta import ObjectKey, Resource, Struct
+
+SERVICE_LABEL = "kubernetes.io/service-name"
+
+
+class EndpointConditions(Struct, frozen=True):
+    """discovery.EndpointConditions; what is absent is for the reader to interpret as the API says."""
+
+    ready: bool | None = None
+    serving: bool | None = None
+    terminating: bool | None = None
+
+
+class Endpoint(Struct, frozen=True):
+    """discovery.Endpoint."""
+
+    addresses: tuple[str, ...] = ()
+    conditions: EndpointConditions = msgspec.field(default_factory=EndpointConditions)
+    node_name: str | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it takes new connections: ready (also when that is not told), not terminating."""
+        return self.conditions.ready is not False and not self.conditions.terminating
+
+
+class EndpointSlice(Resource, frozen=True):
+    """One slice."""
+
+    address_type: str = ""
+    endpoints: tuple[Endpoint, ...] = ()
+
+    @property
+    def service_key(self) -> ObjectKey | None:
+        """The Service that it belongs to, by its label."""
+        name = self.metadata.labels.get(SERVICE_LABEL)
+        return (self.metadata.namespace, name) if name else None

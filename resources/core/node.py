@@ -1,0 +1,62 @@
+"""Node (v1): its labels, its pod networks and its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from resources.addresses import prefix_errors
+from resources.errors import FieldError
+from resources.meta import Resource, Struct
+
+
+class Taint(Struct, frozen=True):
+    """v1.Taint."""
+
+    key: str
+    effect: str = ""
+    value: str = ""
+
+
+class NodeSpec(Struct, frozen=True):
+    """v1.NodeSpec."""
+
+    pod_cidr: str | None = None
+    pod_cidrs: tuple[str, ...] = ()
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeAddress(Struct, frozen=True):
+    """v1.NodeAddress; a hostname is an address as well, so the text is not checked."""
+
+    type: str
+    address: str
+
+
+class NodeStatus(Struct, frozen=True):
+    """v1.NodeStatus."""
+
+    addresses: tuple[NodeAddress, ...] = ()
+
+
+class Node(Resource, frozen=True):
+    """One node."""
+
+    spec: NodeSpec = msgspec.field(default_factory=NodeSpec)
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+
+    @property
+    def pod_networks(self) -> tuple[str, ...]:
+        """Its pod CIDRs; the older single field counts where the list is empty."""
+        if self.spec.pod_cidrs:
+            return self.spec.pod_cidrs
+        return (self.spec.pod_cidr,) if self.spec.pod_cidr else ()
+
+
+def node_errors(node: Node) -> Iterator[FieldError]:
+    """Check what a schema cannot."""
+    yield from prefix_errors(node.spec.pod_cidr or None, "spec.podCIDR")
+    for i, cidr in enumerate(node.spec.pod_cidrs):
+        yield from prefix_errors(cidr, f"spec.podCIDRs[{i}]")

@@ -1,0 +1,81 @@
+"""Secret (v1): values that never show themselves."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any, final
+
+import msgspec
+
+from resources.errors import FieldError
+from resources.meta import Resource
+
+
+@final
+class SecretValue:
+    """Octets that no repr, log, trace or JSON shows; `reveal` is the only way to them."""
+
+    __slots__ = ("_octets",)
+
+    def __init__(self, octets: bytes) -> None:
+        self._octets = octets
+
+    def reveal(self) -> bytes:
+        """Give the octets to the one who needs them."""
+        return self._octets
+
+    def __repr__(self) -> str:
+        """Hide them."""
+        return "SecretValue(***)"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by value, so that a rotated Secret is noticed."""
+        return isinstance(other, SecretValue) and other._octets == self._octets
+
+    def __hash__(self) -> int:
+        """Hash by value."""
+        return hash(self._octets)
+
+
+class _Encoded(Resource, frozen=True):
+    """A Secret as the API has it."""
+
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+    string_data: dict[str, str] = msgspec.field(default_factory=dict)
+    type: str = "Opaque"
+
+
+class Secret(Resource, frozen=True):
+    """One Secret, its values decoded and hidden."""
+
+    data: dict[str, SecretValue] = msgspec.field(default_factory=dict)
+    type: str = "Opaque"
+
+
+def decode_secret(value: Any) -> Secret:  # noqa: ANN401  JSON
+    """Decode the API's form. Raises `msgspec.ValidationError`; values that are not base64 are empty."""
+    encoded = msgspec.convert(value, _Encoded)
+    data = {}
+    for key, text in encoded.data.items():
+        try:
+            data[key] = SecretValue(base64.b64decode("".join(text.split()), validate=True))
+        except (binascii.Error, ValueError):
+            data[key] = SecretValue(b"")
+    # stringData is the API's write-only spelling: it wins, as it does there.
+    data |= {key: SecretValue(text.encode()) for key, text in encoded.string_data.items()}
+    return Secret(metadata=encoded.metadata, data=data, type=encoded.type)
+
+
+def secret_errors(value: Any) -> Iterator[FieldError]:  # noqa: ANN401  JSON
+    """Check that the values are base64; the values themselves are never shown."""
+    data = value.get("data") or {}
+    for key, text in data.items() if isinstance(data, dict) else ():
+        try:
+            base64.b64decode("".join(str(text).split()), validate=True)
+        except (binascii.Error, ValueError):
+            yield FieldError(f"data.{key}", "the value is not base64")
+
+
+ENCODED = _Encoded

@@ -1,0 +1,74 @@
+"""Service (v1): its addresses and its traffic policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from resources.addresses import address_errors
+from resources.errors import FieldError
+from resources.meta import Resource, Struct
+
+TrafficPolicy = Literal["Cluster", "Local"]
+HEADLESS = "None"
+
+
+class ServiceSpec(Struct, frozen=True):
+    """v1.ServiceSpec."""
+
+    type: Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"] = "ClusterIP"
+    cluster_ip: str = ""
+    cluster_ips: tuple[str, ...] = ()
+    external_ips: tuple[str, ...] = ()
+    external_traffic_policy: TrafficPolicy = "Cluster"
+    internal_traffic_policy: TrafficPolicy = "Cluster"
+    load_balancer_class: str | None = None
+
+
+class LoadBalancerIngress(Struct, frozen=True):
+    """v1.LoadBalancerIngress; one with a hostname only has no address."""
+
+    ip: str = ""
+    hostname: str = ""
+
+
+class LoadBalancerStatus(Struct, frozen=True):
+    """v1.LoadBalancerStatus."""
+
+    ingress: tuple[LoadBalancerIngress, ...] = ()
+
+
+class ServiceStatus(Struct, frozen=True):
+    """v1.ServiceStatus."""
+
+    load_balancer: LoadBalancerStatus = msgspec.field(default_factory=LoadBalancerStatus)
+
+
+class Service(Resource, frozen=True):
+    """One Service."""
+
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+    status: ServiceStatus = msgspec.field(default_factory=ServiceStatus)
+
+    @property
+    def cluster_addresses(self) -> tuple[str, ...]:
+        """Its cluster IPs, none for a headless one; the older single field counts alone too."""
+        addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
+        return tuple(address for address in addresses if address and address != HEADLESS)
+
+
+def service_errors(service: Service) -> Iterator[FieldError]:
+    """Check what a schema cannot."""
+    spec = service.spec
+    if spec.cluster_ip and spec.cluster_ip != HEADLESS:
+        yield from address_errors(spec.cluster_ip, "spec.clusterIP")
+    for i, address in enumerate(spec.cluster_ips):
+        if address != HEADLESS:
+            yield from address_errors(address, f"spec.clusterIPs[{i}]")
+    for i, address in enumerate(spec.external_ips):
+        yield from address_errors(address, f"spec.externalIPs[{i}]")
+    for i, ingress in enumerate(service.status.load_balancer.ingress):
+        if ingress.ip:
+            yield from address_errors(ingress.ip, f"status.loadBalancer.ingress[{i}].ip")

@@ -1,0 +1,41 @@
+"""The errors of objects: which object, which field, which rule."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class FieldError(msgspec.Struct, frozen=True, order=True):
+    """One field that breaks a rule; the path is spelled as Kubernetes does: ``spec.peers[0].name``."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        """Spell it for people."""
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ObjectName(msgspec.Struct, frozen=True, order=True):
+    """Names one object."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """``Kind/namespace/name`` or ``Kind/name``."""
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+class ResourceError(Exception):
+    """Base of the errors of this package."""
+
+
+class InvalidObject(ResourceError):  # noqa: N818  the name says what is wrong
+    """An object that breaks rules: all of them are named."""
+
+    def __init__(self, object: ObjectName, errors: tuple[FieldError, ...]) -> None:  # noqa: A002
+        super().__init__(f"{object}: " + "; ".join(str(error) for error in errors))
+        self.object = object
+        self.errors = errors

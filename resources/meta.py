@@ -1,0 +1,57 @@
+"""What every Kubernetes object has: its metadata, and the base of all rows."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from resources.names import json_name
+
+ObjectKey: TypeAlias = tuple[str, str]
+"""Namespace and name; the namespace of a cluster-scoped object is empty."""
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True, rename=json_name, omit_defaults=True):
+    """Base of all rows and their parts: frozen, and named in JSON as Kubernetes names it."""
+
+
+class OwnerReference(Struct, frozen=True):
+    """metav1.OwnerReference."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(Struct, frozen=True):
+    """The part of metav1.ObjectMeta that is used."""
+
+    name: str
+    namespace: str = ""
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return (self.namespace, self.name)
+
+
+class Resource(Struct, frozen=True):
+    """Base of all rows."""
+
+    metadata: ObjectMeta
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return (self.metadata.namespace, self.metadata.name)

@@ -1,0 +1,24 @@
+"""How Python's field names and Kubernetes' JSON names go together.
+
+``local_asn`` is ``localASN``, ``router_id`` is ``routerID``: camel case with the acronyms that the
+Kubernetes APIs write in capitals.
+"""
+
+from __future__ import annotations
+
+_ACRONYMS = {
+    "asn": "ASN",
+    "cidr": "CIDR",
+    "cidrs": "CIDRs",
+    "id": "ID",
+    "ip": "IP",
+    "ips": "IPs",
+    "ipv4": "IPv4",
+    "ipv6": "IPv6",
+}
+
+
+def json_name(name: str) -> str:
+    """Spell a field as the API does."""
+    first, *rest = name.split("_")
+    return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)
