@@ -1,0 +1,120 @@
+"""The one subscriber of each kind's events: it commits them to the kind's table, and does no more.
+
+It never raises into the source: what goes wrong is reported, and the next event is taken. A row that
+is as it was is not written, so that those who follow the table see real changes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from opentelemetry import trace
+from reactivex.abc import DisposableBase
+
+from resources.causes import PendingCauses
+from resources.kinds import KINDS, Kind
+from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
+from resources.tables import Tables
+from statedb import Database, Initializer, Table
+
+_tracer = trace.get_tracer("waggle.resources")
+
+
+class Ingest:
+    """Writes what a source tells into the tables; subscribe it before the source runs."""
+
+    def __init__(
+        self,
+        db: Database,
+        tables: Tables,
+        source: Source,
+        causes: PendingCauses,
+        on_error: Callable[[BaseException], None],
+    ) -> None:
+        self._db = db
+        self._tables = tables
+        self._source = source
+        self._causes = causes
+        self._on_error = on_error
+        self._waiting: dict[str, Initializer] = {
+            kind.name: tables.of(kind).register_initializer(source.name) for kind in KINDS
+        }
+
+    def subscribe(self) -> list[DisposableBase]:
+        """Begin to listen; dispose what it returns to stop."""
+        subscriptions = [
+            self._source.events(kind).subscribe(self._guard(self._handler(kind)), self._on_error)
+            for kind in KINDS
+        ]
+        problems = self._source.problems.subscribe(self._guard(self._problems), self._on_error)
+        return [*subscriptions, problems]
+
+    def _guard(self, handle: Callable[[Any], None]) -> Callable[[Any], None]:
+        def guarded(item: Any) -> None:  # noqa: ANN401
+            try:
+                handle(item)
+            except Exception as error:  # noqa: BLE001  the fence between a source and its readers
+                self._on_error(error)
+
+        return guarded
+
+    def _handler(self, kind: Kind[Any]) -> Callable[[Event], None]:
+        def handle(event: Event) -> None:
+            with _tracer.start_as_current_span("resource.event") as span:
+                if span.is_recording():
+                    span.set_attribute("waggle.kind", kind.name)
+                    span.set_attribute("waggle.event", type(event).__name__)
+                    span.set_attribute("waggle.object", _name(event))
+                with _tracer.start_as_current_span("statedb.commit"):
+                    self.commit(kind, event)
+                self._causes.add(span.get_span_context())
+
+        return handle
+
+    def commit(self, kind: Kind[Any], event: Event) -> None:
+        """Write one event."""
+        table = self._tables.of(kind)
+        with self._db.write(table) as txn:
+            match event:
+                case Replace(objects):
+                    replace_all(txn, table, objects, lambda row: row.key)
+                    done = self._waiting.pop(kind.name, None)
+                    if done is not None:
+                        done(txn)
+                case Upsert(row):
+                    if table.get(txn, row.key) != row:
+                        table.upsert(txn, row)
+                case Delete(key):
+                    table.delete(txn, key)
+
+    def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
+        table = self._tables.source_problems
+        with self._db.write(table) as txn:
+            replace_all(txn, table, problems, lambda p: next(iter(table.primary.keys(p))))
+
+
+def _name(event: Event) -> str:
+    match event:
+        case Replace(objects):
+            return f"{len(objects)} objects"
+        case Upsert(row):
+            return "/".join(part for part in row.key if part)
+        case Delete(key):
+            return "/".join(part for part in key if part)
+
+
+def replace_all(
+    txn: Any,  # noqa: ANN401  a WriteTxn
+    table: Table[Any],
+    rows: Iterable[Any],
+    key_of: Callable[[Any], Any],
+) -> None:
+    """Make a table hold exactly these rows, writing only what differs."""
+    wanted = {key_of(row): row for row in rows}
+    for row in list(table.all(txn)):
+        if key_of(row) not in wanted:
+            table.delete(txn, key_of(row))
+    for key, row in wanted.items():
+        if table.get(txn, key) != row:
+            table.upsert(txn, row)

@@ -1,0 +1,153 @@
+"""What every file says, and what that makes of the cluster: state without I/O.
+
+Each object belongs to the file that holds it. Two files with the same object: the first one in the
+order of their paths has it, and the other one is told. A file that cannot be read to its end keeps
+what it held; an object that is invalid keeps its last good version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from resources.kinds import KINDS, Kind
+from resources.manifests.parse import Parsed
+from resources.meta import ObjectKey, Resource
+from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+
+Identity = tuple[str, ObjectKey]
+"""Kind and key."""
+
+
+class _Held(NamedTuple):
+    row: Resource
+    line: int
+    document: int
+
+
+class Catalog:
+    """The objects of all files."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, dict[Identity, _Held]] = {}
+        self._owners: dict[Identity, list[str]] = {}
+        """The files that hold an object, in the order of their paths: the first one counts."""
+        self._contested: set[Identity] = set()
+        """The objects that more than one file holds."""
+        self._problems: dict[str, tuple[SourceProblem, ...]] = {}
+        """Of the files that have any."""
+
+    def __contains__(self, path: str) -> bool:
+        """Tell whether a file is known."""
+        return path in self._files or path in self._problems
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the files that are known."""
+        return iter(self._files.keys() | self._problems.keys())
+
+    def put(self, path: str, parsed: Parsed) -> list[tuple[str, Event]]:
+        """Take in a file as it is now; the events that follow, with their kinds."""
+        before = self._files.get(path, {})
+        after: dict[Identity, _Held] = {}
+        problems = list(parsed.problems)
+        for item in parsed.items:
+            identity = (item.kind.name, (item.name.namespace, item.name.name))
+            if identity in after:
+                first = after[identity]
+                message = f"is there twice; the one {_place(first)} counts"
+                problems.append(
+                    SourceProblem(path, item.document, item.line, item.name, "", message)
+                )
+            elif item.row is not None:
+                after[identity] = _Held(item.row, item.line, item.document)
+            elif identity in before:
+                after[identity] = before[identity]
+        if not parsed.whole:
+            # Half a file says nothing of the objects that it does not show.
+            after = {**before, **after}
+        return self._exchange(path, after, tuple(problems))
+
+    def remove(self, path: str) -> list[tuple[str, Event]]:
+        """Forget a file; the events that follow."""
+        events = self._exchange(path, {}, ())
+        self._files.pop(path, None)
+        self._problems.pop(path, None)
+        return events
+
+    def fail(self, path: str, message: str) -> list[tuple[str, Event]]:
+        """Note that a file cannot be read at all; it keeps what it held."""
+        problem = SourceProblem(path, 0, 0, None, "", message)
+        return self._exchange(path, self._files.get(path, {}), (problem,))
+
+    def _exchange(
+        self, path: str, after: dict[Identity, _Held], problems: tuple[SourceProblem, ...]
+    ) -> list[tuple[str, Event]]:
+        before = self._files.get(path, {})
+        touched = [i for i in before if before[i].row != getattr(after.get(i), "row", None)]
+        touched += [i for i in after if i not in before]
+        old = {identity: self._effective(identity) for identity in touched}
+        for identity in before:
+            if identity not in after:
+                self._owners[identity].remove(path)
+                if not self._owners[identity]:
+                    del self._owners[identity]
+        self._files[path] = after
+        for identity in after:
+            if identity not in before:
+                self._owners[identity] = sorted([*self._owners.get(identity, ()), path])
+        for identity in before.keys() ^ after.keys():
+            if len(self._owners.get(identity, ())) > 1:
+                self._contested.add(identity)
+            else:
+                self._contested.discard(identity)
+        self._problems.pop(path, None)
+        if problems:
+            self._problems[path] = problems
+        events: list[tuple[str, Event]] = []
+        for identity in touched:
+            row = self._effective(identity)
+            if row is None:
+                events.append((identity[0], Delete(identity[1])))
+            elif row != old[identity]:
+                events.append((identity[0], Upsert(row)))
+        return events
+
+    def _effective(self, identity: Identity) -> Resource | None:
+        owners = self._owners.get(identity)
+        if not owners:
+            return None
+        held = self._files[owners[0]].get(identity)
+        return held.row if held is not None else None
+
+    def replacements(self) -> list[tuple[Kind[Any], Replace[Any]]]:
+        """Make an event with all objects of each kind."""
+        rows: dict[str, list[Resource]] = {kind.name: [] for kind in KINDS}
+        for (kind, _), owners in self._owners.items():
+            identity = (kind, _)
+            rows[kind].append(self._files[owners[0]][identity].row)
+        return [(kind, Replace(tuple(rows[kind.name]))) for kind in KINDS]
+
+    @property
+    def problems(self) -> tuple[SourceProblem, ...]:
+        """All that is wrong, duplicates between files included."""
+        found = [problem for problems in self._problems.values() for problem in problems]
+        for identity in self._contested:
+            owners = self._owners[identity]
+            for path in owners[1:]:
+                first = self._files[owners[0]][identity]
+                held = self._files[path][identity]
+                where = f"{owners[0]}:{first.line}" if first.line else owners[0]
+                name = next(k for k in KINDS if k.name == identity[0]).name_of(
+                    {"metadata": {"namespace": identity[1][0], "name": identity[1][1]}}
+                )
+                message = f"is in {where} already, which counts"
+                found.append(SourceProblem(path, held.document, held.line, name, "", message))
+        return tuple(sorted(found, key=_order))
+
+
+def _place(held: _Held) -> str:
+    return f"in line {held.line}" if held.line else "before it"
+
+
+def _order(problem: SourceProblem) -> tuple[Any, ...]:
+    return (problem.file, problem.document, problem.line, str(problem.object), problem.field)

@@ -1,0 +1,55 @@
+"""Reads manifests once, for programs that do not watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from resources.kinds import Kind
+from resources.manifests.catalog import Catalog
+from resources.manifests.files import scan
+from resources.manifests.parse import parse_file, size_limit
+from resources.source import Replace, SourceProblem
+
+
+class UnreadablePathError(Exception):
+    """A path that was named and cannot be read at all."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class Loaded(NamedTuple):
+    """Everything that was read."""
+
+    replacements: list[tuple[Kind[Any], Replace[Any]]]
+    problems: tuple[SourceProblem, ...]
+
+
+def read_into(catalog: Catalog, path: str, size: int) -> list[tuple[str, Any]]:
+    """Read one file into a catalog; the events that follow."""
+    if size > size_limit(path):
+        return catalog.fail(path, f"{size:,} octets, more than {size_limit(path):,} are not read")
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        return catalog.fail(path, f"cannot be read: {error.strerror}")
+    return catalog.put(path, parse_file(path, data))
+
+
+def load(paths: Iterable[str]) -> Loaded:
+    """Read files and directory trees. Raises `UnreadablePathError` for a path that is not there."""
+    roots = list(paths)
+    for root in roots:
+        if not Path(root).exists():
+            raise UnreadablePathError(root, "there is no such file or directory")
+    found = scan(roots)
+    catalog = Catalog()
+    for path, sign in found.files.items():
+        read_into(catalog, path, sign.size)
+    for path, reason in found.skipped.items():
+        catalog.fail(path, reason)
+    return Loaded(catalog.replacements(), catalog.problems)

@@ -1,0 +1,137 @@
+"""One file's octets to rows, with every problem named: a pure function.
+
+A file may hold several documents and lists of objects. What it holds that is not a known kind is
+left alone: a directory may be shared with other programs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from resources.errors import InvalidObject, ObjectName
+from resources.kinds import Kind, find_kind
+from resources.manifests.yamlfile import Document, YamlError, parse_yaml
+from resources.meta import Resource
+from resources.source import SourceProblem
+
+MAX_YAML = 16 * 1024 * 1024
+MAX_JSON = 256 * 1024 * 1024
+"""Octets of one file; a larger one is not read at all."""
+
+
+class Item(NamedTuple):
+    """One object of a file: its row, or that it was there and cannot be used."""
+
+    kind: Kind[Any]
+    name: ObjectName
+    row: Resource | None
+    line: int
+    document: int
+
+
+class Parsed(NamedTuple):
+    """What a file holds; ``whole`` is False where it could not be read to its end."""
+
+    items: tuple[Item, ...]
+    problems: tuple[SourceProblem, ...]
+    whole: bool
+
+
+def size_limit(path: str) -> int:
+    """Tell how large a file of that name may be."""
+    return MAX_JSON if path.endswith(".json") else MAX_YAML
+
+
+def parse_file(path: str, data: bytes) -> Parsed:
+    """Take a file apart."""
+    items: list[Item] = []
+    problems: list[SourceProblem] = []
+    whole = True
+    try:
+        for document in _documents(path, data):
+            for value, prefix in _objects(document.value):
+                _decode(path, document, value, prefix, items, problems)
+    except YamlError as error:
+        problems.append(SourceProblem(path, 0, error.line, None, "", error.message))
+        whole = False
+    return Parsed(tuple(items), tuple(problems), whole)
+
+
+def _documents(path: str, data: bytes) -> Iterator[Document]:
+    if not path.endswith(".json"):
+        yield from parse_yaml(data)
+        return
+    if not data.strip():
+        return
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # msgspec is quick and says little; the slower parser says where.
+        try:
+            value = json.loads(data.decode("utf-8-sig"))
+        except json.JSONDecodeError as error:
+            message = f"not JSON: {error.msg}, column {error.colno}"
+            raise YamlError(message, error.lineno) from None
+        except (UnicodeDecodeError, RecursionError) as error:
+            raise YamlError(f"not JSON: {error}") from None
+    yield Document(value, 1, 0, None)
+
+
+def _objects(value: Any) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
+    """Yield the objects of a document and the path before theirs; lists are taken apart."""
+    if (
+        isinstance(value, dict)
+        and isinstance(value.get("items"), list)
+        and str(value.get("kind", "")).endswith("List")
+    ):
+        kind = str(value["kind"])[: -len("List")]
+        for i, item in enumerate(value["items"]):
+            if kind and isinstance(item, dict) and "kind" not in item:
+                version = value.get("apiVersion")
+                item = {"apiVersion": version, "kind": kind, **item}
+            for inner, prefix in _objects(item):
+                yield inner, f"items[{i}]" + (f".{prefix}" if prefix else "")
+    else:
+        yield value, ""
+
+
+def _decode(
+    path: str,
+    document: Document,
+    value: Any,  # noqa: ANN401
+    prefix: str,
+    items: list[Item],
+    problems: list[SourceProblem],
+) -> None:
+    def problem(name: ObjectName | None, field: str, message: str) -> None:
+        where = ".".join(part for part in (prefix, field) if part)
+        line = document.line_of(where) if document.node is not None else 0
+        problems.append(SourceProblem(path, document.number, line, name, field, message))
+
+    if not isinstance(value, dict):
+        problem(None, "", f"an object is expected, this is {type(value).__name__}")
+        return
+    api_version, kind_name = value.get("apiVersion"), value.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind_name, str):
+        missing = "apiVersion" if not isinstance(api_version, str) else "kind"
+        problem(None, missing, "is required, and a string")
+        return
+    kind = find_kind(api_version, kind_name)
+    if kind is None:
+        return
+    line = document.line_of(prefix) if document.node is not None else 0
+    row: Resource | None = None
+    name = kind.name_of(value)
+    try:
+        row = kind.decode(value)
+    except InvalidObject as error:
+        for field_error in error.errors:
+            problem(name, field_error.path, field_error.message)
+    else:
+        for field_error in kind.unknown_fields(value):
+            problem(name, field_error.path, field_error.message)
+    items.append(Item(kind, name, row, line, document.number))

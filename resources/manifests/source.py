@@ -1,0 +1,185 @@
+"""A watched directory of manifests as a source.
+
+The kernel tells which files changed; only those are read again. A slower look at the whole tree
+catches what no notification told (a file system without them, an overflow, a directory that was
+deleted and came back).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from reactivex import Observable
+from reactivex.subject import Subject
+from watchfiles import awatch
+
+from resources.kinds import KINDS, Kind
+from resources.manifests.catalog import Catalog
+from resources.manifests.files import Signature, is_manifest_name, scan, signature
+from resources.manifests.load import read_into
+from resources.meta import Resource
+from resources.source import Event, SourceProblem
+
+T = TypeVar("T", bound=Resource)
+
+SETTLE_MS = 2
+"""How long the watcher collects changes before it tells them."""
+DEBOUNCE_MS = 20
+"""How long it does so at the most while they keep coming."""
+LOOK_AGAIN = 5.0
+"""Seconds between two looks at the whole tree."""
+
+
+class ManifestsSource:
+    """Reads files and directory trees, and goes on as they change."""
+
+    name = "manifests"
+
+    def __init__(self, paths: Iterable[str | Path], *, look_again: float = LOOK_AGAIN) -> None:
+        self._roots = [str(path) for path in paths]
+        self._look_again = look_again
+        self._catalog = Catalog()
+        self._signatures: dict[str, Signature] = {}
+        self._skipped: dict[str, str] = {}
+        self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in KINDS}
+        self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
+        self._told: tuple[SourceProblem, ...] = ()
+
+    def events(self, kind: Kind[T]) -> Observable[Event]:
+        """Tell what happens to a kind."""
+        return self._events[kind.name]
+
+    @property
+    def problems(self) -> Observable[tuple[SourceProblem, ...]]:
+        """Tell all that is wrong, anew whenever that changes."""
+        return self._problems
+
+    async def run(self) -> None:
+        """Read everything, then what changes, until cancelled."""
+        self.read_all()
+        async for changed in self._changes():
+            if changed is None:
+                self.look()
+            else:
+                self.look_at(changed)
+
+    def read_all(self) -> None:
+        """Read everything and tell it as replacements."""
+        found = scan(self._roots)
+        self._signatures = found.files
+        self._skipped = found.skipped
+        for path, sign in found.files.items():
+            read_into(self._catalog, path, sign.size)
+        for path, reason in found.skipped.items():
+            self._catalog.fail(path, reason)
+        for kind, event in self._catalog.replacements():
+            self._events[kind.name].on_next(event)
+        self._tell_problems()
+
+    def look(self) -> None:
+        """Compare the whole tree with what was read, and read what differs."""
+        found = scan(self._roots)
+        changed = [p for p, sign in found.files.items() if self._signatures.get(p) != sign]
+        gone = [p for p in self._catalog.paths if p not in found.files and p not in found.skipped]
+        events: list[tuple[str, Event]] = []
+        for path in changed:
+            events += read_into(self._catalog, path, found.files[path].size)
+        for path in gone:
+            events += self._catalog.remove(path)
+        for path, reason in found.skipped.items():
+            if self._skipped.get(path) != reason:
+                events += self._catalog.fail(path, reason)
+        self._signatures = found.files
+        self._skipped = found.skipped
+        self._tell(events)
+
+    def look_at(self, paths: set[str]) -> None:
+        """Read files again that have changed."""
+        events: list[tuple[str, Event]] = []
+        for path in sorted(paths):
+            sign = signature(path)
+            if isinstance(sign, Signature):
+                if self._signatures.get(path) != sign:
+                    self._signatures[path] = sign
+                    events += read_into(self._catalog, path, sign.size)
+            elif sign is None:
+                self._signatures.pop(path, None)
+                if path in self._catalog.paths:
+                    events += self._catalog.remove(path)
+            else:
+                events += self._catalog.fail(path, sign)
+        self._tell(events)
+
+    def _tell(self, events: list[tuple[str, Event]]) -> None:
+        for kind, event in events:
+            self._events[kind].on_next(event)
+        self._tell_problems()
+
+    def _tell_problems(self) -> None:
+        problems = self._catalog.problems
+        if problems != self._told:
+            self._told = problems
+            self._problems.on_next(problems)
+
+    async def _changes(self) -> AsyncIterator[set[str] | None]:
+        """Yield files that changed, or None when the whole tree has to be looked at."""
+        while True:
+            present = [root for root in self._roots if Path(root).exists()]
+            if not present:
+                await asyncio.sleep(min(1.0, self._look_again))
+                yield None
+                continue
+            stop = asyncio.Event()
+            watched = [root if Path(root).is_dir() else str(Path(root).parent) for root in present]
+            watcher = awatch(
+                *watched,
+                watch_filter=None,
+                debounce=DEBOUNCE_MS,
+                step=SETTLE_MS,
+                rust_timeout=int(self._look_again * 1000),
+                yield_on_timeout=True,
+                stop_event=stop,
+                ignore_permission_denied=True,
+            )
+            try:
+                # What changed before the watch was there is found by looking once.
+                yield None
+                async for changes in watcher:
+                    yield self._interesting({path for _, path in changes})
+                    if len([r for r in self._roots if Path(r).exists()]) != len(present):
+                        break
+            except (OSError, RuntimeError):
+                # The watch is lost (a directory is gone, too many watches): look, and watch anew.
+                await asyncio.sleep(min(1.0, self._look_again))
+            finally:
+                stop.set()
+                await watcher.aclose()  # type: ignore[attr-defined]  # an async generator
+
+    def _interesting(self, changed: set[str]) -> set[str] | None:
+        """Reduce what the kernel told to files; None when something else than a file changed."""
+        if not changed:
+            return None
+        files = {
+            self._spelled(path) for path in changed if is_manifest_name(os.path.basename(path))
+        }
+        # A new or renamed directory, or a ConfigMap's ..data link, brings files without telling.
+        others = {p for p in changed if not is_manifest_name(os.path.basename(p))}  # noqa: PTH119
+        if any(os.path.isdir(p) or os.path.basename(p).startswith("..") for p in others):  # noqa: PTH112, PTH119
+            return None
+        if any(p in self._roots for p in others):
+            return None
+        return files
+
+    def _spelled(self, path: str) -> str:
+        """Spell a path as the scan does: the watcher tells absolute ones."""
+        for root in self._roots:
+            absolute = os.path.abspath(root)  # noqa: PTH100
+            if path == absolute:
+                return root
+            if path.startswith(absolute + os.sep):
+                return os.path.join(root, path[len(absolute) + 1 :])  # noqa: PTH118
+        return path
