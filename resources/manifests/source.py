@@ -19,7 +19,7 @@ from watchfiles import awatch
 
 from resources.kinds import KINDS, Kind
 from resources.manifests.catalog import Catalog
-from resources.manifests.files import Signature, is_manifest_name, scan, signature
+from resources.manifests.files import Found, Signature, is_manifest_name, scan, signature
 from resources.manifests.load import read_into
 from resources.meta import Resource
 from resources.source import Event, SourceProblem
@@ -63,7 +63,8 @@ class ManifestsSource:
         self.read_all()
         async for changed in self._changes():
             if changed is None:
-                self.look()
+                # A large tree takes its time to look at; nobody waits for it.
+                self.compare(await asyncio.to_thread(scan, self._roots))
             else:
                 self.look_at(changed)
 
@@ -81,10 +82,13 @@ class ManifestsSource:
         self._tell_problems()
 
     def look(self) -> None:
+        """Look at the whole tree, and read what differs."""
+        self.compare(scan(self._roots))
+
+    def compare(self, found: Found) -> None:
         """Compare the whole tree with what was read, and read what differs."""
-        found = scan(self._roots)
         changed = [p for p, sign in found.files.items() if self._signatures.get(p) != sign]
-        gone = [p for p in self._catalog.paths if p not in found.files and p not in found.skipped]
+        gone = [p for p in self._catalog if p not in found.files and p not in found.skipped]
         events: list[tuple[str, Event]] = []
         for path in changed:
             events += read_into(self._catalog, path, found.files[path].size)
@@ -108,7 +112,7 @@ class ManifestsSource:
                     events += read_into(self._catalog, path, sign.size)
             elif sign is None:
                 self._signatures.pop(path, None)
-                if path in self._catalog.paths:
+                if path in self._catalog:
                     events += self._catalog.remove(path)
             else:
                 events += self._catalog.fail(path, sign)
@@ -128,13 +132,13 @@ class ManifestsSource:
     async def _changes(self) -> AsyncIterator[set[str] | None]:
         """Yield files that changed, or None when the whole tree has to be looked at."""
         while True:
-            present = [root for root in self._roots if Path(root).exists()]
+            present = self._present()
             if not present:
                 await asyncio.sleep(min(1.0, self._look_again))
                 yield None
                 continue
             stop = asyncio.Event()
-            watched = [root if Path(root).is_dir() else str(Path(root).parent) for root in present]
+            watched = [_directory(root) for root in present]
             watcher = awatch(
                 *watched,
                 watch_filter=None,
@@ -150,14 +154,17 @@ class ManifestsSource:
                 yield None
                 async for changes in watcher:
                     yield self._interesting({path for _, path in changes})
-                    if len([r for r in self._roots if Path(r).exists()]) != len(present):
+                    if self._present() != present:
                         break
             except (OSError, RuntimeError):
                 # The watch is lost (a directory is gone, too many watches): look, and watch anew.
                 await asyncio.sleep(min(1.0, self._look_again))
             finally:
                 stop.set()
-                await watcher.aclose()  # type: ignore[attr-defined]  # an async generator
+                await watcher.aclose()
+
+    def _present(self) -> list[str]:
+        return [root for root in self._roots if Path(root).exists()]
 
     def _interesting(self, changed: set[str]) -> set[str] | None:
         """Reduce what the kernel told to files; None when something else than a file changed."""
