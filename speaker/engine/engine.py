@@ -12,10 +12,11 @@ import random
 from collections.abc import Iterator
 from typing import assert_never
 
-from speaker.api import Fault, InstanceStatus, PeerStatus, RouteView, UnknownName
+from speaker.api import Fault, InstanceConfig, InstanceStatus, PeerStatus, RouteView, UnknownName
 from speaker.engine import views
 from speaker.engine.inputs import (
     BytesReceived,
+    Command,
     Flush,
     Input,
     QueueChanged,
@@ -26,6 +27,7 @@ from speaker.engine.inputs import (
     SetPeer,
     Shutdown,
     TimersDue,
+    Transport,
     TransportAccepted,
     TransportClosed,
     TransportConnected,
@@ -80,8 +82,14 @@ class Engine:
             ):
                 with self._fence(f"handling {type(item).__name__}"):
                     self._transport(item)
+            case _:
+                self._command(item)
+        return core.take()
+
+    def _command(self, item: Command) -> None:
+        match item:
             case SetInstance(config):
-                self._set_instance(config.name, item)
+                self._set_instance(config)
             case RemoveInstance(name):
                 gone = self._instances.pop(name, None)
                 if gone is not None:
@@ -104,15 +112,10 @@ class Engine:
                     instance.stop(cease, keep_routes=True)
             case _:
                 assert_never(item)
-        return core.take()
 
     def _transport(
         self,
-        item: TransportConnected
-        | TransportFailed
-        | TransportAccepted
-        | TransportClosed
-        | QueueChanged,
+        item: Transport,
     ) -> None:
         core = self._core
         if isinstance(item, TransportAccepted):
@@ -156,11 +159,11 @@ class Engine:
                 )
             )
 
-    def _set_instance(self, name: str, item: SetInstance) -> None:
-        before = self._instances.get(name)
-        if before is not None and before.config == item.config:
+    def _set_instance(self, config: InstanceConfig) -> None:
+        before = self._instances.get(config.name)
+        if before is not None and before.config == config:
             return
-        after = self._instances[name] = Instance(self._core, item.config)
+        after = self._instances[config.name] = Instance(self._core, config)
         if before is not None:
             # Another AS or identifier is another router; what it was told to do stays.
             before.stop(CONFIGURATION)
@@ -217,7 +220,7 @@ class Engine:
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
         for member in self._members(instance, peer):
-            yield from views.advertised(self.instance(instance), member, family)
+            yield from views.advertised(member, family)
 
     def routes_received(
         self, instance: str, peer: str | None, family: Family

@@ -114,20 +114,10 @@ class Shutdown(msgspec.Struct, frozen=True):
     communication: str = ""
 
 
-Input = (
-    TransportConnected
-    | TransportFailed
-    | TransportAccepted
-    | TransportClosed
-    | BytesReceived
-    | QueueChanged
-    | TimersDue
-    | SetInstance
-    | RemoveInstance
-    | SetPeer
-    | RemovePeer
-    | UpdateRoutes
-    | RemoveRouteSet
-    | Flush
-    | Shutdown
+Transport = (
+    TransportConnected | TransportFailed | TransportAccepted | TransportClosed | QueueChanged
 )
+Command = (
+    SetInstance | RemoveInstance | SetPeer | RemovePeer | UpdateRoutes | RemoveRouteSet | Shutdown
+)
+Input = Transport | Command | BytesReceived | TimersDue | Flush

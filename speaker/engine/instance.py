@@ -184,12 +184,12 @@ class Instance:
     def inherit(self, before: Instance) -> None:
         """Take over what a router of the same name was configured with."""
         self.sets = before.sets
-        self._local_paths = before._local_paths  # noqa: SLF001  of our own kind
+        self._local_paths = before._local_paths
         for family, table in before.loc.tables.items():
             for path, nlri in table.best_by_path().items():
                 if path.source.local:
                     self.loc.table(family).announce(path, nlri)
-        self._dynamic = before._dynamic  # noqa: SLF001  as above
+        self._dynamic = before._dynamic
         for peer in before.peers.values():
             if peer.dynamic is None:
                 successor = Peer(self.core, self, peer.config)

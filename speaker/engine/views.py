@@ -35,7 +35,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         state=str(session.state),
         reason=peer.reason,
         since=session.since,
-        families=tuple(_family(config.families, family, member) for family in config.families),
+        families=tuple(_family(family, member) for family in config.families),
         peer_router_id=None
         if opened is None
         else address_text(opened.router_id.to_bytes(4, "big")),
@@ -59,8 +59,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
     )
 
 
-def _family(configured: tuple[Family, ...], family: Family, member: Member | None) -> FamilyStatus:
-    del configured
+def _family(family: Family, member: Member | None) -> FamilyStatus:
     if member is None or member.session.negotiated is None:
         return FamilyStatus(family=family, negotiated=False, received=0, accepted=0, advertised=0)
     group = member.group
@@ -158,7 +157,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                 )
 
 
-def advertised(instance: Instance, member: Member, family: Family) -> Iterator[RouteView]:
+def advertised(member: Member, family: Family) -> Iterator[RouteView]:
     """Iterate over one session's Adj-RIB-Out."""
     group = member.group
     if group is None or member not in group.members:

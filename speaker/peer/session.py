@@ -111,7 +111,7 @@ class Session:
             self.since = self.core.now
             self.peer.moved(self, before)
 
-    def _do(self, action: Action, before: State) -> None:  # noqa: C901, PLR0912  the list of actions
+    def _do(self, action: Action, before: State) -> None:  # noqa: C901  the list of actions
         match action:
             case Action.START_CONNECT_RETRY:
                 self._start(Timer.CONNECT_RETRY, self.peer.connect_retry(self.state))

@@ -44,10 +44,8 @@ def _compile(peer: str, rule: PrefixRule) -> _Compiled:
     length = wire[0]
     size = BITS[family.afi]  # type: ignore[index]  # an Afi is its number
     low = length if rule.ge is None else rule.ge
-    if rule.le is not None:
-        high = rule.le
-    else:
-        high = length if rule.ge is None else size
+    longest = length if rule.ge is None else size
+    high = longest if rule.le is None else rule.le
     if not length <= low <= high <= size:
         raise InvalidConfig(
             "peer", peer, "import", f"{rule.prefix}: lengths {low} to {high} are not within it"

@@ -6,7 +6,9 @@ Uses the OpenTelemetry API only, which does nothing without an SDK. Without a re
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from speaker.peer.actions import Action, Write
@@ -79,11 +81,9 @@ class Causes:
             ).end()
 
 
-def _api():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module, or None
+def _api() -> ModuleType | None:
     """Return the OpenTelemetry API where something else has already imported it.
 
     Nobody can have started a span without it, and a router alone does not pay for the import.
     """
-    import sys  # noqa: PLC0415
-
     return sys.modules.get("opentelemetry.trace")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from speaker.server import sockets
 
@@ -18,7 +18,7 @@ CHUNK: Final = 256 * 1024
 
 
 class Connection(asyncio.Protocol):
-    """Tells ``made(self)``, ``received(id, octets)``, ``closed(id, reason)``, ``queued(id, octets)``."""
+    """Tells ``made(self)``, ``received(id, octets)``, ``closed(id, reason)``, ``queued(id, n)``."""
 
     __slots__ = (
         "_closed",
@@ -30,6 +30,7 @@ class Connection(asyncio.Protocol):
         "_received",
         "_transport",
         "_waiting",
+        "lost",
         "number",
     )
 
@@ -51,10 +52,12 @@ class Connection(asyncio.Protocol):
         self._waiting = 0
         self._paused = False
         self._closing = False
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the connection is gone."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take over the transport (asyncio)."""
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         # Told at once when the kernel does not take everything, and again when it has.
         self._transport.set_write_buffer_limits(0)
         self._made(self)
@@ -72,6 +75,8 @@ class Connection(asyncio.Protocol):
         """Tell the end, unless it was ours (asyncio)."""
         self._queue.clear()
         self._waiting = 0
+        if not self.lost.done():
+            self.lost.set_result(None)
         if not self._closing:
             self._closing = True
             reason = "closed by the peer"
@@ -157,8 +162,8 @@ class Connection(asyncio.Protocol):
         return self._transport is None or (self._closing and self.queued == 0)
 
 
-def _pair(name: Any) -> tuple[str, int]:
+def _pair(name: tuple[str, int] | tuple[str, int, int, int] | None) -> tuple[str, int]:
     if not name:
         return ("", 0)
     host, port, *_ = name
-    return (str(host), int(port))
+    return (host, port)

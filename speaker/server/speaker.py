@@ -12,7 +12,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -101,15 +101,13 @@ class Speaker:
         deadline = loop.time() + timeout
         self._feed(Shutdown())
         await self._instances.close()
-        while self._transports.pending and loop.time() < deadline - 0.1:
-            await asyncio.sleep(0.01)
         await self._transports.drain(deadline)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._loop = None
 
-    async def __aenter__(self) -> Speaker:
+    async def __aenter__(self) -> Self:
         """Start."""
         await self.start()
         return self

@@ -39,11 +39,6 @@ class Transports:
         self._lingering: set[Connection] = set()
         self._accepted = 0
 
-    @property
-    def pending(self) -> bool:
-        """Whether connections that were closed still have something to deliver."""
-        return any(not connection.is_closed for connection in self._lingering)
-
     def connect(self, action: Connect, device: str | None) -> None:
         """Begin an attempt to connect; the answer is an input."""
         task = asyncio.get_running_loop().create_task(self._connect(action, device))
@@ -151,14 +146,15 @@ class Transports:
         self._feed(QueueChanged(number, octets))
 
     async def drain(self, deadline: float) -> None:
-        """Wait until attempts are gone and abort what is left at the deadline (loop time)."""
+        """Wait until the last NOTIFICATIONs are out, and abort what is left then (loop time)."""
         loop = asyncio.get_running_loop()
-        for attempt in list(self._attempts.values()):
+        attempts = list(self._attempts.values())
+        for attempt in attempts:
             attempt.cancel()
-        if self._attempts:
-            await asyncio.wait(
-                list(self._attempts.values()), timeout=max(0, deadline - loop.time())
-            )
+        waiting: list[asyncio.Future[None]] = [connection.lost for connection in self._lingering]
+        waiting += attempts
+        if waiting:
+            await asyncio.wait(waiting, timeout=max(0.0, deadline - loop.time()))
         for connection in (*self._connections.values(), *self._lingering):
             connection.close(abort=True)
         self._connections.clear()

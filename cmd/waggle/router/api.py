@@ -1,0 +1,238 @@
+"""The router's API: one JSON object per line over a Unix socket that only its owner can open.
+
+For tests, the demo's live table and benchmarks. Requests have ``op``: ``announce`` and
+``withdraw`` (with ``prefixes`` and attributes), ``peers``, ``routes`` (with ``table``, ``family``,
+``peer``); answers have ``ok``, and ``error`` where that is false. Lines and clients are limited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import stat
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from speaker.api import PeerStatus, RouteAttributes, RouteView, UnknownName
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+from speaker.server import Speaker
+from waggle.router.config import INSTANCE
+
+MAX_LINE: Final = 16 * 1024 * 1024
+MAX_CLIENTS: Final = 64
+
+
+class Request(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True
+):
+    """What a client asks for."""
+
+    op: Literal["announce", "withdraw", "peers", "routes"]
+    prefixes: list[str] = []
+    next_hop: str | None = None
+    med: int | None = None
+    local_preference: int | None = None
+    communities: list[str] = []
+    large_communities: list[str] = []
+    table: Literal["available", "received", "advertised"] = "available"
+    family: str | None = None
+    peer: str | None = None
+
+
+class ApiError(OSError):
+    """A socket that cannot be had; the text says why."""
+
+
+class Api:
+    """Serves one speaker's instance."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self._speaker = speaker
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[None]] = set()
+        self._path: Path | None = None
+
+    async def start(self, path: Path) -> None:
+        """Open the socket. Raises `ApiError`."""
+        sock = _bind(path)
+        self._path = path
+        self._server = await asyncio.start_unix_server(self._serve, sock=sock, limit=MAX_LINE)
+
+    async def stop(self) -> None:
+        """Close the socket and remove it."""
+        if self._server is not None:
+            self._server.close()
+        for client in list(self._clients):
+            client.cancel()
+        if self._clients:
+            await asyncio.wait(self._clients)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  a coroutine runs in a task
+        if len(self._clients) >= MAX_CLIENTS:
+            writer.close()
+            return
+        self._clients.add(task)
+        try:
+            # The other side may go away at any time, also in the middle of a line.
+            with contextlib.suppress(OSError, ValueError, asyncio.CancelledError):
+                while line := await reader.readline():
+                    writer.write(msgspec.json.encode(self.answer(line)) + b"\n")
+                    await writer.drain()
+        finally:
+            self._clients.discard(task)
+            writer.close()
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """Answer one line."""
+        try:
+            request = msgspec.json.decode(line, type=Request)
+            return {"ok": True, **self._do(request)}
+        except (msgspec.DecodeError, ValueError, UnknownName) as error:
+            return {"ok": False, "error": str(error)}
+
+    def _do(self, request: Request) -> dict[str, Any]:
+        match request.op:
+            case "announce":
+                return self._change(request.prefixes, attributes(request))
+            case "withdraw":
+                return self._change(request.prefixes, None)
+            case "peers":
+                return {"peers": [peer_object(status) for status in self._speaker.peers()]}
+            case "routes":
+                return {"routes": [route_object(route) for route in self._routes(request)]}
+
+    def _change(self, prefixes: list[str], value: RouteAttributes | None) -> dict[str, Any]:
+        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for text in prefixes:
+            family, nlri = prefix_to_wire(text)
+            changes.setdefault(family, {})[nlri] = value
+        self._speaker.update_local(INSTANCE, changes)
+        return {"changed": len(prefixes)}
+
+    def _routes(self, request: Request) -> list[RouteView]:
+        families = (
+            (IPV4_UNICAST, IPV6_UNICAST)
+            if request.family is None
+            else (Family.parse(request.family),)
+        )
+        found: list[RouteView] = []
+        for family in families:
+            match request.table:
+                case "available":
+                    found.extend(self._speaker.routes_available(INSTANCE, family))
+                case "received":
+                    found.extend(self._speaker.routes_received(INSTANCE, request.peer, family))
+                case "advertised":
+                    found.extend(self._speaker.routes_advertised(INSTANCE, request.peer, family))
+        return found
+
+
+def attributes(request: Request) -> RouteAttributes:
+    """Return what announced prefixes carry. Raises ValueError naming the text."""
+    return RouteAttributes(
+        next_hop=request.next_hop,
+        med=request.med,
+        local_preference=request.local_preference,
+        communities=tuple(_community(text) for text in request.communities),
+        large_communities=tuple(_large(text) for text in request.large_communities),
+    )
+
+
+def _numbers(text: str, count: int, limit: int) -> list[int]:
+    parts = text.split(":")
+    if len(parts) != count or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not {count} numbers with colons between")
+    numbers = [int(part) for part in parts]
+    if max(numbers) > limit:
+        raise ValueError(f"{text!r}: a number is above {limit}")
+    return numbers
+
+
+def _community(text: str) -> int:
+    high, low = _numbers(text, 2, 0xFFFF)
+    return high << 16 | low
+
+
+def _large(text: str) -> tuple[int, int, int]:
+    one, two, three = _numbers(text, 3, 0xFFFFFFFF)
+    return (one, two, three)
+
+
+def peer_object(status: PeerStatus) -> dict[str, Any]:
+    """Return a session as JSON has it."""
+    return {
+        "name": status.name,
+        "address": status.address,
+        "asn": status.peer_asn,
+        "state": status.state,
+        "reason": status.reason,
+        "since": status.since,
+        "routerID": status.peer_router_id,
+        "holdTime": status.hold_time,
+        "keepaliveTime": status.keepalive_time,
+        "capabilities": status.capabilities,
+        "lastError": status.last_error,
+        "flaps": status.flaps,
+        "dynamic": status.dynamic,
+        "families": {
+            str(family.family): {
+                "negotiated": family.negotiated,
+                "received": family.received,
+                "accepted": family.accepted,
+                "advertised": family.advertised,
+            }
+            for family in status.families
+        },
+    }
+
+
+def route_object(route: RouteView) -> dict[str, Any]:
+    """Return a route as JSON has it."""
+    return {
+        "family": str(route.family),
+        "prefix": route.prefix,
+        "nextHop": route.next_hop,
+        "asPath": route.as_path,
+        "origin": route.origin,
+        "med": route.med,
+        "localPreference": route.local_preference,
+        "communities": route.communities,
+        "largeCommunities": route.large_communities,
+        "peer": route.peer,
+        "best": route.best,
+        "reason": route.reason,
+    }
+
+
+def _bind(path: Path) -> socket.socket:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        pass
+    else:
+        if not stat.S_ISSOCK(mode):
+            raise ApiError(f"apiSocket {path}: there is something else of that name")
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(path))
+            except OSError:
+                path.unlink()
+            else:
+                raise ApiError(f"apiSocket {path}: another router uses it")
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.setblocking(False)
+        sock.bind(str(path))
+        # Before it listens, so that nobody else can have connected.
+        path.chmod(0o600)
+    except OSError as error:
+        sock.close()
+        raise ApiError(f"apiSocket {path}: {error.strerror}") from None
+    return sock

@@ -1,0 +1,204 @@
+"""The router's YAML file: read strictly, so that a key with a typing error is not passed over.
+
+Nothing here opens a socket. An error is one sentence with the file and the key.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+from speaker.api import (
+    DynamicPeerConfig,
+    GracefulRestart,
+    InstanceConfig,
+    InvalidConfig,
+    InvalidSecret,
+    PeerConfig,
+    Secret,
+)
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+
+INSTANCE = "router"
+MAX_FILE = 64 * 1024 * 1024
+
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Asn = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
+
+
+class ConfigError(ValueError):
+    """A file that cannot be used: the sentence names it and the key."""
+
+
+class _Value(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    pass
+
+
+class Listen(_Value, frozen=True):
+    """Where to accept sessions."""
+
+    address: str
+    port: Port = 179
+
+
+class Neighbor(_Value, frozen=True):
+    """One neighbour, or with ``prefix`` all that connect from there."""
+
+    address: str | None = None
+    prefix: str | None = None
+    name: str | None = None
+    asn: Asn = 0
+    """0 takes any AS."""
+    local_asn: Asn | None = msgspec.field(name="localASN", default=None)
+    port: Port = 179
+    passive: bool = False
+    families: list[str] = []
+    import_: Literal["all", "none"] = msgspec.field(name="import", default="none")
+    export: Literal["all", "local", "none"] = "none"
+    hold_time: int = 90
+    keepalive_time: int | None = None
+    connect_retry_time: int = 120
+    ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
+    local_address: str | None = None
+    next_hop_ipv4: str | None = msgspec.field(name="nextHopIPv4", default=None)
+    next_hop_ipv6: str | None = msgspec.field(name="nextHopIPv6", default=None)
+    password: str | None = None
+    graceful_restart: int | None = None
+    """Restart time in seconds."""
+    limit: int = 1000
+    """Of a prefix: how many neighbours at a time."""
+
+    def settings(self) -> PeerConfig | DynamicPeerConfig:
+        """Return the peer. Raises `InvalidConfig`, `InvalidSecret` or ValueError."""
+        if (self.address is None) == (self.prefix is None):
+            raise ValueError("either address or prefix, and not both")
+        families = tuple(Family.parse(text) for text in self.families)
+        keepalive = self.keepalive_time
+        if keepalive is None:
+            keepalive = max(1, self.hold_time // 3) if self.hold_time else 0
+        shared: dict[str, Any] = {
+            "name": self.name or self.address or self.prefix,
+            "peer_asn": self.asn,
+            "local_asn": self.local_asn,
+            "hold_time": self.hold_time,
+            "keepalive_time": keepalive,
+            "connect_retry_time": self.connect_retry_time,
+            "ebgp_multihop": self.ebgp_multihop,
+            "password": None if self.password is None else Secret(self.password),
+            "graceful_restart": (
+                None if self.graceful_restart is None else GracefulRestart(self.graceful_restart)
+            ),
+            "families": families or (IPV4_UNICAST, IPV6_UNICAST),
+            "import_": self.import_,
+            "export": self.export,
+            "next_hop_ipv4": self.next_hop_ipv4,
+            "next_hop_ipv6": self.next_hop_ipv6,
+        }
+        if self.prefix is not None:
+            return DynamicPeerConfig(prefix=self.prefix, limit=self.limit, **shared)
+        return PeerConfig(
+            address=self.address,
+            port=self.port,
+            passive=self.passive,
+            local_address=self.local_address,
+            **shared,
+        )
+
+    def __repr__(self) -> str:
+        """Leave the password out."""
+        return f"Neighbor({self.address or self.prefix!r})"
+
+
+class Config(_Value, frozen=True):
+    """The whole file."""
+
+    asn: Asn
+    router_id: str = msgspec.field(name="routerID")
+    listen: list[Listen] = []
+    originate: list[str] = []
+    neighbors: list[Neighbor] = []
+    api_socket: str | None = None
+
+    def instance(self) -> InstanceConfig:
+        """Return the router itself. Raises `InvalidConfig`."""
+        return InstanceConfig(
+            name=INSTANCE,
+            local_asn=self.asn,
+            router_id=self.router_id,
+            listen=tuple((listen.address, listen.port) for listen in self.listen),
+        )
+
+    def peers(self) -> list[PeerConfig | DynamicPeerConfig]:
+        """Return the peers. Raises `ConfigError` naming the neighbour."""
+        peers: dict[str, PeerConfig | DynamicPeerConfig] = {}
+        for place, neighbor in enumerate(self.neighbors):
+            try:
+                peer = neighbor.settings()
+            except (InvalidConfig, InvalidSecret, ValueError) as error:
+                raise ConfigError(f"neighbors[{place}]: {error}") from None
+            if peer.name in peers:
+                raise ConfigError(f"neighbors[{place}]: {peer.name} is there twice")
+            peers[peer.name] = peer
+        return list(peers.values())
+
+    def originated(self) -> list[tuple[Family, bytes]]:
+        """Return the prefixes. Raises `ConfigError` naming the one that is none."""
+        found = []
+        for place, text in enumerate(self.originate):
+            try:
+                found.append(prefix_to_wire(text))
+            except ValueError as error:
+                raise ConfigError(f"originate[{place}]: {error}") from None
+        return found
+
+
+def load(path: Path) -> Config:
+    """Read and check a file. Raises `ConfigError`."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    if len(text) > MAX_FILE:
+        raise ConfigError(f"{path}: larger than {MAX_FILE} octets")
+    try:
+        # The C loader where there is one: a lab may originate a hundred thousand prefixes.
+        data = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe loader, see below
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: {_one_line(error)}") from None
+    try:
+        config = msgspec.convert(data, Config)
+        config.instance()
+        config.peers()
+        config.originated()
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {_sentence(str(error))}") from None
+    except (ConfigError, InvalidConfig) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return config
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "not YAML"
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+
+
+def _sentence(text: str) -> str:
+    """Turn msgspec's message into ``neighbors[0]: unknown key "holdtime"``."""
+    message, _, place = text.partition(" - at `$")
+    place = place.rstrip("`").lstrip(".")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", message)
+    if unknown:
+        message = f'unknown key "{unknown[1]}"'
+    elif missing:
+        message = f'the key "{missing[1]}" is missing'
+    return f"{place}: {message}" if place else message

@@ -1,0 +1,95 @@
+"""The running router: one speaker, its API, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from pathlib import Path
+
+from speaker.api import (
+    Event,
+    Fault,
+    ListenChanged,
+    RouteAttributes,
+    SessionError,
+    StateChanged,
+)
+from speaker.nlri import Family
+from speaker.server import Speaker
+from waggle.router.api import Api, ApiError
+from waggle.router.config import INSTANCE, Config
+
+ORIGINATED = RouteAttributes()
+
+
+def main(config: Config) -> int:
+    """Run until SIGTERM or SIGINT; the exit status."""
+    return asyncio.run(_main(config))
+
+
+class _Events:
+    """Says on standard error what people would ask for, and on standard output where it listens."""
+
+    def __init__(self, config: Config) -> None:
+        self._name = f"waggle router AS {config.asn} ({config.router_id})"
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case ListenChanged(address=address, port=port, error=None):
+                print(f"{self._name} listens on {address} port {port}", flush=True)
+            case ListenChanged(error=error):
+                print(error, file=sys.stderr, flush=True)
+            case StateChanged(new="Established"):
+                self._say(f"{event.peer}: Established")
+            case StateChanged(old="Established"):
+                self._say(f"{event.peer}: {event.new}: {event.reason}")
+            case SessionError(peer=peer, sent=sent, text=text):
+                self._say(f"{peer}: {'sent' if sent else 'received'} {text}")
+            case Fault(where=where, error=error):
+                self._say(f"internal error {where}: {error}")
+            case _:
+                pass
+
+    def _say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+async def _main(config: Config) -> int:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    speaker = Speaker(on_event=_Events(config))
+    api = Api(speaker)
+    await speaker.start()
+    if config.api_socket is not None:
+        try:
+            await api.start(Path(config.api_socket))
+        except ApiError as error:
+            print(error, file=sys.stderr)
+            await speaker.stop()
+            return 1
+    # Routes before peers, so that the first table is whole.
+    speaker.set_instance(config.instance())
+    originated: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+    for family, nlri in config.originated():
+        originated.setdefault(family, {})[nlri] = ORIGINATED
+    speaker.update_local(INSTANCE, originated)
+    for peer in config.peers():
+        speaker.set_peer(INSTANCE, peer)
+    if not config.listen:
+        print(
+            f"waggle router AS {config.asn} ({config.router_id}) runs and listens nowhere",
+            flush=True,
+        )
+    # What is there now stays: the collector need not look at it again. A route is no object of its
+    # own, so that young objects are few and a higher threshold costs little memory.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    await stopped.wait()
+    await api.stop()
+    await speaker.stop()
+    return 0
