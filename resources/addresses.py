@@ -7,6 +7,7 @@ IPv4-mapped IPv6 addresses, underscores in numbers) is refused with a message th
 from __future__ import annotations
 
 import ipaddress
+import socket
 from collections.abc import Iterator
 
 from resources.errors import FieldError
@@ -39,9 +40,18 @@ def canonical_prefix(text: str) -> str:
     return str(network)
 
 
+def _plain_ipv4(text: str) -> bool:
+    """Tell the usual case quickly: the C library is as strict about dotted quads as we are."""
+    try:
+        socket.inet_pton(socket.AF_INET, text)
+    except (OSError, UnicodeEncodeError, ValueError):
+        return False
+    return True
+
+
 def address_errors(text: str | None, path: str, *, zone: bool = False) -> Iterator[FieldError]:
     """Yield an error when a text is not an address."""
-    if text is not None:
+    if text is not None and not _plain_ipv4(text):
         try:
             canonical_address(text, zone=zone)
         except ValueError as error:

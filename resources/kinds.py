@@ -60,9 +60,14 @@ class Kind(Generic[T]):
 
     def decode(self, value: Any) -> T:  # noqa: ANN401  JSON
         """Make a row of an object. Raises `InvalidObject` with all that is wrong."""
-        value = self._normalized(value)
+        value = self._with_namespace(value)
         try:
-            row = self._convert(value)
+            try:
+                row = self._convert(value)
+            except msgspec.ValidationError:
+                # Perhaps only for a null, which for Kubernetes is an absent field.
+                value = without_nulls(value)
+                row = self._convert(value)
         except msgspec.ValidationError as error:
             errors = structural_errors(value, ENCODED if self.name == "Secret" else self.row)
             raise InvalidObject(
@@ -98,8 +103,7 @@ class Kind(Generic[T]):
             return decode_secret(value)  # type: ignore[return-value]  # T is Secret then
         return msgspec.convert(value, self.row)
 
-    def _normalized(self, value: Any) -> Any:  # noqa: ANN401
-        value = without_nulls(value)
+    def _with_namespace(self, value: Any) -> Any:  # noqa: ANN401
         metadata = value.get("metadata") if isinstance(value, dict) else None
         if isinstance(metadata, dict):
             if self.namespaced and not metadata.get("namespace"):

@@ -170,15 +170,14 @@ class ManifestsSource:
         """Reduce what the kernel told to files; None when something else than a file changed."""
         if not changed:
             return None
-        files = {
-            self._spelled(path) for path in changed if is_manifest_name(os.path.basename(path))
-        }
+        files = {self._spelled(path) for path in changed if is_manifest_name(Path(path).name)}
         # A new or renamed directory, or a ConfigMap's ..data link, brings files without telling.
-        others = {p for p in changed if not is_manifest_name(os.path.basename(p))}  # noqa: PTH119
-        if any(os.path.isdir(p) or os.path.basename(p).startswith("..") for p in others):  # noqa: PTH112, PTH119
-            return None
-        if any(p in self._roots for p in others):
-            return None
+        for path in changed:
+            name = Path(path).name
+            if is_manifest_name(name):
+                continue
+            if name.startswith("..") or path in self._roots or Path(path).is_dir():
+                return None
         return files
 
     def _spelled(self, path: str) -> str:
@@ -190,3 +189,8 @@ class ManifestsSource:
             if path.startswith(absolute + os.sep):
                 return os.path.join(root, path[len(absolute) + 1 :])  # noqa: PTH118
         return path
+
+
+def _directory(root: str) -> str:
+    path = Path(root)
+    return root if path.is_dir() else str(path.parent)
