@@ -1,0 +1,140 @@
+"""The manifests cell: a watched directory of YAML and JSON files as the source of objects.
+
+What is wrong with a file is told in health and in the log, once; the source keeps the last good
+version of what the file held, and nothing stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
+from resources.causes import PendingCauses
+from resources.ingest import Ingest
+from resources.manifests import ManifestsSource
+from resources.source import SourceProblem
+from resources.tables import Tables
+from statedb import Database
+
+log = structlog.get_logger("waggle.manifests")
+
+
+class ManifestsOptions(Options, frozen=True):
+    """Options of the manifests cell."""
+
+    directory: Annotated[
+        tuple[str, ...] | None,
+        setting(
+            "directory tree of YAML and JSON manifests, watched for changes; repeatable",
+            flag="--manifests",
+            metavar="DIR",
+        ),
+    ] = None
+
+
+class Manifests:
+    """The source, its subscriber, and what they report."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        causes: PendingCauses,
+        options: ManifestsOptions,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+    ) -> None:
+        self._directories = options.directory or ()
+        self._health = health
+        self._known: frozenset[SourceProblem] = frozenset()
+        self._failed: asyncio.Future[None] | None = None
+        self.source = ManifestsSource(self._directories)
+        ingest = Ingest(database, tables, self.source, causes, self._fail)
+        self.source.problems.subscribe(self._problems, self._fail)
+
+        async def start() -> None:
+            ingest.subscribe()
+
+        lifecycle.append("manifests", start=start)
+        jobs.add("watch", self._run)
+
+    async def _run(self) -> None:
+        self._warn_of_missing()
+        if not self._known:
+            self._health.ok(f"watching {', '.join(self._directories)}")
+        self._failed = asyncio.get_running_loop().create_future()
+        watch = asyncio.ensure_future(self.source.run())
+        try:
+            # What a subscriber could not commit is lost to the tables; reading everything again
+            # puts that right, so it is a failure of this job.
+            await asyncio.wait({watch, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+            (self._failed if self._failed.done() else watch).result()
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            self._failed.cancel()
+
+    def _warn_of_missing(self) -> None:
+        for directory in self._directories:
+            if not Path(directory).exists():
+                log.warning(
+                    "no such directory yet", event_name="manifests.missing", directory=directory
+                )
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failed is not None and not self._failed.done():
+            self._failed.set_exception(error)
+
+    def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
+        found = frozenset(problems)
+        for problem in sorted(found - self._known, key=str):
+            log.warning(
+                "manifest is wrong",
+                event_name="manifests.problem",
+                file=problem.file,
+                document=problem.document,
+                line=problem.line or None,
+                object=problem.object,
+                field=problem.field or None,
+                reason=problem.message,
+            )
+        for problem in sorted(self._known - found, key=str):
+            log.info("manifest is right again", event_name="manifests.solved", file=problem.file)
+        self._known = found
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            self._health.degraded(f"{min(found, key=str)}{more}")
+        else:
+            self._health.ok(f"watching {', '.join(self._directories)}")
+
+
+class ManifestsContainer(DeclarativeContainer):
+    """The graph of the manifests cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    options = providers.Dependency(instance_of=ManifestsOptions)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    causes = providers.Dependency(instance_of=PendingCauses)
+    manifests = providers.Singleton(
+        Manifests, database, tables, causes, options, health, lifecycle, jobs
+    )
+    invokes = providers.List(manifests)
+
+
+CELL = Cell(
+    name="manifests",
+    description="A watched directory of manifests as the source of objects.",
+    container=ManifestsContainer,
+    options=ManifestsOptions,
+    on_with="directory",
+)
