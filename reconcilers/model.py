@@ -9,6 +9,7 @@ knows a dialect, and nothing here does any work: frozen values only. A prefix is
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import msgspec
 
@@ -125,25 +126,31 @@ class Origin(msgspec.Struct, frozen=True, order=True):
 
 
 class Contribution(msgspec.Struct, frozen=True):
-    """One origin's wish for one prefix in one route set; contributions to a prefix are joined."""
+    """One origin's wish for one prefix of one route set."""
 
-    route_set: str
-    family: Family
-    nlri: bytes
     source: Source
     origin: Origin
     attributes: Attributes
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One prefix of a route set: all its contributions joined."""
+    """One prefix of a route set: its contributions, and what they make together.
+
+    Made by `reconcilers.intent.join.route`, which joins the contributions.
+    """
 
     route_set: str
     family: Family
     nlri: bytes
     source: Source
     attributes: Attributes
-    origins: tuple[Origin, ...]
+    contributions: tuple[Contribution, ...]
+    """In the order of their origins."""
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """What caused it."""
+        return tuple(contribution.origin for contribution in self.contributions)
 
 
 class Withheld(msgspec.Struct, frozen=True):
@@ -173,3 +180,22 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     objects: tuple[ObjectRef, ...]
     field: str
     message: str
+
+
+class Generated(msgspec.Struct, frozen=True):
+    """One object that the operator writes, whole, and the object that owns it."""
+
+    object: ObjectRef
+    owner: ObjectRef
+    content: Any
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of applying one object: done, or the error and when it is tried again."""
+
+    reconciler: str
+    object: str
+    error: str | None = None
+    attempts: int = 0
+    retry_at: float | None = None
+    """On the clock that the apply round is given."""

@@ -1,6 +1,6 @@
 """What a table is searched by: the declarations of indexes, and the shape of keys.
 
-A key is a ``str``, ``int`` or ``bytes``, or a tuple of them. All keys of one index have the same
+A key is a ``str``, ``int``, ``bytes`` or pair of numbers, or a tuple of them. All keys of one index have the same
 number of components, so that a prefix of a key (``("default",)`` of ``("default", "web")``) names a
 group of rows. Declarations hold no rows: those are in `statedb.state`.
 """
@@ -13,7 +13,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Component: TypeAlias = str | int | bytes
+Component: TypeAlias = str | int | bytes | tuple[int, int]
 Key: TypeAlias = Component | tuple[Component, ...]
 Network: TypeAlias = IPv4Network | IPv6Network
 

@@ -1,0 +1,234 @@
+"""What one node's NodeConfig comes to: instances, peers and the route sets that they get.
+
+Pure. What cannot be becomes a `Problem` that names the object and the field; everything else goes on.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from reconcilers.intent.cilium.policy import RouteSet, route_set
+from reconcilers.model import (
+    GracefulRestart,
+    Instance,
+    ObjectRef,
+    Peer,
+    Problem,
+    SecretRef,
+)
+from resources.addresses import canonical_address
+from resources.cilium import (
+    DEFAULT_FAMILIES,
+    CiliumBGPAdvertisement,
+    CiliumBGPNodeConfig,
+    CiliumBGPPeerConfig,
+    PeerFamily,
+)
+from resources.cilium.nodeconfig import NodeInstance, NodePeer
+from resources.cilium.peerconfig import PeerConfigSpec
+from resources.core import Node, Secret
+from resources.labels import LabelSelector
+from resources.meta import ObjectMeta
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+PASSWORD = "password"  # noqa: S105  the key within a Secret
+_FAMILIES = {("ipv4", "unicast"): IPV4_UNICAST, ("ipv6", "unicast"): IPV6_UNICAST}
+_DEFAULTS = CiliumBGPPeerConfig(metadata=ObjectMeta(name=""), spec=PeerConfigSpec())
+
+
+class Context(msgspec.Struct, frozen=True):
+    """Everything that a NodeConfig refers to."""
+
+    node: Node | None
+    peer_configs: Mapping[str, CiliumBGPPeerConfig]
+    advertisements: tuple[CiliumBGPAdvertisement, ...]
+    secrets: Mapping[str, Secret]
+    secrets_namespace: str
+
+
+class Compiled(NamedTuple):
+    """What a NodeConfig comes to."""
+
+    instances: list[Instance]
+    peers: list[Peer]
+    route_sets: dict[str, RouteSet]
+    problems: list[Problem]
+
+
+def router_id_of(node: Node | None) -> str | None:
+    """Find the node's IPv4 address: the internal one first (Cilium's default mode)."""
+    if node is None:
+        return None
+    for wanted in ("InternalIP", "ExternalIP"):
+        for address in node.status.addresses:
+            if address.type == wanted:
+                try:
+                    return str(ipaddress.IPv4Address(address.address))
+                except ValueError:
+                    continue
+    return None
+
+
+def compile_node(config: CiliumBGPNodeConfig, context: Context) -> Compiled:
+    """Compile one node's configuration."""
+    compiled = Compiled([], [], {}, [])
+    ref = ObjectRef("CiliumBGPNodeConfig", "", config.metadata.name)
+    sets: dict[bytes, RouteSet | None] = {}
+    for i, instance in enumerate(config.spec.bgp_instances):
+        _instance(ref, f"spec.bgpInstances[{i}]", instance, context, compiled, sets)
+    return compiled
+
+
+def _instance(
+    ref: ObjectRef,
+    path: str,
+    instance: NodeInstance,
+    context: Context,
+    compiled: Compiled,
+    sets: dict[bytes, RouteSet | None],
+) -> None:
+    def problem(field: str, message: str, *others: ObjectRef) -> None:
+        compiled.problems.append(Problem((ref, *others), f"{path}.{field}", message))
+
+    if instance.local_asn is None:
+        problem("localASN", f"instance {instance.name!r} has no AS number of its own")
+        return
+    router_id = instance.router_id or router_id_of(context.node)
+    if router_id is None:
+        problem(
+            "routerID",
+            f"instance {instance.name!r} has no router ID: the node has no IPv4 address; set "
+            "routerID in a CiliumBGPNodeConfigOverride",
+        )
+        return
+    compiled.instances.append(
+        Instance(instance.name, None, instance.local_asn, router_id, instance.local_port)
+    )
+    for j, peer in enumerate(instance.peers):
+        where = f"peers[{j}]"
+        if peer.peer_address is None:
+            found = (
+                "its address is to be discovered, which is not supported"
+                if peer.auto_discovery is not None
+                else "it has no address"
+            )
+            problem(f"{where}.peerAddress", f"peer {peer.name!r} is left out: {found}")
+            continue
+        if peer.peer_asn is None:
+            problem(f"{where}.peerASN", f"peer {peer.name!r} is left out: it has no AS number")
+            continue
+        peer_config = _DEFAULTS
+        if peer.peer_config_ref is not None:
+            name = peer.peer_config_ref.name
+            if name not in context.peer_configs:
+                problem(
+                    f"{where}.peerConfigRef.name",
+                    f"peer {peer.name!r} is left out: there is no CiliumBGPPeerConfig {name!r}",
+                    ObjectRef("CiliumBGPPeerConfig", "", name),
+                )
+                continue
+            peer_config = context.peer_configs[name]
+        compiled.peers.append(_peer(ref, instance, peer, peer_config, context, compiled, sets))
+
+
+def _families(
+    config: CiliumBGPPeerConfig, compiled: Compiled
+) -> dict[Family, LabelSelector | None]:
+    ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    chosen: dict[Family, LabelSelector | None] = {}
+    wanted: tuple[PeerFamily, ...] = config.spec.families or DEFAULT_FAMILIES
+    for i, item in enumerate(wanted):
+        family = _FAMILIES.get((item.afi, item.safi))
+        field = f"spec.families[{i}]"
+        if family is None:
+            text = (
+                f"{item.afi}/{item.safi} is left out: only ipv4/unicast and ipv6/unicast are spoken"
+            )
+            compiled.problems.append(Problem((ref,), field, text))
+        elif family in chosen:
+            text = f"{item.afi}/{item.safi} is there twice, the first one counts"
+            compiled.problems.append(Problem((ref,), field, text))
+        else:
+            chosen[family] = item.advertisements
+    return chosen
+
+
+def _password(
+    config: CiliumBGPPeerConfig, context: Context, compiled: Compiled
+) -> tuple[SecretRef | None, str | None]:
+    """Find the Secret, and why the peer must stay down without it (never open without it)."""
+    name = config.spec.auth_secret_ref
+    if name is None:
+        return None, None
+    where = SecretRef(context.secrets_namespace, name)
+    secret = context.secrets.get(name)
+    reason = None
+    if secret is None:
+        reason = f"no Secret {where.namespace}/{where.name}"
+    elif not (PASSWORD in secret.data and secret.data[PASSWORD].reveal()):
+        reason = f"no key {PASSWORD!r} in Secret {where.namespace}/{where.name}"
+    if reason is not None:
+        objects = (
+            ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name),
+            ObjectRef("Secret", where.namespace, where.name),
+        )
+        found = Problem(objects, "spec.authSecretRef", f"{reason}; its peers stay down")
+        if found not in compiled.problems:
+            compiled.problems.append(found)
+    return where, reason
+
+
+def _peer(
+    ref: ObjectRef,
+    instance: NodeInstance,
+    peer: NodePeer,
+    config: CiliumBGPPeerConfig,
+    context: Context,
+    compiled: Compiled,
+    sets: dict[bytes, RouteSet | None],
+) -> Peer:
+    spec = config.spec
+    address, _, zone = (peer.peer_address or "").partition("%")
+    before = len(compiled.problems)
+    families = _families(config, compiled)
+    if any(p in compiled.problems[:before] for p in compiled.problems[before:]):
+        # Told by another peer with the same PeerConfig already.
+        del compiled.problems[before:]
+    same = msgspec.json.encode(sorted(families.items()), order="deterministic")
+    if same not in sets:
+        sets[same] = route_set(families, context.advertisements)
+    chosen = sets[same]
+    if chosen is not None:
+        compiled.route_sets[chosen.name] = chosen
+    password, down = _password(config, context, compiled)
+    restart = spec.graceful_restart
+    return Peer(
+        instance=instance.name,
+        name=peer.name,
+        address=canonical_address(address),
+        interface=zone or None,
+        peer_asn=peer.peer_asn or 0,
+        peer_port=spec.transport.peer_port,
+        local_address=canonical_address(peer.local_address) if peer.local_address else None,
+        local_asn=None,
+        hold_time=spec.timers.hold_time_seconds,
+        keepalive_time=spec.timers.keep_alive_time_seconds,
+        connect_retry_time=spec.timers.connect_retry_time_seconds,
+        ebgp_multihop=spec.ebgp_multihop,
+        password=password,
+        graceful_restart=(
+            GracefulRestart(restart.restart_time_seconds)
+            if restart is not None and restart.enabled
+            else None
+        ),
+        bfd=None,
+        families=tuple(sorted(families)),
+        route_set=chosen.name if chosen is not None else None,
+        accept=(),
+        origin=ref,
+        down_reason=down,
+    )

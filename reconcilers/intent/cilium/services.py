@@ -1,0 +1,173 @@
+"""What a Service contributes to a route set, and why it contributes nothing.
+
+The rules are Cilium's: the class, the selector (with its two reserved keys), the traffic policy of
+each address type, the endpoints on this node, aggregation. What does not depend on the set is worked
+out once per Service (`facts`), then asked by every entry of every set.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from reconcilers.intent import join
+from reconcilers.intent.cilium.policy import Entry, RouteSet
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Source, Withheld
+from resources.core import EndpointSlice, Service
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+NAME_KEY = "io.kubernetes.service.name"
+NAMESPACE_KEY = "io.kubernetes.service.namespace"
+LOAD_BALANCER_CLASS = "io.cilium/bgp-control-plane"
+
+
+class ServiceOptions(msgspec.Struct, frozen=True):
+    """Settings of the whole agent that concern Services."""
+
+    node: str
+    no_service_endpoints_routable: bool = True
+    """Whether a Service with policy Cluster and without any endpoint is advertised."""
+
+
+class Addresses(NamedTuple):
+    """The addresses of one type, and why they are not to be advertised, if so."""
+
+    type: str
+    nlri: dict[Family, tuple[bytes, ...]]
+    local: bool
+    """Policy Local: never aggregated."""
+    withheld: tuple[str, str] | None
+    """Reason and message."""
+
+
+class Facts(NamedTuple):
+    """A Service, as far as all route sets see it alike."""
+
+    ref: ObjectRef
+    labels: Mapping[str, str]
+    addresses: tuple[Addresses, ...]
+
+
+def host_route(text: str) -> tuple[Family, bytes]:
+    """Make the host route of an address that was validated."""
+    if ":" in text:
+        return IPV6_UNICAST, b"\x80" + socket.inet_pton(socket.AF_INET6, text)
+    return IPV4_UNICAST, b"\x20" + socket.inet_pton(socket.AF_INET, text)
+
+
+def cut(nlri: bytes, length: int) -> bytes:
+    """Shorten a prefix to a length in bits."""
+    if length >= nlri[0]:
+        return nlri
+    size = (length + 7) >> 3
+    octets = bytearray(nlri[1 : 1 + size])
+    if length & 7:
+        octets[-1] &= 0xFF << (-length & 7) & 0xFF
+    return bytes((length,)) + bytes(octets)
+
+
+def _endpoint_reason(
+    policy: str, slices: Iterable[EndpointSlice], options: ServiceOptions
+) -> tuple[str, str] | None:
+    if policy == "Local":
+        if any(
+            endpoint.active and endpoint.node_name == options.node
+            for piece in slices
+            for endpoint in piece.endpoints
+        ):
+            return None
+        return ("NoLocalEndpoint", "its traffic policy is Local and no ready endpoint is here")
+    if options.no_service_endpoints_routable or any(
+        endpoint.active for piece in slices for endpoint in piece.endpoints
+    ):
+        return None
+    return ("NoEndpoint", "it has no ready endpoint anywhere")
+
+
+def _group(kind: str, texts: Iterable[str], policy: str, why: tuple[str, str] | None) -> Addresses:
+    nlri: dict[Family, tuple[bytes, ...]] = {}
+    for text in texts:
+        family, route = host_route(text)
+        nlri[family] = (*nlri.get(family, ()), route)
+    if not nlri and why is None:
+        why = ("NoAddress", f"it has no address of type {kind}")
+    return Addresses(kind, nlri, policy == "Local", why)
+
+
+def facts(service: Service, slices: Iterable[EndpointSlice], options: ServiceOptions) -> Facts:
+    """Work out what all route sets see alike; ``slices`` are the Service's."""
+    meta, spec = service.metadata, service.spec
+    pieces = list(slices)
+    outside = _endpoint_reason(spec.external_traffic_policy, pieces, options)
+    inside = (
+        outside
+        if spec.internal_traffic_policy == spec.external_traffic_policy
+        else _endpoint_reason(spec.internal_traffic_policy, pieces, options)
+    )
+    balancer = outside
+    if spec.type != "LoadBalancer":
+        balancer = ("NotLoadBalancer", f"it is of type {spec.type}")
+    elif spec.load_balancer_class not in (None, LOAD_BALANCER_CLASS):
+        balancer = ("LoadBalancerClass", f"its class is {spec.load_balancer_class}")
+    ingress = [item.ip for item in service.status.load_balancer.ingress if item.ip]
+    reserved = {NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
+    return Facts(
+        ObjectRef("Service", meta.namespace, meta.name),
+        ChainMap(reserved, meta.labels),
+        (
+            _group("LoadBalancerIP", ingress, spec.external_traffic_policy, balancer),
+            _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
+            _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside),
+        ),
+    )
+
+
+def _selects(entry: Entry, found: Facts) -> bool:
+    return (
+        entry.type == "Service"
+        and entry.selector is not None
+        and entry.selector.matches(found.labels)
+    )
+
+
+def contributions(
+    found: Facts, route_set: RouteSet
+) -> Iterator[tuple[Family, bytes, Contribution]]:
+    """Tell the prefixes of one Service in one set, each once for every rule that selects it."""
+    wishes: dict[tuple[Family, bytes, ObjectRef], list[Attributes]] = {}
+    for family, entries in route_set.entries.items():
+        for entry in entries:
+            if not _selects(entry, found):
+                continue
+            for group in found.addresses:
+                if group.type not in entry.addresses or group.withheld is not None:
+                    continue
+                for nlri in group.nlri.get(family, ()):
+                    if entry.aggregation_length is not None and not group.local:
+                        nlri = cut(nlri, entry.aggregation_length)
+                    wishes.setdefault((family, nlri, entry.rule), []).append(entry.attributes)
+    for (family, nlri, rule), attributes in wishes.items():
+        origin = Origin(found.ref, rule)
+        yield family, nlri, Contribution(Source.SERVICE, origin, join.attributes(attributes))
+
+
+def withheld(found: Facts, route_set: RouteSet) -> Iterator[Withheld]:
+    """Tell why addresses that a rule selects are not advertised in a set."""
+    for entries in route_set.entries.values():
+        for entry in entries:
+            if not _selects(entry, found):
+                continue
+            for group in found.addresses:
+                if group.type in entry.addresses and group.withheld is not None:
+                    reason, message = group.withheld
+                    yield Withheld(
+                        route_set.name,
+                        found.ref,
+                        entry.rule,
+                        f"{group.type}:{reason}",
+                        f"{group.type}: {message}",
+                    )

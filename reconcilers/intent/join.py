@@ -1,0 +1,42 @@
+"""Joining what several origins wish for the same prefix, independently of any order.
+
+Communities are united, the highest local preference counts. (Cilium leaves the attributes of a shared
+prefix undefined.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconcilers.model import Attributes, Contribution, Route
+from speaker.nlri import Family
+
+
+def attributes(all_of: Iterable[Attributes]) -> Attributes:
+    """Join attributes."""
+    given = list(all_of)
+    if len(given) == 1:
+        return given[0]
+    preferences = [a.local_preference for a in given if a.local_preference is not None]
+    next_hops = sorted({a.next_hop for a in given if a.next_hop is not None})
+    return Attributes(
+        communities=tuple(sorted({c for a in given for c in a.communities})),
+        large_communities=tuple(sorted({c for a in given for c in a.large_communities})),
+        local_preference=max(preferences, default=None),
+        next_hop=next_hops[0] if next_hops else None,
+    )
+
+
+def route(
+    route_set: str, family: Family, nlri: bytes, contributions: Iterable[Contribution]
+) -> Route:
+    """Make a route of at least one contribution."""
+    parts = tuple(sorted(contributions, key=lambda c: c.origin))
+    return Route(
+        route_set,
+        family,
+        nlri,
+        min(part.source for part in parts),
+        attributes(part.attributes for part in parts),
+        parts,
+    )

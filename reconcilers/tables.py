@@ -1,0 +1,60 @@
+"""The tables of the neutral intent, and of what came of applying it."""
+
+from __future__ import annotations
+
+from reconcilers.model import (
+    Condition,
+    Generated,
+    Instance,
+    ObjectRef,
+    Outcome,
+    Peer,
+    Problem,
+    Route,
+    Withheld,
+)
+from statedb import Database, Index, Key, Table
+
+KEY = "key"
+BY_OBJECT = "object"
+"""Routes and withheld objects by (route set, object that caused it)."""
+
+
+def object_id(ref: ObjectRef) -> str:
+    """Spell a reference as a key."""
+    return f"{ref.kind}/{ref.namespace}/{ref.name}"
+
+
+def _route_objects(route: Route) -> tuple[Key, ...]:
+    return tuple((route.route_set, object_id(c.origin.object)) for c in route.contributions)
+
+
+def _problem_key(row: Problem) -> Key:
+    return (" ".join(object_id(ref) for ref in row.objects), row.field, row.message)
+
+
+class IntentTables:
+    """All of them, by name."""
+
+    def __init__(self, db: Database) -> None:
+        self.instances: Table[Instance] = db.table("instances", Index(KEY, lambda row: row.name))
+        self.peers: Table[Peer] = db.table("peers", Index(KEY, lambda r: (r.instance, r.name)))
+        self.routes: Table[Route] = db.table(
+            "routes",
+            Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),
+            [Index(BY_OBJECT, keys=_route_objects)],
+        )
+        self.withheld: Table[Withheld] = db.table(
+            "withheld",
+            Index(KEY, lambda r: (r.route_set, object_id(r.object), object_id(r.rule), r.reason)),
+        )
+        self.conditions: Table[Condition] = db.table(
+            "conditions", Index(KEY, lambda row: (object_id(row.object), row.type))
+        )
+        self.problems: Table[Problem] = db.table("problems", Index(KEY, _problem_key))
+        self.generated: Table[Generated] = db.table(
+            "generated", Index(KEY, lambda row: (row.object.kind, row.object.name))
+        )
+        self.outcomes: Table[Outcome] = db.table(
+            "outcomes", Index(KEY, lambda row: (row.reconciler, row.object))
+        )
