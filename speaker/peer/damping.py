@@ -11,7 +11,7 @@ from typing import Final
 
 STABLE: Final = 30.0
 """Seconds in Established after which a session counts as having worked."""
-LONGEST: Final = 120.0
+LONGEST: Final = 60.0
 
 
 class Damping:

@@ -72,7 +72,9 @@ class Peer:
         self.flaps = 0
         self.last_error: str | None = None
         self.failure: str | None = None
-        """Why the last attempt or session ended, until the next one is Established."""
+        """Why the last session ended, until the next one is Established."""
+        self.trouble: str | None = None
+        """What the transport did since: it must not hide the failure, which says more."""
         self.stopped = False
         self._plain = False
         """The peer refused our capabilities: the next OPEN goes without optional ones."""
@@ -129,7 +131,8 @@ class Peer:
         if self.config.disabled_reason is not None:
             return self.config.disabled_reason
         doing = self._doing(state)
-        return f"{self.failure} ({doing})" if self.failure else doing
+        why = "; then ".join(text for text in (self.failure, self.trouble) if text)
+        return f"{why} ({doing})" if why else doing
 
     def _doing(self, state: State) -> str:
         if state is State.IDLE:
@@ -261,7 +264,7 @@ class Peer:
         """Handle an attempt of ours that came to nothing."""
         session = self.session_of(connection)
         if session is not None:
-            self.failed(reason)
+            self.trouble = reason
             session.lost()
 
     def accepted(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
@@ -307,8 +310,11 @@ class Peer:
         if session is None:
             return
         if session is self.primary:
-            self.failed(f"connection lost: {reason}")
             self.last_error = f"connection lost: {reason}"
+            if session.state > State.OPEN_SENT:
+                self.failed(self.last_error)
+            else:
+                self.trouble = self.last_error
             self._lost_transport = True
         session.lost()
 
@@ -449,7 +455,7 @@ class Peer:
         elif self.secondary is not None:
             loser, self.secondary = self.secondary, None
             self._end_loser(loser)
-        self.failure = None
+        self.failure = self.trouble = None
         self.retries = 0
         self._plain = False
         self._established_at = self.core.now
@@ -475,8 +481,9 @@ class Peer:
     # -------------------------------------------------------------------- text
 
     def failed(self, reason: str) -> None:
-        """Remember why an attempt or a session ends."""
+        """Remember why a session ends."""
         self.failure = reason
+        self.trouble = None
 
     def notification(self, message: Notification, *, sent: bool, text: str | None = None) -> None:
         """Remember a NOTIFICATION for people, and report it."""

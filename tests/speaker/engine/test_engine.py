@@ -1,0 +1,434 @@
+"""Two or three engines on wires: sessions come up, exchange routes, and end as they should."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import (
+    DynamicPeerConfig,
+    GracefulRestart,
+    PeerConfig,
+    PrefixRule,
+    RouteAttributes,
+    SessionError,
+    StateChanged,
+    UnknownName,
+)
+from speaker.engine.inputs import (
+    RemoveInstance,
+    RemovePeer,
+    RemoveRouteSet,
+    SetInstance,
+    SetPeer,
+    Shutdown,
+)
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from tests.speaker.network import INSTANCE, Host, Network
+
+A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+
+
+def pair(
+    network: Network, asn_a: int = 65001, asn_b: int = 65002, **settings: object
+) -> tuple[Host, Host]:
+    """Two routers that know each other; only the first connects."""
+    a, b = network.host("a", A, asn_a, listens=False), network.host("b", B, asn_b)
+    options: dict[str, object] = {"import_": "all", "export": "all", **settings}
+    b.peer(PeerConfig(name="a", address=A, peer_asn=asn_a, passive=True, **options))  # type: ignore[arg-type]
+    a.peer(PeerConfig(name="b", address=B, peer_asn=asn_b, **options))  # type: ignore[arg-type]
+    return a, b
+
+
+def test_a_session_comes_up_with_negotiated_timers() -> None:
+    network = Network()
+    a, b = pair(network)
+    b.peer(
+        PeerConfig(name="a", address=A, peer_asn=65001, passive=True, hold_time=9, keepalive_time=3)
+    )
+    network.run(2)
+    assert a.status().established
+    assert b.status().established
+    assert (a.status().hold_time, a.status().keepalive_time) == (9, 3)
+    assert a.status().reason == ""
+    assert a.status().peer_router_id == B
+
+
+def test_an_idle_session_stays_up_for_hours() -> None:
+    network = Network()
+    a, b = pair(network, hold_time=9, keepalive_time=3)
+    network.run(2 * 3600)
+    assert a.status().established
+    assert a.status().flaps == b.status().flaps == 0
+    # A keepalive every 2.25 to 3 s (RFC 4271 section 10), and no more than that.
+    assert 2400 <= a.status().messages_sent <= 3210
+
+
+def test_a_hold_time_of_zero_means_no_keepalives() -> None:
+    network = Network()
+    a, _ = pair(network, hold_time=0, keepalive_time=0)
+    network.run(3600)
+    assert a.status().established
+    assert a.status().messages_sent < 10
+
+
+def test_a_peer_that_falls_silent_is_given_up_after_the_hold_time() -> None:
+    network = Network()
+    a, b = pair(network, hold_time=9, keepalive_time=3)
+    network.run(1)
+    for host in (a, b):
+        for end in list(host.ends.values()):
+            end.open = False
+    b.listens = False
+    network.run(10)
+    assert "hold timer expired" in a.status().reason
+    assert a.status().last_error == "sent: Hold Timer Expired"
+    assert a.status().flaps == 1
+
+
+def test_ebgp_prepends_the_own_as_and_keeps_the_local_preference_to_itself() -> None:
+    network = Network()
+    a, b = pair(network)
+    a.routes({"10.1.0.0/16": RouteAttributes(local_preference=200, communities=(65001 << 16 | 1,))})
+    network.run(1)
+    route = b.received(IPV4_UNICAST)["10.1.0.0/16"]
+    assert (route.as_path, route.local_preference, route.next_hop) == ("65001", None, A)
+    assert route.communities == ("65001:1",)
+
+
+def test_ibgp_keeps_the_path_empty_and_tells_the_local_preference() -> None:
+    network = Network()
+    a, b = pair(network, 65001, 65001)
+    a.routes(
+        {"10.1.0.0/16": RouteAttributes(local_preference=200), "10.2.0.0/16": RouteAttributes()}
+    )
+    network.run(1)
+    routes = b.received(IPV4_UNICAST)
+    assert [routes[p].as_path for p in sorted(routes)] == ["", ""]
+    assert [routes[p].local_preference for p in sorted(routes)] == [200, 100]
+
+
+def test_a_local_as_of_the_peer_replaces_the_instances() -> None:
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002, listens=False)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002, local_asn=64999, export="all"))
+    b.peer(PeerConfig(name="a", address=A, peer_asn=64999, import_="all"))
+    a.routes({"10.1.0.0/16": RouteAttributes()})
+    network.run(2)
+    assert b.received(IPV4_UNICAST)["10.1.0.0/16"].as_path == "64999"
+
+
+def test_ipv6_prefixes_over_an_ipv4_session_have_the_mapped_next_hop() -> None:
+    network = Network()
+    a, b = pair(network)
+    a.routes({"fd00::/64": RouteAttributes()})
+    network.run(1)
+    next_hop = b.received(IPV6_UNICAST)["fd00::/64"].next_hop
+    assert next_hop in ("::ffff:10.0.0.1", "::ffff:a00:1")
+
+
+def test_a_configured_ipv6_next_hop_is_used_over_an_ipv4_session() -> None:
+    network = Network()
+    a, b = pair(network, next_hop_ipv6="fd00::1")
+    a.routes({"fd00:1::/64": RouteAttributes()})
+    network.run(1)
+    assert b.received(IPV6_UNICAST)["fd00:1::/64"].next_hop == "fd00::1"
+
+
+def test_ipv4_prefixes_over_an_ipv6_session_have_its_address_as_next_hop() -> None:
+    network = Network()
+    a, b = network.host("a", "fd00::1", 65001), network.host("b", "fd00::2", 65002)
+    a.peer(PeerConfig(name="b", address="fd00::2", peer_asn=65002, route_set="s"))
+    b.peer(PeerConfig(name="a", address="fd00::1", peer_asn=65001, passive=True, import_="all"))
+    a.routes({"172.16.1.1/32": RouteAttributes(), "fd00:aa::1/128": RouteAttributes()}, "s")
+    network.run(1)
+    assert b.received(IPV4_UNICAST)["172.16.1.1/32"].next_hop == "fd00::1"
+    assert b.received(IPV6_UNICAST)["fd00:aa::1/128"].next_hop == "fd00::1"
+    a.routes({"172.16.1.1/32": None}, "s")
+    network.run(1)
+    assert not b.received(IPV4_UNICAST)
+
+
+def test_ibgp_routes_are_not_passed_on_to_ibgp_peers() -> None:
+    network = Network()
+    middle = network.host("m", A, 65001)
+    left, right = network.host("l", B, 65001), network.host("r", C, 65001)
+    outside = network.host("o", "10.0.0.4", 65004)
+    for host, asn in ((left, 65001), (right, 65001), (outside, 65004)):
+        host.peer(PeerConfig(name="m", address=A, peer_asn=65001, import_="all", export="all"))
+        middle.peer(
+            PeerConfig(
+                name=host.name,
+                address=host.address,
+                peer_asn=asn,
+                passive=True,
+                import_="all",
+                export="all",
+            )  # fmt: skip
+        )
+    left.routes({"10.1.0.0/16": RouteAttributes()})
+    outside.routes({"10.4.0.0/16": RouteAttributes()})
+    network.run(3)
+    assert set(right.received(IPV4_UNICAST)) == {"10.4.0.0/16"}
+    assert set(outside.received(IPV4_UNICAST)) == {"10.1.0.0/16"}
+    assert outside.received(IPV4_UNICAST)["10.1.0.0/16"].as_path == "65001"
+    # A third party's next hop stays within the AS (RFC 4271 section 5.1.3).
+    assert right.received(IPV4_UNICAST)["10.4.0.0/16"].next_hop == "10.0.0.4"
+
+
+def test_a_route_with_the_own_as_is_held_but_not_used() -> None:
+    network = Network()
+    a, b = pair(network, 65001, 65002)
+    c = network.host("c", C, 65001)
+    c.peer(PeerConfig(name="b", address=B, peer_asn=65002, import_="all", export="all"))
+    b.peer(
+        PeerConfig(name="c", address=C, peer_asn=65001, passive=True, import_="all", export="all")
+    )
+    a.routes({"10.1.0.0/16": RouteAttributes()})
+    network.run(3)
+    route = c.received(IPV4_UNICAST)["10.1.0.0/16"]
+    assert (route.best, route.reason) == (False, "own AS in the AS path")
+    assert not c.available(IPV4_UNICAST)
+    assert c.status().families[0].received == 1
+    assert c.status().families[0].accepted == 0
+
+
+def test_without_import_routes_are_counted_and_visible_but_not_used() -> None:
+    network = Network()
+    a, b = pair(network, import_="none")
+    a.routes({"10.1.0.0/16": RouteAttributes()})
+    network.run(1)
+    assert b.received(IPV4_UNICAST)["10.1.0.0/16"].reason == "not accepted by the import rule"
+    assert not b.available(IPV4_UNICAST)
+    family = b.status().families[0]
+    assert (family.received, family.accepted) == (1, 0)
+
+
+def test_an_import_rule_takes_what_it_covers_and_can_be_changed_without_a_reset() -> None:
+    network = Network()
+    a, b = pair(network, import_=(PrefixRule("10.0.0.0/8", ge=16, le=24),))
+    a.routes(
+        {"10.1.0.0/16": RouteAttributes(), "10.1.0.0/25": RouteAttributes(),
+         "192.0.2.0/24": RouteAttributes()}
+    )  # fmt: skip
+    network.run(1)
+    assert set(b.available(IPV4_UNICAST)) == {"10.1.0.0/16"}
+    b.peer(
+        PeerConfig(
+            name="a",
+            address=A,
+            peer_asn=65001,
+            passive=True,
+            export="all",
+            import_=(PrefixRule("0.0.0.0/0", le=24),),
+        )  # fmt: skip
+    )
+    network.run(1)
+    assert set(b.available(IPV4_UNICAST)) == {"10.1.0.0/16", "192.0.2.0/24"}
+    assert b.status().flaps == 0
+
+
+def test_what_is_learnt_before_is_told_first_and_then_end_of_rib() -> None:
+    network = Network()
+    a, b = pair(network)
+    a.routes({f"10.{n}.0.0/16": RouteAttributes() for n in range(200)})
+    network.run(1)
+    assert len(b.available(IPV4_UNICAST)) == 200
+    octets = a.sent()
+    end_of_rib = bytes.fromhex("ff" * 16 + "001702" + "00000000")
+    assert octets.count(end_of_rib) == 1
+    assert octets.index(end_of_rib) > octets.rindex(bytes((16, 10, 199)))
+
+
+def test_h47_an_update_right_behind_the_keepalive_is_read_as_negotiated() -> None:
+    network = Network()
+    a, b = pair(network, 4200000001, 65002)
+    a.routes({"10.1.0.0/16": RouteAttributes()})
+    network.run(1)
+    assert b.received(IPV4_UNICAST)["10.1.0.0/16"].as_path == "4200000001"
+
+
+def test_one_failing_peer_never_touches_another() -> None:
+    network = Network()
+    a, b = pair(network)
+    c = network.host("c", C, 65003)
+    b.peer(PeerConfig(name="c", address=C, peer_asn=65099))
+    c.peer(PeerConfig(name="b", address=B, peer_asn=65002, passive=True))
+    network.run(60)
+    assert b.status("a").established
+    assert b.status("a").flaps == 0
+    assert not b.status("c").established
+    assert "peer AS 65003, expected 65099" in b.status("c").reason
+
+
+def test_asn_zero_takes_any_as_and_learns_it() -> None:
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 4200000002, listens=False)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=0, passive=True))
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001))
+    network.run(1)
+    assert a.status().peer_asn == 4200000002
+
+
+def test_a_refused_connection_is_tried_again_with_the_reason_on_show() -> None:
+    network = Network()
+    a, b = pair(network)
+    b.listens = False
+    network.run(5)
+    status = a.status()
+    assert status.state == "Active"
+    assert status.reason.startswith("connection refused (retry in ")
+    assert status.retry_in is not None
+    b.listens = True
+    network.run(20)
+    assert a.status().established
+    assert a.status().reason == ""
+
+
+def test_attempts_to_connect_become_rarer_but_no_rarer_than_configured() -> None:
+    network = Network()
+    a, b = pair(network, connect_retry_time=30)
+    b.listens = False
+    network.run(600)
+    assert 15 <= len(a.connects) <= 40
+    a.connects.clear()
+    network.run(300)
+    assert 9 <= len(a.connects) <= 14
+
+
+def test_a_passive_peer_never_connects() -> None:
+    network = Network()
+    a = network.host("a", A, 65001)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002, passive=True))
+    network.run(600)
+    assert a.connects == []
+    assert a.status().reason == "waiting for the peer to connect"
+
+
+def test_a_disabled_peer_stays_down_with_its_reason() -> None:
+    network = Network()
+    a, b = pair(network, disabled_reason="the Secret bgp-auth is missing")
+    network.run(60)
+    assert a.connects == []
+    assert a.status().reason == "the Secret bgp-auth is missing"
+    enabled = PeerConfig(name="b", address=B, peer_asn=65002)
+    a.peer(enabled)
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True))
+    network.run(5)
+    assert a.status().established
+
+
+def test_disabling_a_peer_ends_its_session_with_a_cease() -> None:
+    network = Network()
+    a, b = pair(network)
+    network.run(1)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002, disabled_reason="the Secret is missing"))
+    network.run(30)
+    assert a.status().reason == "the Secret is missing"
+    assert b.status().last_error == "received: Cease / Administrative Shutdown"
+
+
+@pytest.mark.parametrize("command", ["peer", "instance"])
+def test_f53_a_peer_that_is_removed_while_connecting_is_gone(command: str) -> None:
+    network = Network(latency=(1.0, 1.0))
+    a, b = pair(network)
+    network.run(0.5)
+    assert a.status().state == "Connect"
+    a.give(RemovePeer(INSTANCE, "b") if command == "peer" else RemoveInstance(INSTANCE))
+    network.run(30)
+    assert list(a.engine.peers(network.now)) == []
+    assert not b.status().established
+    assert a.ends == {}
+    assert a.engine.next_deadline() is None
+
+
+def test_removing_an_established_peer_tells_it_so_and_forgets_its_routes() -> None:
+    network = Network()
+    a, b = pair(network)
+    b.routes({"10.2.0.0/16": RouteAttributes()})
+    network.run(1)
+    assert a.available(IPV4_UNICAST)
+    a.give(RemovePeer(INSTANCE, "b"))
+    network.run(0.1)
+    assert not a.available(IPV4_UNICAST)
+    assert b.status().last_error == "received: Cease / Peer De-configured"
+
+
+def test_shutdown_says_why_and_graceful_restart_says_nothing() -> None:
+    network = Network()
+    a, b = pair(network)
+    network.run(1)
+    a.give(Shutdown("maintenance"))
+    network.run(0.1)
+    assert b.status().last_error == "received: Cease / Administrative Shutdown: 'maintenance'"
+    network = Network()
+    a, b = pair(network, graceful_restart=GracefulRestart(60))
+    network.run(1)
+    a.give(Shutdown())
+    network.run(0.1)
+    assert b.status().last_error == "connection lost: closed by the peer"
+
+
+def test_dynamic_peers_come_from_their_prefix_up_to_the_limit_and_go_with_the_session() -> None:
+    network = Network()
+    a = network.host("a", A, 65000)
+    a.peer(DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", limit=2, import_="all"))
+    hosts = [network.host(f"h{n}", f"10.0.0.{n}", 65000 + n) for n in (11, 12, 13)]
+    stranger = network.host("s", "10.9.0.1", 65009)
+    for host in (*hosts, stranger):
+        host.peer(PeerConfig(name="a", address=A, peer_asn=65000, export="all"))
+    network.run(5)
+    assert len(list(a.engine.peers(network.now))) == 2
+    assert not stranger.status().established
+    up = next(host for host in hosts if host.status().established)
+    up.give(RemovePeer(INSTANCE, "a"))
+    network.run(300)
+    names = {status.name for status in a.engine.peers(network.now)}
+    assert up.address not in names
+    assert len(names) == 2
+
+
+def test_h01_a_stranger_is_closed_before_a_byte_is_read() -> None:
+    network = Network()
+    a = network.host("a", A, 65001)
+    b = network.host("b", B, 65002)
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001))
+    network.run(60)
+    assert a.writes == []
+    assert a.events == []
+    assert not b.status().established
+
+
+def test_commands_that_name_what_is_not_there_say_so() -> None:
+    a = Network().host("a", A, 65001)
+    with pytest.raises(UnknownName, match="there is no instance 'x'"):
+        a.give(SetPeer("x", PeerConfig(name="b", address=B)))
+    with pytest.raises(UnknownName, match="there is no peer 'x'"):
+        list(a.engine.routes_received(INSTANCE, "x", IPV4_UNICAST))
+    a.give(RemovePeer("x", "y"))
+    a.give(RemoveInstance("x"))
+    a.give(RemoveRouteSet("x", "y"))
+
+
+def test_another_identity_of_the_instance_restarts_its_sessions_and_keeps_its_routes() -> None:
+    network = Network()
+    a, b = pair(network)
+    a.routes({"10.1.0.0/16": RouteAttributes()})
+    network.run(1)
+    config = a.engine.instance(INSTANCE).config
+    b.peer(PeerConfig(name="a", address=A, peer_asn=0, passive=True, import_="all"))
+    network.run(5)
+    a.give(SetInstance(type(config)(name=INSTANCE, local_asn=65001, router_id="192.0.2.99")))
+    network.run(10)
+    assert b.status().peer_router_id == "192.0.2.99"
+    assert b.received(IPV4_UNICAST)["10.1.0.0/16"].as_path == "65001"
+
+
+def test_state_changes_and_errors_are_told() -> None:
+    network = Network()
+    a, _ = pair(network)
+    network.run(1)
+    states = [event.new for event in a.events if isinstance(event, StateChanged)]
+    assert states == ["Connect", "OpenSent", "OpenConfirm", "Established"]
+    a.give(RemovePeer(INSTANCE, "b"))
+    errors = [event for event in a.events if isinstance(event, SessionError)]
+    assert [(e.sent, e.code, e.subcode) for e in errors] == [(True, 6, 3)]

@@ -1,0 +1,240 @@
+"""Engines joined by wires in memory, in virtual time: networks that run in milliseconds.
+
+Every wire delivers in order and after a latency that the seed decides, so that a seed is one
+interleaving. There are no sockets and no waiting; what an engine asks of its shell is done here.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from speaker.api import (
+    DynamicPeerConfig,
+    Event,
+    InstanceConfig,
+    PeerConfig,
+    PeerStatus,
+    RouteAttributes,
+    RouteView,
+)
+from speaker.engine import Engine
+from speaker.engine.inputs import (
+    BytesReceived,
+    Flush,
+    Input,
+    SetInstance,
+    SetPeer,
+    TimersDue,
+    TransportAccepted,
+    TransportClosed,
+    TransportConnected,
+    TransportFailed,
+    UpdateRoutes,
+)
+from speaker.nlri import Family, prefix_to_wire
+from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+
+INSTANCE = "i"
+
+
+@dataclass
+class End:
+    """One end of a connection."""
+
+    host: Host
+    number: int
+    address: tuple[str, int]
+    other: End | None = None
+    open: bool = True
+    delivered: float = 0.0
+
+
+@dataclass
+class Host:
+    """An engine with an address."""
+
+    network: Network
+    name: str
+    address: str
+    engine: Engine
+    listens: bool = True
+    ends: dict[int, End] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    connects: list[Connect] = field(default_factory=list)
+    accepted: int = 0
+
+    def give(self, item: Input) -> list[Action]:
+        """Hand an input to the engine, and do what it asks for."""
+        actions = self.engine.handle(item, self.network.now)
+        for action in actions:
+            self.network.perform(self, action)
+        return actions
+
+    def peer(self, config: PeerConfig | DynamicPeerConfig) -> None:
+        """Configure a peer."""
+        self.give(SetPeer(INSTANCE, config))
+
+    def routes(
+        self, routes: Mapping[str, RouteAttributes | None], route_set: str | None = None
+    ) -> None:
+        """Change a route set, or our own routes; prefixes as text."""
+        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for text, attributes in routes.items():
+            family, nlri = prefix_to_wire(text)
+            changes.setdefault(family, {})[nlri] = attributes
+        self.give(UpdateRoutes(INSTANCE, route_set, changes))
+
+    def status(self, name: str | None = None) -> PeerStatus:
+        """Return a session's status; of the only one when it is not named."""
+        found = [s for s in self.engine.peers(self.network.now) if name in (None, s.name)]
+        assert len(found) == 1, [s.name for s in found]
+        return found[0]
+
+    def available(self, family: Family) -> dict[str, RouteView]:
+        """Return the best routes by prefix."""
+        return {
+            route.prefix: route
+            for route in self.engine.routes_available(INSTANCE, family)
+            if route.best
+        }
+
+    def received(self, family: Family, peer: str | None = None) -> dict[str, RouteView]:
+        """Return the Adj-RIB-In by prefix."""
+        return {r.prefix: r for r in self.engine.routes_received(INSTANCE, peer, family)}
+
+    def sent(self) -> bytes:
+        """Return all octets written since the last call."""
+        octets = b"".join(b"".join(write.parts) for write in self.writes)
+        self.writes.clear()
+        return octets
+
+
+class Network:
+    """Hosts and the wires between them."""
+
+    def __init__(self, seed: int = 0, latency: tuple[float, float] = (0.001, 0.001)) -> None:
+        self.now = 0.0
+        self.rng = random.Random(seed)
+        self.hosts: dict[str, Host] = {}
+        self._latency = latency
+        self._queue: list[tuple[float, int, Callable[[], object]]] = []
+        self._serial = 0
+
+    def host(self, name: str, address: str, asn: int, *, listens: bool = True) -> Host:
+        """Add a host with one instance; its identifier is its address if that is IPv4."""
+        engine = Engine(random.Random(self.rng.random()))
+        host = Host(self, name, address, engine, listens)
+        self.hosts[address] = host
+        identifier = address if "." in address else f"192.0.2.{len(self.hosts)}"
+        host.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=asn, router_id=identifier)))
+        return host
+
+    def later(self, when: float, act: Callable[[], object]) -> None:
+        """Do something at a time."""
+        self._serial += 1
+        heapq.heappush(self._queue, (when, self._serial, act))
+
+    def perform(self, host: Host, action: Action) -> None:
+        """Do what an engine asks of its shell."""
+        match action:
+            case Connect():
+                host.connects.append(action)
+                self.later(self._arrival(), lambda: self._connect(host, action))
+            case Write(connection, parts):
+                host.writes.append(action)
+                end = host.ends.get(connection)
+                if end is not None and end.open:
+                    self._deliver(end, b"".join(parts))
+            case Close(connection):
+                self.cut(host, connection)
+            case Configure():
+                pass
+            case Tell(event):
+                host.events.append(event)
+            case _:
+                assert_never(action)
+
+    def _arrival(self) -> float:
+        return self.now + self.rng.uniform(*self._latency)
+
+    def _connect(self, host: Host, action: Connect) -> None:
+        target = self.hosts.get(action.address)
+        if target is None or not target.listens:
+            host.give(TransportFailed(action.connection, "connection refused"))
+            return
+        target.accepted += 1
+        near = End(host, action.connection, (host.address, 40000 + action.connection))
+        far = End(target, -target.accepted, (target.address, action.port), near)
+        near.other = far
+        host.ends[near.number] = near
+        target.ends[far.number] = far
+        self.later(
+            self._arrival(),
+            lambda: target.give(TransportAccepted(far.number, INSTANCE, far.address, near.address)),
+        )
+        self.later(
+            self._arrival(),
+            lambda: host.give(TransportConnected(near.number, near.address, far.address)),
+        )
+        far.delivered = near.delivered = self.now + self._latency[1]
+
+    def _deliver(self, end: End, data: bytes) -> None:
+        other = end.other
+        assert other is not None
+        other.delivered = max(other.delivered, self._arrival())
+
+        def arrive() -> None:
+            if other.open:
+                other.host.give(BytesReceived(other.number, data))
+
+        self.later(other.delivered, arrive)
+
+    def cut(self, host: Host, connection: int, reason: str = "closed by the peer") -> None:
+        """End a connection; the other side learns of it after all that was sent."""
+        end = host.ends.pop(connection, None)
+        if end is None or not end.open:
+            return
+        end.open = False
+        other = end.other
+        assert other is not None
+        other.delivered = max(other.delivered, self._arrival())
+
+        def arrive() -> None:
+            if other.open:
+                other.open = False
+                other.host.ends.pop(other.number, None)
+                other.host.give(TransportClosed(other.number, reason))
+
+        self.later(other.delivered, arrive)
+
+    def run(self, seconds: float) -> None:
+        """Let time pass."""
+        until = self.now + seconds
+        while True:
+            self._flush()
+            deadlines = [
+                (deadline, host)
+                for host in self.hosts.values()
+                if (deadline := host.engine.next_deadline()) is not None
+            ]
+            due, host = min(deadlines, key=lambda d: d[0], default=(float("inf"), None))
+            if self._queue and self._queue[0][0] <= min(due, until):
+                when, _, act = heapq.heappop(self._queue)
+                self.now = max(self.now, when)
+                act()
+            elif host is not None and due <= until:
+                self.now = max(self.now, due)
+                host.give(TimersDue())
+            else:
+                break
+        self.now = until
+
+    def _flush(self) -> None:
+        for host in self.hosts.values():
+            if host.engine.needs_flush:
+                host.give(Flush())
