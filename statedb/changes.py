@@ -137,9 +137,8 @@ class ChangeIterator(Generic[T]):
             if state.revision < base.revision:
                 state = base
             self.seen = state.revision
-            entries = sorted(
-                leaves(state.primary, state.arities[0]), key=lambda entry: entry.revision
-            )
+            rows = leaves(state.primary, state.arities[0]) if state.size else ()
+            entries = sorted(rows, key=lambda entry: entry.revision)
             changes = [Change(entry.row, entry.revision, False) for entry in entries]
         elif state.revision <= self.seen:
             return []

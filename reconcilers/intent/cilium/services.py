@@ -8,7 +8,6 @@ out once per Service (`facts`), then asked by every entry of every set.
 from __future__ import annotations
 
 import socket
-from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -117,7 +116,7 @@ def facts(service: Service, slices: Iterable[EndpointSlice], options: ServiceOpt
     reserved = {NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
     return Facts(
         ObjectRef("Service", meta.namespace, meta.name),
-        ChainMap(reserved, meta.labels),
+        {**meta.labels, **reserved},
         (
             _group("LoadBalancerIP", ingress, spec.external_traffic_policy, balancer),
             _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
