@@ -5,7 +5,20 @@ Adding a cell is a line here and a file beside it. This module decides nothing e
 
 from __future__ import annotations
 
-from cells import http, logging, metrics, telemetry
+from cells import (
+    apply,
+    database,
+    http,
+    intent,
+    logging,
+    manifests,
+    metrics,
+    node,
+    resources,
+    speaker,
+    telemetry,
+)
+from cells.api.cell import CELL as API
 from cells.hive import Cell
 
 CELLS: tuple[Cell, ...] = (
@@ -13,4 +26,12 @@ CELLS: tuple[Cell, ...] = (
     telemetry.CELL,
     metrics.CELL,
     http.CELL,
+    node.CELL,
+    database.CELL,
+    resources.CELL,
+    manifests.CELL,
+    intent.CELL,
+    speaker.CELL,
+    apply.CELL,
+    API,
 )

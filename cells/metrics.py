@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -38,6 +38,12 @@ class Metrics:
             "Time that one round took.",
             ["controller"],
             buckets=FAST,
+            registry=self.registry,
+        )
+        self.reconcile_errors = Counter(
+            "waggle_reconcile_errors",
+            "Objects that could not be applied; each is tried again.",
+            ["controller"],
             registry=self.registry,
         )
         self.propagation_duration = Histogram(

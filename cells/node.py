@@ -22,7 +22,6 @@ class NodeOptions(Options, frozen=True):
         str | None,
         setting(
             "name of this node, as its Node object spells it; the host's by default",
-            flag="--node",
             metavar="NAME",
         ),
     ] = None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
-from reconcilers.tables import IntentTables
 
 from cells.api.facts import AgentFacts
 from cells.api.server import ApiOptions, ApiServer
 from cells.hive import Cell, Health, Hive, Lifecycle
 from cells.node import ThisNode
+from reconcilers.tables import IntentTables
 from speaker.server import Speaker
 from statedb import Database
 

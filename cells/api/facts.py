@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from reconcilers.tables import IntentTables
-
 from cells.api.model import FamilyCount, OriginItem, PeerItem, RouteItem
 from cells.api.server import UnknownNameError
 from cells.node import ThisNode
+from reconcilers.tables import IntentTables
 from speaker.api import FamilyStatus, PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from statedb import Database, Snapshot

@@ -7,6 +7,7 @@ consumer can never raise into whoever commits, and a burst of commits costs one 
 from __future__ import annotations
 
 import asyncio
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,6 +28,9 @@ class Signal:
         self._wake = asyncio.Event()
         self._wake.set()
         self._error: Exception | None = None
+        self._first: float | None = None
+        self.since: float | None = None
+        """When the first of the emissions came that the last `wait` returned for; monotonic."""
         self._subscriptions: list[DisposableBase] = []
 
     def __enter__(self) -> Self:
@@ -59,10 +63,13 @@ class Signal:
         for _ in range(settle_turns):
             await asyncio.sleep(0)
         self._wake.clear()
+        self.since, self._first = self._first, None
         if self._error is not None:
             raise self._error
 
     def _emitted(self, _: object) -> None:
+        if self._first is None:
+            self._first = time.monotonic()
         self._wake.set()
 
     def _failed(self, error: Exception) -> None:

@@ -1,0 +1,153 @@
+"""The apply cell: makes the speaker hold what the intent says, one round after each of intent.
+
+It is level-triggered: a round compares, so a lost wake-up or a restart costs nothing but time. What
+failed is tried again by a timer; the first round after everything has been read opens readiness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import Cell, Health, Jobs, Readiness, Signal
+from cells.intent import IntentLoop
+from cells.metrics import Metrics
+from cells.speaker import Sessions
+from reconcilers.apply import ApplyRound
+from reconcilers.tables import IntentTables
+from resources.tables import Tables
+from speaker.server import Speaker
+from statedb import Database
+
+log = structlog.get_logger("waggle.apply")
+
+
+class ApplyLoop:
+    """The job that runs apply rounds."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        intent_tables: IntentTables,
+        intent: IntentLoop,
+        speaker: Speaker,
+        sessions: Sessions,
+        metrics: Metrics,
+        readiness: Readiness,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._secrets = tables.secrets
+        self._intent = intent
+        self._sessions = sessions
+        self._metrics = metrics
+        self._duration = metrics.reconcile_duration.labels("apply")
+        self._errors = metrics.reconcile_errors.labels("apply")
+        self._health = health
+        self._passed = readiness.gate("first-pass", "the first complete apply round")
+        # Made once: it remembers what the speaker was told, also over a restart of the job.
+        self._round = ApplyRound(database, intent_tables, tables.secrets, speaker)
+        self._outcomes = intent_tables.outcomes.changes(database)
+        self._failing: dict[tuple[str, str], str] = {}
+        self._signal = Signal(intent.done, tables.secrets.observable)
+        jobs.add("rounds", self._run)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        retry: asyncio.TimerHandle | None = None
+        with self._signal as signal:
+            while True:
+                await signal.wait()
+                if not self._intent.ready:
+                    self._health.ok("waiting for the first intent")
+                    continue
+                contexts, since = self._intent.handoff.take()
+                began = time.perf_counter()
+                summary = self._round.run(loop.time(), contexts[-1] if contexts else None)
+                if retry is not None:
+                    retry.cancel()
+                    retry = None
+                if summary.retry_at is not None:
+                    retry = loop.call_at(summary.retry_at, signal.raise_flag)
+                if summary.changed:
+                    self._duration.observe(time.perf_counter() - began)
+                    self._sessions.poke()
+                    self._report()
+                    # The speaker tells its peers in the next turn of the loop.
+                    await asyncio.sleep(0)
+                    if since is not None:
+                        self._metrics.propagation_duration.observe(time.monotonic() - since)
+                self._passed()
+
+    def _report(self) -> None:
+        for change in self._outcomes.next(self._database.snapshot()):
+            row = change.row
+            key = (row.reconciler, row.object)
+            if change.deleted or row.error is None:
+                if self._failing.pop(key, None) is not None:
+                    log.info(
+                        "applied at last",
+                        event_name="apply.recovered",
+                        reconciler=row.reconciler,
+                        object=row.object,
+                    )
+                continue
+            self._errors.inc()
+            if self._failing.get(key) != row.error:
+                log.error(
+                    "cannot be applied",
+                    event_name="apply.failed",
+                    reconciler=row.reconciler,
+                    object=row.object,
+                    reason=row.error,
+                    attempts=row.attempts,
+                )
+            self._failing[key] = row.error
+        if self._failing:
+            (reconciler, name), error = min(self._failing.items())
+            more = f" (and {len(self._failing) - 1} more)" if len(self._failing) > 1 else ""
+            self._health.degraded(f"{reconciler} {name}: {error}{more}")
+        else:
+            self._health.ok("the speaker holds what the intent says")
+
+
+class ApplyContainer(DeclarativeContainer):
+    """The graph of the apply cell."""
+
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    readiness = providers.Dependency(instance_of=Readiness)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    intent_tables = providers.Dependency(instance_of=IntentTables)
+    intent = providers.Dependency(instance_of=IntentLoop)
+    speaker = providers.Dependency(instance_of=Speaker)
+    sessions = providers.Dependency(instance_of=Sessions)
+    metrics = providers.Dependency(instance_of=Metrics)
+    apply = providers.Singleton(
+        ApplyLoop,
+        database,
+        tables,
+        intent_tables,
+        intent,
+        speaker,
+        sessions,
+        metrics,
+        readiness,
+        health,
+        jobs,
+    )
+    invokes = providers.List(apply)
+
+
+CELL = Cell(
+    name="apply",
+    description="Makes the speaker hold what the intent says.",
+    container=ApplyContainer,
+)

@@ -1,0 +1,222 @@
+"""The intent cell: objects compiled to the neutral intent, one round for each burst of changes.
+
+It also does the operator's part (NodeConfigs from ClusterConfigs), as its rounds contain it. A round
+runs whole in one turn of the loop; what it cannot use it reports as a problem and goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+from opentelemetry import trace
+from prometheus_client.core import GaugeMetricFamily
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Readiness, Signal, setting
+from cells.metrics import Metrics
+from cells.node import ThisNode
+from cells.rounds import Handoff
+from reconcilers.intent.round import IntentOptions, IntentRound
+from reconcilers.model import Problem
+from reconcilers.tables import IntentTables
+from resources.causes import PendingCauses
+from resources.tables import Tables
+from statedb import Database
+
+SETTLE_TURNS = 3
+"""Turns of the loop in which further commits join a round: microseconds, not a delay."""
+
+log = structlog.get_logger("waggle.intent")
+
+
+class IntentCellOptions(Options, frozen=True):
+    """Options of the intent cell."""
+
+    secrets_namespace: Annotated[
+        str, setting("namespace of the Secrets with peers' passwords", flag="--secrets-namespace")
+    ] = "kube-system"
+    no_service_endpoints_routable: Annotated[
+        bool,
+        setting(
+            "advertise a Service though it has no endpoint anywhere",
+            flag="--no-service-endpoints-routable",
+        ),
+    ] = True
+
+
+class IntentLoop:
+    """The job that runs rounds of intent."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        intent: IntentTables,
+        causes: PendingCauses,
+        node: ThisNode,
+        options: IntentCellOptions,
+        metrics: Metrics,
+        readiness: Readiness,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._intent = intent
+        self._causes = causes
+        self._options = IntentOptions(
+            node=node.name,
+            secrets_namespace=options.secrets_namespace,
+            no_service_endpoints_routable=options.no_service_endpoints_routable,
+        )
+        self._duration = metrics.reconcile_duration.labels("intent")
+        self._health = health
+        self._synced = readiness.gate("sources", "the first reading of all sources")
+        self._problems = intent.problems.changes(database)
+        self._known: dict[tuple[object, ...], Problem] = {}
+        self._rounds = 0
+        self.handoff = Handoff()
+        """Causes and begin of the changes that apply has not dealt with."""
+        self._done: Subject[None] = Subject()
+        self.ready = False
+        """Whether a round has been done with all sources read."""
+        self._since: float | None = None
+        metrics.collect(self._metrics)
+
+        async def start() -> None:
+            # A commit's subscribers run within it, so the span that is current is the round's.
+            for table in (intent.instances, intent.peers, intent.routes):
+                table.observable.subscribe(lambda _: self._hand_on())
+
+        lifecycle.append("intent", start=start)
+        jobs.add("rounds", self._run)
+
+    @property
+    def done(self) -> Observable[None]:
+        """Emits after each round, the first one once all sources have been read."""
+        return self._done
+
+    async def _run(self) -> None:
+        round_ = self._new_round()
+        with Signal(*(table.observable for table in round_.followed)) as signal:
+            while True:
+                await signal.wait(settle_turns=SETTLE_TURNS)
+                self._since = signal.since
+                began = time.perf_counter()
+                summary = round_.run()
+                self._since = None
+                self._duration.observe(time.perf_counter() - began)
+                if not summary.ready:
+                    self._health.ok("waiting for the first reading of all sources")
+                    continue
+                self.ready = True
+                self._synced()
+                self._done.on_next(None)
+                self._report()
+
+    def _new_round(self) -> IntentRound:
+        """Make what does the rounds; after a failure from nothing, as its memory may be wrong."""
+        if self._rounds:
+            with self._database.write(self._intent.routes, self._intent.withheld) as txn:
+                self._intent.routes.delete_all(txn)
+                self._intent.withheld.delete_all(txn)
+        self._rounds += 1
+        return IntentRound(self._database, self._tables, self._intent, self._options, self._causes)
+
+    def _hand_on(self) -> None:
+        context = trace.get_current_span().get_span_context()
+        self.handoff.add([context], self._since)
+
+    def _report(self) -> None:
+        snapshot = self._database.snapshot()
+        for change in self._problems.next(snapshot):
+            row = change.row
+            key = (row.objects, row.field, row.message)
+            if change.deleted:
+                self._known.pop(key, None)
+                log.info(
+                    "problem solved",
+                    event_name="intent.solved",
+                    object=_objects(row),
+                    field=row.field or None,
+                )
+            elif key not in self._known:
+                self._known[key] = row
+                log.warning(
+                    "problem",
+                    event_name="intent.problem",
+                    object=_objects(row),
+                    field=row.field or None,
+                    reason=row.message,
+                )
+        if self._known:
+            first = min(self._known.values())
+            more = f" (and {len(self._known) - 1} more)" if len(self._known) > 1 else ""
+            field = f": {first.field}" if first.field else ""
+            self._health.degraded(f"{_objects(first)}{field}: {first.message}{more}")
+        else:
+            count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
+            self._health.ok(f"{count[0]} routes, {count[1]} peers")
+
+    def _metrics(self) -> list[GaugeMetricFamily]:
+        snapshot = self._database.snapshot()
+        objects = GaugeMetricFamily(
+            "waggle_source_objects", "Objects that the sources have.", labels=["kind"]
+        )
+        for table in self._tables.resources:
+            objects.add_metric([table.name], table.count(snapshot))
+        routes = GaugeMetricFamily("waggle_intent_routes", "Routes that shall be advertised.")
+        routes.add_metric([], self._intent.routes.count(snapshot))
+        problems = GaugeMetricFamily("waggle_problems", "Conflicts and invalid objects.")
+        count = self._intent.problems.count(snapshot) + self._tables.source_problems.count(snapshot)
+        problems.add_metric([], count)
+        return [objects, routes, problems]
+
+
+def _objects(problem: Problem) -> str:
+    return ", ".join(str(ref) for ref in problem.objects)
+
+
+class IntentContainer(DeclarativeContainer):
+    """The graph of the intent cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    readiness = providers.Dependency(instance_of=Readiness)
+    options = providers.Dependency(instance_of=IntentCellOptions)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    causes = providers.Dependency(instance_of=PendingCauses)
+    this_node = providers.Dependency(instance_of=ThisNode)
+    metrics = providers.Dependency(instance_of=Metrics)
+    intent_tables = providers.Singleton(IntentTables, database)
+    intent = providers.Singleton(
+        IntentLoop,
+        database,
+        tables,
+        intent_tables,
+        causes,
+        this_node,
+        options,
+        metrics,
+        readiness,
+        health,
+        lifecycle,
+        jobs,
+    )
+    invokes = providers.List(intent)
+
+
+CELL = Cell(
+    name="intent",
+    description="Works out what this node shall advertise, and to whom.",
+    container=IntentContainer,
+    options=IntentCellOptions,
+)
