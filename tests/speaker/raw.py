@@ -1,0 +1,175 @@
+"""A hand on the wire: one engine with one peer, and octets said to it as the peer would say them."""
+
+from __future__ import annotations
+
+import random
+
+from speaker.api import Event, InstanceConfig, PeerConfig, PeerStatus
+from speaker.capability import Capability, FourOctetAs, Multiprotocol
+from speaker.engine import Engine
+from speaker.engine.inputs import (
+    BytesReceived,
+    Flush,
+    Input,
+    SetInstance,
+    SetPeer,
+    TimersDue,
+    TransportAccepted,
+    TransportClosed,
+)
+from speaker.message import HEADER_SIZE, KEEPALIVE, Open, frame_message
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from speaker.peer.actions import Action, Close, Tell, Write
+
+INSTANCE = "i"
+LOCAL, REMOTE = "10.0.0.1", "10.0.0.2"
+LOCAL_ASN, REMOTE_ASN = 65001, 65002
+REMOTE_ID = 0x0A000002
+
+FAMILIES: tuple[Capability, ...] = (
+    Multiprotocol(IPV4_UNICAST),
+    Multiprotocol(IPV6_UNICAST),
+    FourOctetAs(REMOTE_ASN),
+)
+
+
+def open_message(
+    *,
+    asn: int = REMOTE_ASN,
+    hold_time: int = 90,
+    router_id: int = REMOTE_ID,
+    capabilities: tuple[Capability, ...] = FAMILIES,
+) -> bytes:
+    """Return the peer's OPEN."""
+    return Open(
+        asn=asn, hold_time=hold_time, router_id=router_id, capabilities=capabilities
+    ).encode()
+
+
+class Raw:
+    """The engine, its peer, and one connection from it."""
+
+    def __init__(self, **settings: object) -> None:
+        self.now = 0.0
+        self.engine = Engine(random.Random(1), max_queue=1_000_000)
+        self.events: list[Event] = []
+        self.sent = b""
+        self.closed: list[int] = []
+        self.connection = 0
+        self.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=LOCAL_ASN, router_id=LOCAL)))
+        options: dict[str, object] = {"passive": True, "import_": "all", **settings}
+        self.give(
+            SetPeer(
+                INSTANCE,
+                PeerConfig(name="p", address=REMOTE, peer_asn=REMOTE_ASN, **options),  # type: ignore[arg-type]
+            )
+        )
+
+    def give(self, item: Input) -> list[Action]:
+        """Hand over an input and take note of the actions."""
+        actions = self.engine.handle(item, self.now)
+        if self.engine.needs_flush:
+            actions += self.engine.handle(Flush(), self.now)
+        for action in actions:
+            match action:
+                case Write(connection, parts) if connection == self.connection:
+                    self.sent += b"".join(parts)
+                case Close(connection):
+                    self.closed.append(connection)
+                case Tell(event):
+                    self.events.append(event)
+                case _:
+                    pass
+        return actions
+
+    def connect(self) -> None:
+        """Connect as the peer."""
+        self.connection -= 1
+        self.sent = b""
+        self.give(TransportAccepted(self.connection, INSTANCE, (LOCAL, 179), (REMOTE, 40000)))
+
+    def say(self, data: bytes) -> None:
+        """Send octets as the peer."""
+        self.give(BytesReceived(self.connection, data))
+
+    def drop(self, reason: str = "connection reset by peer") -> None:
+        """End the connection as the network would."""
+        self.give(TransportClosed(self.connection, reason))
+
+    def to_open_sent(self) -> Raw:
+        """Connect; the engine has sent its OPEN."""
+        self.connect()
+        return self
+
+    def to_open_confirm(self, message: bytes | None = None) -> Raw:
+        """Connect and send an OPEN."""
+        self.connect()
+        self.say(open_message() if message is None else message)
+        return self
+
+    def to_established(self, message: bytes | None = None) -> Raw:
+        """Bring the session up."""
+        self.to_open_confirm(message)
+        self.say(KEEPALIVE)
+        assert self.status.established
+        return self
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, timer by timer."""
+        until = self.now + seconds
+        while (deadline := self.engine.next_deadline()) is not None and deadline <= until:
+            self.now = max(self.now, deadline)
+            self.give(TimersDue())
+        self.now = until
+
+    @property
+    def status(self) -> PeerStatus:
+        """The session."""
+        (status,) = self.engine.peers(self.now)
+        return status
+
+    @property
+    def state(self) -> str:
+        """The session's state."""
+        return self.status.state
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the engine has closed the connection."""
+        return self.connection in self.closed
+
+    @property
+    def messages(self) -> list[tuple[int, bytes]]:
+        """Type and body of each message that the engine has sent on this connection."""
+        found = []
+        rest = self.sent
+        while rest:
+            length = int.from_bytes(rest[16:18], "big")
+            found.append((rest[18], rest[HEADER_SIZE:length]))
+            rest = rest[length:]
+        return found
+
+    @property
+    def notification(self) -> tuple[int, int, bytes] | None:
+        """Code, subcode and data of the NOTIFICATION that was sent, if one was."""
+        bodies = [body for kind, body in self.messages if kind == 3]
+        assert len(bodies) <= 1
+        return (bodies[0][0], bodies[0][1], bodies[0][2:]) if bodies else None
+
+
+def update(attributes: bytes, nlri: bytes = b"", withdrawn: bytes = b"") -> bytes:
+    """Return an UPDATE."""
+    return frame_message(
+        2,
+        len(withdrawn).to_bytes(2, "big")
+        + withdrawn
+        + len(attributes).to_bytes(2, "big")
+        + attributes
+        + nlri,
+    )
+
+
+ATTRIBUTES = bytes.fromhex("4001010040020602010000fdea4003040a000002")
+"""ORIGIN IGP, AS_PATH 65002, NEXT_HOP 10.0.0.2."""
+NLRI = bytes.fromhex("180a0100")
+"""10.1.0.0/24"""
