@@ -1,0 +1,204 @@
+"""The running agent: sessions, probes, its end, and what it does when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.cmd.lab import NODE, configuration, established, free_port, routers, service
+from tests.support.agent import Agent
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.program
+
+
+def fetch(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_a_service_becomes_a_route_and_a_change_follows_in_no_time(tmp_path: Path) -> None:
+    with routers(tmp_path, 1) as ports:
+        agent = Agent(None, tmp_path, node=NODE)
+        agent.write_objects("bgp.json", *configuration(ports))
+        agent.write_objects("web.json", service("web", "198.51.100.10"))
+        agent.start()
+        try:
+            established(agent, 1)
+
+            def advertised(*expected: str) -> None:
+                routes = agent.routes("advertised")
+                assert sorted(route["prefix"] for route in routes) == sorted(expected)
+
+            eventually(lambda: advertised("198.51.100.10/32"), within=5)
+            (route,) = agent.routes("advertised", peer="tor-1")
+            assert route["origins"] == [{"kind": "Service", "namespace": "shop", "name": "web"}]
+            began = time.monotonic()
+            agent.write_objects("web.json", service("web", "198.51.100.11"))
+            eventually(lambda: advertised("198.51.100.11/32"), within=5)
+            assert time.monotonic() - began < 1
+            agent.remove("web.json")
+            eventually(lambda: advertised(), within=5)
+            (peer,) = agent.command("peers")["items"]
+            assert peer["advertised"] == [{"family": "ipv4-unicast", "routes": 0}]
+        finally:
+            agent.stop()
+
+
+def test_sigterm_closes_the_sessions_and_ends_with_0(tmp_path: Path) -> None:
+    with routers(tmp_path, 2) as ports:
+        agent = Agent(None, tmp_path, node=NODE)
+        agent.write_objects("bgp.json", *configuration(ports))
+        agent.start()
+        try:
+            established(agent, 2)
+            began = time.monotonic()
+            agent.daemon.signal(signal.SIGTERM)
+            assert agent.daemon.wait(10) == 0
+            assert time.monotonic() - began < 2
+        finally:
+            agent.stop()
+        assert not agent.socket.exists()
+        for number in (1, 2):
+            log = tmp_path / f"router-{number}.log"
+            eventually(lambda log=log: _contains(log, "Cease"), within=5)  # type: ignore[misc]
+
+
+def _contains(path: Path, text: str) -> None:
+    assert text in path.read_text()
+
+
+def test_probes_tell_when_the_first_pass_is_done(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    agent = Agent(None, tmp_path, node=NODE, arguments=["--http-address", str(port)])
+    agent.write_objects("bgp.json", *configuration([free_port("127.0.0.2")]))
+    agent.write("broken.yaml", "kind: [\n")
+    agent.start()
+    url = f"http://127.0.0.1:{port}"
+    try:
+        agent.wait_ready()
+        assert fetch(f"{url}/livez") == (200, "ok\n")
+        eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")), within=5)
+        # A peer that refuses and a file that does not parse are told, and change no probe.
+        status, text = fetch(f"{url}/healthz?verbose")
+        assert status == 200
+        assert "broken.yaml" in text
+        eventually(
+            lambda: _in("main/tor-1 degraded: ", fetch(f"{url}/healthz?verbose")[1]), within=5
+        )
+        metrics = fetch(f"{url}/metrics")[1]
+        for name in (
+            "waggle_bgp_session_up{",
+            'waggle_reconcile_duration_seconds_count{controller="intent"}',
+            'waggle_source_objects{kind="nodes"} 1.0',
+            "waggle_ready 1.0",
+        ):
+            assert name in metrics
+        (peer,) = agent.peers().values()
+        assert peer["state"] != "Established"
+        assert "refused" in peer["reason"]
+        assert "advertised" not in peer
+    finally:
+        agent.stop()
+
+
+def _equals(found: object, expected: object) -> None:
+    assert found == expected
+
+
+def _in(part: str, whole: str) -> None:
+    assert part in whole
+
+
+def test_the_cells_of_a_running_agent_show_its_health(tmp_path: Path) -> None:
+    agent = Agent(None, tmp_path, node=NODE)
+    agent.start()
+    try:
+        agent.wait_ready()
+        done = subprocess.run(
+            [sys.executable, "-m", "waggle_agent", "cells", "--api-socket", agent.socket],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"api: ok: listening on {agent.socket}" in done.stdout
+        assert stat.S_IMODE(agent.socket.stat().st_mode) == 0o600
+    finally:
+        agent.stop()
+
+
+def test_a_second_agent_on_the_same_socket_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+    agent = Agent(None, tmp_path, node=NODE)
+    agent.start()
+    try:
+        agent.wait_ready()
+        second = subprocess.run(
+            [sys.executable, "-m", "waggle_agent", "--api-socket", agent.socket],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert second.returncode == 1
+        assert f"waggle-agent: --api-socket: another agent listens on {agent.socket}" in (
+            second.stderr
+        )
+        assert agent.peers() == {}
+    finally:
+        agent.stop()
+
+
+def test_a_killed_agent_leaves_nothing_that_stops_the_next(tmp_path: Path) -> None:
+    agent = Agent(None, tmp_path, node=NODE)
+    agent.start()
+    agent.wait_ready()
+    agent.daemon.kill()
+    assert agent.socket.exists()
+    agent.start()
+    try:
+        agent.wait_ready()
+    finally:
+        agent.stop()
+
+
+def test_f35_a_job_that_fails_for_good_ends_the_process_with_1(tmp_path: Path) -> None:
+    code = """
+import sys
+import cells.metrics
+
+async def broken(self):
+    raise ZeroDivisionError("on purpose")
+
+cells.metrics.Metrics._measure_lag = broken
+from waggle_agent.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code,
+         "--api-socket", tmp_path / "s", "--log-format", "json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    events = [json.loads(line) for line in lines if line.startswith("{")]
+    assert [event["event"] for event in events].count("job.failed") == 5
+    assert lines[-1] == (
+        "waggle-agent: job metrics.loop-lag failed for good after 5 restarts: "
+        "ZeroDivisionError: on purpose"
+    )
