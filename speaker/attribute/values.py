@@ -60,8 +60,11 @@ class PathAttributes(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True)
 
 
 def address_text(octets: bytes) -> str:
-    """Spell an address of 4 or 16 octets, as RFC 5952 has it."""
-    return str(ipaddress.ip_address(octets))
+    """Spell an address of 4 or 16 octets, as RFC 5952 has it (section 5 for mapped ones)."""
+    address = ipaddress.ip_address(octets)
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return f"::ffff:{address.ipv4_mapped}"
+    return str(address)
 
 
 def community_text(value: int) -> str:
