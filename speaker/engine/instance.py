@@ -319,7 +319,7 @@ class Instance:
         else:
             known = self.sets.get(route_set)
             ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
-        self._local_paths.apply(ribs, changes)
+        self._local_paths.apply(ribs.table, changes)
 
     def remove_route_set(self, route_set: str) -> None:
         """Withdraw everything in a route set and forget it."""

@@ -14,7 +14,7 @@ from speaker.rib.loc_rib import Change, LocRib
 
 
 class Ribs(Mapping[Family, LocRib]):
-    """Family -> table; a table is made when it is first asked for by `table` or ``[]``."""
+    """Family -> table; only `table` makes one that is missing."""
 
     __slots__ = ("tables",)
 
@@ -26,7 +26,8 @@ class Ribs(Mapping[Family, LocRib]):
         known = self.tables.get(family)
         return known if known is not None else self.tables.setdefault(family, LocRib())
 
-    __getitem__ = table
+    def __getitem__(self, family: Family) -> LocRib:
+        return self.tables[family]
 
     def __contains__(self, family: object) -> bool:
         return family in self.tables

@@ -32,14 +32,14 @@ class AdjRibIn:
 
     def announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Take in prefixes with a path, in place of what the peer said of them before."""
-        table = self.tables[family]
-        table.update(dict.fromkeys(nlri, path))
+        entries = dict.fromkeys(nlri, path)
+        self.tables[family].update(entries)
         accept = self._accept
         if accept is None and path.rejected is None:
             unused = self._unused[family]
             if unused:
                 unused.difference_update(nlri)
-            self._loc[family].announce(path, nlri)
+            self._loc[family].announce(path, nlri, entries)
         elif not accepts_nothing(accept):
             self._sort_out(family, path, nlri)
 

@@ -74,13 +74,18 @@ class LocRib:
                 known.append(nlri)
         return groups
 
-    def announce(self, path: Path, nlri: Sequence[bytes]) -> None:
-        """Give prefixes this path; it replaces what the same source said of them before."""
+    def announce(
+        self, path: Path, nlri: Sequence[bytes], entries: dict[bytes, Path] | None = None
+    ) -> None:
+        """Give prefixes this path; it replaces what the same source said of them before.
+
+        ``entries`` is each of the prefixes with the path, where the caller has made that already.
+        """
         table = self._table
         dirty = self._dirty
         self.revision += 1
         if table.keys().isdisjoint(nlri) and (not dirty or dirty.keys().isdisjoint(nlri)):
-            table.update(dict.fromkeys(nlri, path))
+            table.update(dict.fromkeys(nlri, path) if entries is None else entries)
             self._bulk.append(Change(None, path, nlri))
             return
         source = path.source

@@ -6,7 +6,7 @@ The same attributes are the same `Path`, for as long as a table holds it.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from weakref import WeakValueDictionary
 
 from speaker.api import RouteAttributes
@@ -36,10 +36,10 @@ class LocalPaths:
 
     def apply(
         self,
-        tables: Mapping[Family, LocRib],
+        table_of: Callable[[Family], LocRib],
         changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]],
     ) -> None:
-        """Announce and withdraw in tables; ``tables`` has one for each family of the changes."""
+        """Announce and withdraw in the tables of the families."""
         for family, routes in changes.items():
             gone: list[bytes] = []
             announced: dict[RouteAttributes, list[bytes]] = {}
@@ -52,7 +52,7 @@ class LocalPaths:
                         announced[attributes] = [nlri]
                     else:
                         known.append(nlri)
-            table = tables[family]
+            table = table_of(family)
             if gone:
                 table.withdraw(LOCAL, gone)
             for attributes, nlri_list in announced.items():

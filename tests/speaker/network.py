@@ -119,7 +119,7 @@ class Network:
 
     def __init__(self, seed: int = 0, latency: tuple[float, float] = (0.001, 0.001)) -> None:
         self.now = 0.0
-        self.rng = random.Random(seed)
+        self.rng = random.Random(seed)  # noqa: S311  a seed, no secret
         self.hosts: dict[str, Host] = {}
         self._latency = latency
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
@@ -127,7 +127,7 @@ class Network:
 
     def host(self, name: str, address: str, asn: int, *, listens: bool = True) -> Host:
         """Add a host with one instance; its identifier is its address if that is IPv4."""
-        engine = Engine(random.Random(self.rng.random()))
+        engine = Engine(random.Random(self.rng.random()))  # noqa: S311  a seed, no secret
         host = Host(self, name, address, engine, listens)
         self.hosts[address] = host
         identifier = address if "." in address else f"192.0.2.{len(self.hosts)}"

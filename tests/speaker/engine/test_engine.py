@@ -163,7 +163,7 @@ def test_ibgp_routes_are_not_passed_on_to_ibgp_peers() -> None:
                 passive=True,
                 import_="all",
                 export="all",
-            )  # fmt: skip
+            )
         )
     left.routes({"10.1.0.0/16": RouteAttributes()})
     outside.routes({"10.4.0.0/16": RouteAttributes()})
@@ -207,9 +207,12 @@ def test_an_import_rule_takes_what_it_covers_and_can_be_changed_without_a_reset(
     network = Network()
     a, b = pair(network, import_=(PrefixRule("10.0.0.0/8", ge=16, le=24),))
     a.routes(
-        {"10.1.0.0/16": RouteAttributes(), "10.1.0.0/25": RouteAttributes(),
-         "192.0.2.0/24": RouteAttributes()}
-    )  # fmt: skip
+        {
+            "10.1.0.0/16": RouteAttributes(),
+            "10.1.0.0/25": RouteAttributes(),
+            "192.0.2.0/24": RouteAttributes(),
+        }
+    )
     network.run(1)
     assert set(b.available(IPV4_UNICAST)) == {"10.1.0.0/16"}
     b.peer(
@@ -220,7 +223,7 @@ def test_an_import_rule_takes_what_it_covers_and_can_be_changed_without_a_reset(
             passive=True,
             export="all",
             import_=(PrefixRule("0.0.0.0/0", le=24),),
-        )  # fmt: skip
+        )
     )
     network.run(1)
     assert set(b.available(IPV4_UNICAST)) == {"10.1.0.0/16", "192.0.2.0/24"}
@@ -249,7 +252,7 @@ def test_h47_an_update_right_behind_the_keepalive_is_read_as_negotiated() -> Non
 
 def test_one_failing_peer_never_touches_another() -> None:
     network = Network()
-    a, b = pair(network)
+    _, b = pair(network)
     c = network.host("c", C, 65003)
     b.peer(PeerConfig(name="c", address=C, peer_asn=65099))
     c.peer(PeerConfig(name="b", address=B, peer_asn=65002, passive=True))

@@ -1,0 +1,163 @@
+"""What changed -> what happens to the session: the table, row by row."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from speaker.api import GracefulRestart, PeerConfig, RouteAttributes, Secret, StateChanged
+from speaker.engine.changes import Effect, effect_of
+from speaker.iana import IPV4_UNICAST
+from tests.speaker.network import Host, Network
+
+A, B = "10.0.0.1", "10.0.0.2"
+BASE = PeerConfig(name="b", address=B, peer_asn=65002, route_set="one")
+
+ROWS: list[tuple[dict[str, object], Effect]] = [
+    ({}, Effect.NONE),
+    ({"connect_retry_time": 5}, Effect.NONE),
+    ({"idle_hold_time": 5}, Effect.NONE),
+    ({"route_set": "two"}, Effect.SOFT),
+    ({"export": "all"}, Effect.SOFT),
+    ({"import_": "all"}, Effect.SOFT),
+    ({"hold_time": 30}, Effect.RESET),
+    ({"keepalive_time": 10}, Effect.RESET),
+    ({"graceful_restart": GracefulRestart(60)}, Effect.RESET),
+    ({"password": Secret("x")}, Effect.RESET),
+    ({"families": (IPV4_UNICAST,)}, Effect.RESET),
+    ({"ebgp_multihop": 5}, Effect.RESET),
+    ({"local_address": A}, Effect.RESET),
+    ({"local_asn": 64999}, Effect.RESET),
+    ({"port": 1179}, Effect.RESET),
+    ({"passive": True}, Effect.RESET),
+    ({"next_hop_ipv4": "10.0.0.9"}, Effect.RESET),
+    ({"next_hop_ipv6": "fd00::1"}, Effect.RESET),
+    ({"local_port": 1179}, Effect.RESET),
+    ({"disabled_reason": "no Secret"}, Effect.RESET),
+    ({"address": "10.0.0.3"}, Effect.REPLACE),
+    ({"peer_asn": 65003}, Effect.REPLACE),
+    ({"interface": "eth0"}, Effect.REPLACE),
+]
+
+
+@pytest.mark.parametrize(("change", "effect"), ROWS, ids=[str(row[0]) for row in ROWS])
+def test_a_change_has_the_effect_of_its_row(change: dict[str, object], effect: Effect) -> None:
+    assert effect_of(BASE, msgspec.structs.replace(BASE, **change)) is effect
+
+
+def test_the_table_has_a_row_for_every_setting() -> None:
+    assert {field for change, _ in ROWS for field in change} | {"name"} == set(
+        PeerConfig.__struct_fields__
+    )
+
+
+@dataclasses.dataclass
+class Pair:
+    """Two routers with a session, the first of which is changed."""
+
+    network: Network
+    a: Host
+    b: Host
+
+    def change(self, **change: object) -> tuple[int, bytes]:
+        """Change the peer; how often its session was lost, and what was written meanwhile."""
+        self.a.sent()
+        flaps = self.b.status().flaps
+        self.a.peer(msgspec.structs.replace(BASE, **change))
+        self.network.run(0.1)
+        sent = self.a.sent()
+        self.network.run(10)
+        assert self.a.status().established
+        return self.b.status().flaps - flaps, sent
+
+
+@pytest.fixture
+def pair() -> Pair:
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.routes({"10.1.0.0/16": RouteAttributes(), "10.2.0.0/16": RouteAttributes()}, "one")
+    a.routes(
+        {"10.2.0.0/16": RouteAttributes(), "10.3.0.0/16": RouteAttributes(),
+         "10.1.0.0/16": RouteAttributes(communities=(7,))},
+        "two",
+    )  # fmt: skip
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True, import_="all"))
+    a.peer(BASE)
+    network.run(3)
+    assert set(b.received(IPV4_UNICAST)) == {"10.1.0.0/16", "10.2.0.0/16"}
+    return Pair(network, a, b)
+
+
+def test_another_route_set_tells_only_differences(pair: Pair) -> None:
+    flaps, sent = pair.change(route_set="two")
+    assert flaps == 0
+    assert bytes((16, 10, 2)) not in sent
+    assert set(pair.b.received(IPV4_UNICAST)) == {"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"}
+    assert pair.b.received(IPV4_UNICAST)["10.1.0.0/16"].communities == ("0:7",)
+
+
+def test_no_route_set_takes_everything_back_without_a_reset(pair: Pair) -> None:
+    flaps, _ = pair.change(route_set=None)
+    assert flaps == 0
+    assert not pair.b.received(IPV4_UNICAST)
+    assert pair.a.status().families[0].advertised == 0
+
+
+def test_routes_that_change_after_a_move_are_told_by_the_new_set_only(pair: Pair) -> None:
+    pair.change(route_set="two")
+    pair.a.routes({"10.9.0.0/16": RouteAttributes()}, "one")
+    pair.network.run(1)
+    assert "10.9.0.0/16" not in pair.b.received(IPV4_UNICAST)
+    pair.a.routes({"10.9.0.0/16": RouteAttributes()}, "two")
+    pair.network.run(1)
+    assert "10.9.0.0/16" in pair.b.received(IPV4_UNICAST)
+
+
+def test_other_timers_reset_the_session_once_and_say_why(pair: Pair) -> None:
+    flaps, _ = pair.change(hold_time=30, keepalive_time=10)
+    assert flaps == 1
+    assert pair.a.status().hold_time == 30
+    reasons = [
+        event.reason
+        for event in pair.a.events
+        if isinstance(event, StateChanged) and event.old == "Established"
+    ]
+    assert reasons == ["configuration changed (retry in 0s)"]
+    assert pair.b.status().last_error == "received: Cease / Other Configuration Change"
+
+
+def test_the_connect_retry_time_touches_nothing(pair: Pair) -> None:
+    flaps, sent = pair.change(connect_retry_time=7)
+    assert (flaps, sent) == (0, b"")
+
+
+def test_the_same_configuration_again_is_nothing(pair: Pair) -> None:
+    flaps, sent = pair.change()
+    assert (flaps, sent) == (0, b"")
+
+
+def test_f51_another_peer_as_restarts_the_session(pair: Pair) -> None:
+    before = pair.a.status()
+    pair.a.peer(msgspec.structs.replace(BASE, peer_asn=65003))
+    pair.network.run(10)
+    assert before.established
+    assert not pair.a.status().established
+    assert "peer AS 65002, expected 65003" in pair.a.status().reason
+
+
+def test_soft_import_in_and_out_again(pair: Pair) -> None:
+    pair.b.routes({"10.8.0.0/16": RouteAttributes()})
+    pair.b.peer(
+        PeerConfig(name="a", address=A, peer_asn=65001, passive=True, import_="all", export="local")
+    )
+    pair.network.run(1)
+    assert not pair.a.available(IPV4_UNICAST).get("10.8.0.0/16")
+    flaps, _ = pair.change(import_="all")
+    assert flaps == 0
+    assert "10.8.0.0/16" in pair.a.available(IPV4_UNICAST)
+    flaps, _ = pair.change(import_="none")
+    assert flaps == 0
+    assert "10.8.0.0/16" not in pair.a.available(IPV4_UNICAST)
+    assert "10.8.0.0/16" in pair.a.received(IPV4_UNICAST)
