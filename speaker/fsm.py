@@ -212,7 +212,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
             _DAMPED_PASSIVE_OPEN
         ),
         _E.AUTOMATIC_STOP: Transition(_S.IDLE, (_A.STOP_IDLE_HOLD,)),
-        # "Any other event (Events 9-12, 15-28) received in the Idle state does not cause change."
+        # The RFC lets every other event pass in Idle.
         _E.CONNECT_RETRY_TIMER_EXPIRES: _STAY_IDLE,
         _E.HOLD_TIMER_EXPIRES: _STAY_IDLE,
         _E.KEEPALIVE_TIMER_EXPIRES: _STAY_IDLE,
