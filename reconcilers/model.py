@@ -103,6 +103,8 @@ class Peer(msgspec.Struct, frozen=True):
     """The name of the route set that this peer gets; None tells it nothing."""
     accept: tuple[PrefixRule, ...] | None = ()
     """Prefixes taken from the peer; None is all, the empty tuple nothing."""
+    next_hop_ipv6: str | None = None
+    """The node's own IPv6 address, for IPv6 prefixes over an IPv4 session."""
     origin: ObjectRef | None = None
     down_reason: str | None = None
     """Why this peer must not come up (a Secret that is missing ...), for people to read."""

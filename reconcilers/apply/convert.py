@@ -72,6 +72,7 @@ def peer_config(peer: Peer, password_of: Callable[[SecretRef], bytes | None]) ->
             if peer.accept is None
             else tuple(PrefixRule(r.prefix, r.ge, r.le) for r in peer.accept) or "none"
         ),
+        next_hop_ipv6=peer.next_hop_ipv6,
         disabled_reason=down,
     )
 

@@ -209,7 +209,7 @@ class IntentRound:
             content = {
                 "apiVersion": "cilium.io/v2",
                 "kind": operator.NODE_CONFIG,
-                **msgspec.to_builtins(config),
+                **msgspec.json.decode(msgspec.json.encode(config)),
             }
             owner = ObjectRef(operator.CLUSTER_CONFIG, "", operated.owners[name])
             yield Generated(ObjectRef(operator.NODE_CONFIG, "", name), owner, content)

@@ -61,13 +61,31 @@ class Compiled(NamedTuple):
 
 def router_id_of(node: Node | None) -> str | None:
     """Find the node's IPv4 address: the internal one first (Cilium's default mode)."""
+    return _address_of(node, ipaddress.IPv4Address)
+
+
+def next_hop_ipv6_of(node: Node | None, session: str) -> str | None:
+    """Find the next hop of IPv6 prefixes for the peer at the address ``session``.
+
+    An IPv4 session has no IPv6 address of its own. Its v4-mapped form, which stands in where the
+    node has none either, is refused by some routers (BIRD) and reachable by none.
+    """
+    if ipaddress.ip_address(session).version != 4:
+        return None
+    return _address_of(node, ipaddress.IPv6Address)
+
+
+def _address_of(
+    node: Node | None, family: type[ipaddress.IPv4Address | ipaddress.IPv6Address]
+) -> str | None:
+    """Find the node's address of a family: the internal one first."""
     if node is None:
         return None
     for wanted in ("InternalIP", "ExternalIP"):
         for address in node.status.addresses:
             if address.type == wanted:
                 try:
-                    return str(ipaddress.IPv4Address(address.address))
+                    return str(family(address.address))
                 except ValueError:
                     continue
     return None
@@ -229,6 +247,7 @@ def _peer(
         families=tuple(sorted(families)),
         route_set=chosen.name if chosen is not None else None,
         accept=(),
+        next_hop_ipv6=next_hop_ipv6_of(context.node, address),
         origin=ref,
         down_reason=down,
     )

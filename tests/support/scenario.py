@@ -1,0 +1,157 @@
+"""Behaviour scenarios: directories of manifests, steps, and what has to be true after each step.
+
+docs/scenarios.md describes the format. Two runners share this module: one renders offline, one runs
+an agent against a real router.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+ROOT = Path(__file__).parent.parent / "scenarios"
+
+
+class ExpectedRoute(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """One route that a peer has to have; what is not given is not compared."""
+
+    prefix: str
+    communities: tuple[str, ...] | None = None
+    large_communities: tuple[str, ...] | None = None
+    local_preference: int | msgspec.UnsetType | None = msgspec.UNSET
+    next_hop: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What has to be true after a step."""
+
+    peers: dict[str, dict[str, Any]] = {}
+    peer_names: list[str] | None = None
+    routes: dict[str, list[str | ExpectedRoute]] = {}
+    conditions: list[dict[str, Any]] = []
+    problems: list[dict[str, Any]] | None = None
+    generated: list[dict[str, Any]] = []
+    generated_names: list[str] | None = None
+
+
+class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Files put in and taken out, and what follows."""
+
+    name: str
+    apply: list[str] = []
+    remove: list[str] = []
+    expect: Expect = Expect()
+
+
+class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One scenario."""
+
+    title: str
+    source: str
+    node: str
+    steps: list[Step]
+    render_only: bool = False
+    """Nothing here that a router could see."""
+
+
+def load(directory: Path) -> Scenario:
+    """Read a scenario. Raises `msgspec.ValidationError`."""
+    return msgspec.convert(yaml.safe_load((directory / "scenario.yaml").read_text()), Scenario)
+
+
+def directories() -> list[Path]:
+    """List the scenarios."""
+    return sorted(path.parent for path in ROOT.glob("*/*/scenario.yaml"))
+
+
+def carry_out(directory: Path, step: Step, manifests: Path) -> None:
+    """Put the step's files into the manifest directory."""
+    for name in step.remove:
+        (manifests / name).unlink()
+    for name in step.apply:
+        # A file appears whole: copied beside it, then renamed.
+        temporary = manifests / f".{name}.new"
+        shutil.copy(directory / name, temporary)
+        temporary.rename(manifests / name)
+
+
+def expected_routes(routes: list[str | ExpectedRoute]) -> dict[str, ExpectedRoute]:
+    """Index expected routes by their canonical prefix."""
+    made = (ExpectedRoute(route) if isinstance(route, str) else route for route in routes)
+    return {str(ipaddress.ip_network(route.prefix)): route for route in made}
+
+
+def differences(expected: Any, actual: Any, path: str = "") -> list[str]:  # noqa: ANN401
+    """Say where ``expected`` is not contained in ``actual``: mappings by key, lists by place."""
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict):
+            return [f"{path}: {actual!r} is not a mapping"]
+        return [
+            difference
+            for key, value in expected.items()
+            for difference in differences(value, actual.get(key), f"{path}.{key}")
+        ]
+    if isinstance(expected, list):
+        if not isinstance(actual, list) or len(expected) != len(actual):
+            return [f"{path}: {actual!r}, expected {expected!r}"]
+        return [
+            difference
+            for i, value in enumerate(expected)
+            for difference in differences(value, actual[i], f"{path}[{i}]")
+        ]
+    return [] if expected == actual else [f"{path}: {actual!r}, expected {expected!r}"]
+
+
+def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
+    """Compare a render document with what is expected of it."""
+    peers = {p["name"]: p for i in document["instances"] for p in i["peers"]}
+    found: list[str] = []
+    if expect.peer_names is not None and sorted(peers) != sorted(expect.peer_names):
+        found.append(f"peers: {sorted(peers)}, expected {sorted(expect.peer_names)}")
+    for name, fields in expect.peers.items():
+        found += differences(fields, peers.get(name), f"peer {name}")
+    for name, routes in expect.routes.items():
+        wanted = expected_routes(routes)
+        actual = {route["prefix"]: route for route in peers.get(name, {}).get("advertise", [])}
+        if actual.keys() != wanted.keys():
+            found.append(f"routes of {name}: {sorted(actual)}, expected {sorted(wanted)}")
+            continue
+        for prefix, route in wanted.items():
+            found += differences(_given(route), actual[prefix], f"{name} {prefix}")
+    found += _contained("conditions", expect.conditions, document["conditions"])
+    found += _contained("generated", expect.generated, document["generated"])
+    if expect.generated_names is not None:
+        names = sorted(item["metadata"]["name"] for item in document["generated"])
+        if names != sorted(expect.generated_names):
+            found.append(f"generated: {names}, expected {sorted(expect.generated_names)}")
+    if expect.problems is not None:
+        found += _contained("problems", expect.problems, document["problems"])
+        if not expect.problems and document["problems"]:
+            found.append(f"problems: {document['problems']}, expected none")
+    return found
+
+
+def _given(route: ExpectedRoute) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    if route.communities is not None:
+        given["communities"] = list(route.communities)
+    if route.large_communities is not None:
+        given["largeCommunities"] = list(route.large_communities)
+    if route.local_preference is not msgspec.UNSET:
+        given["localPreference"] = route.local_preference
+    if route.next_hop is not msgspec.UNSET:
+        given["nextHop"] = route.next_hop
+    return given
+
+
+def _contained(what: str, expected: list[dict[str, Any]], actual: list[Any]) -> list[str]:
+    return [
+        f"{what}: none is like {item!r} in {actual!r}"
+        for item in expected
+        if all(differences(item, candidate) for candidate in actual)
+    ]
