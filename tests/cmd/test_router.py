@@ -1,0 +1,245 @@
+"""`waggle router`: its file, its socket, and the process from its first line to its end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from speaker.api import DynamicPeerConfig, PeerConfig
+from waggle.router import add_parser, run
+from waggle.router.client import ask
+from waggle.router.config import ConfigError, load
+
+MINIMAL = "asn: 65000\nrouterID: 192.0.2.1\n"
+
+
+def write(directory: Path, text: str) -> Path:
+    path = directory / "router.yaml"
+    path.write_text(text)
+    return path
+
+
+def command(*arguments: str) -> int:
+    """Run ``waggle router`` in this process."""
+    parser = argparse.ArgumentParser()
+    add_parser(parser.add_subparsers(dest="command"))
+    return run(parser.parse_args(["router", *arguments]))
+
+
+def test_the_example_is_read() -> None:
+    config = load(Path(__file__).parents[2] / "examples/router.yaml")
+    (peer,) = config.peers()
+    assert isinstance(peer, PeerConfig)
+    assert (peer.peer_asn, peer.passive, peer.import_, peer.export) == (65001, True, "all", "none")
+
+
+def test_nothing_is_taken_or_told_unless_the_file_says_so_rfc_8212(tmp_path: Path) -> None:
+    config = load(write(tmp_path, MINIMAL + "neighbors: [{address: 10.0.0.1, asn: 1}]"))
+    (peer,) = config.peers()
+    assert (peer.import_, peer.export) == ("none", "none")
+
+
+def test_a_prefix_makes_a_dynamic_neighbour(tmp_path: Path) -> None:
+    config = load(write(tmp_path, MINIMAL + "neighbors: [{prefix: 10.0.0.0/8, holdTime: 9}]"))
+    (peer,) = config.peers()
+    assert isinstance(peer, DynamicPeerConfig)
+    assert (peer.prefix, peer.hold_time, peer.keepalive_time) == ("10.0.0.0/8", 9, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (MINIMAL + "lisen: []", 'unknown key "lisen"'),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, holdtime: 3}]",
+         'neighbors[0]: unknown key "holdtime"'),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, import: some}]", "neighbors[0].import"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, prefix: 10.0.0.0/8}]", "either address or"),
+        (MINIMAL + "neighbors: [{address: router1}]", "neighbors[0]: peer 'router1': address"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "hold_time"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv9]}]", "'ipv9'"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]", "there twice"),
+        (MINIMAL + "originate: [10.0.0.1/24]", "originate[0]: 10.0.0.1/24 has host bits set"),
+        (MINIMAL + "listen: [{address: 127.0.0.1, port: 70000}]", "listen[0].port"),
+        ("asn: 65000", 'the key "routerID" is missing'),
+        ("asn: x\nrouterID: 192.0.2.1", "asn"),
+        ("asn: 65000\nrouterID: 0.0.0.0", "router_id"),
+        ("asn: [", "line"),
+        ("", "object"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_one_sentence_that_names_the_key(
+    tmp_path: Path, text: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, text)
+    assert command("-c", str(path)) == 2
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.startswith(str(path))
+    assert message.count("\n") == 1
+
+
+def test_a_password_is_never_in_an_error(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, MINIMAL + "neighbors: [{address: 10.0.0.1, password: geheim, asn: 4294967296}]"
+    )
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert "geheim" not in str(caught.value)
+    config = load(write(tmp_path, MINIMAL + "neighbors: [{address: 10.0.0.1, password: geheim}]"))
+    assert "geheim" not in repr(config)
+    assert "geheim" not in repr(config.peers())
+
+
+def test_without_a_file_or_a_socket_it_says_what_it_needs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert command() == 2
+    assert "-c FILE" in capsys.readouterr().err
+    assert command("announce", "10.0.0.0/24", "-c", str(write(tmp_path, MINIMAL))) == 2
+    assert "apiSocket" in capsys.readouterr().err
+    assert command("announce", "10.0.0.0/24", "--socket", str(tmp_path / "none")) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+class Process:
+    """A running router."""
+
+    def __init__(self, directory: Path, name: str, text: str) -> None:
+        self.socket = directory / f"{name}.sock"
+        path = directory / f"{name}.yaml"
+        path.write_text(f"{text}\napiSocket: {self.socket}\n")
+        self.path = path
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "waggle", "router", "-c", str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
+
+    def ask(self, **request: object) -> dict[str, Any]:
+        return ask(self.socket, request)
+
+    def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, self.ask(op="peers")
+            time.sleep(0.02)
+
+    def prefixes(self, table: str = "available") -> set[str]:
+        return {route["prefix"] for route in self.ask(op="routes", table=table)["routes"]}
+
+    def end(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=5)
+        return self.process.returncode
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
+    one = Process(
+        tmp_path,
+        "one",
+        "asn: 65000\nrouterID: 192.0.2.1\nlisten: [{address: 127.0.0.1, port: 0}]\n"
+        "originate: [10.1.0.0/16, 'fd01::/32']\n"
+        "neighbors: [{prefix: 127.0.0.0/8, import: all, export: all}]",
+    )
+    port = int(one.line.rsplit(" ", 1)[1])
+    other = Process(
+        tmp_path,
+        "two",
+        "asn: 65002\nrouterID: 192.0.2.2\noriginate: [10.2.0.0/16]\n"
+        f"neighbors: [{{address: 127.0.0.1, port: {port}, asn: 65000, localAddress: 127.0.0.2,\n"
+        "  import: all, export: local, connectRetryTime: 1}]",
+    )
+    try:
+        yield one, other
+    finally:
+        one.end()
+        other.end()
+
+
+@pytest.mark.program
+def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process]) -> None:
+    one, other = two
+    assert one.line.startswith("waggle router AS 65000 (192.0.2.1) listens on 127.0.0.1 port ")
+    assert "listens nowhere" in other.line
+    one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32", "10.2.0.0/16"})
+    other.until(lambda: other.prefixes() == {"10.1.0.0/16", "fd01::/32", "10.2.0.0/16"})
+    (peer,) = one.ask(op="peers")["peers"]
+    assert (peer["state"], peer["asn"], peer["dynamic"]) == ("Established", 65002, True)
+    assert peer["families"]["ipv4-unicast"]["received"] == 1
+
+    assert command("announce", "10.3.0.0/16", "fd03::/32", "--socket", str(other.socket),
+                   "--community", "65002:3", "--med", "7") == 0  # fmt: skip
+    one.until(lambda: {"10.3.0.0/16", "fd03::/32"} <= one.prefixes())
+    (route,) = [r for r in one.ask(op="routes")["routes"] if r["prefix"] == "10.3.0.0/16"]
+    assert (route["asPath"], route["communities"], route["med"]) == ("65002", ["65002:3"], 7)
+    assert route["nextHop"] == "127.0.0.2"
+    assert command("withdraw", "10.3.0.0/16", "-c", str(other.path)) == 0
+    one.until(lambda: "10.3.0.0/16" not in one.prefixes())
+
+    began = time.monotonic()
+    assert other.end() == 0
+    assert time.monotonic() - began < 2.0
+    one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32"})
+    assert one.end() == 0
+    assert not one.socket.exists()
+
+
+@pytest.mark.program
+def test_the_socket_is_its_owners_and_survives_nonsense(two: tuple[Process, Process]) -> None:
+    one, _ = two
+    assert stat.S_IMODE(one.socket.stat().st_mode) == 0o600
+    for line in (b"nonsense\n", b"{}\n", b'{"op": "explode"}\n', b'{"op": "peers", "x": 1}\n',
+                 b'{"op": "announce", "prefixes": ["10.0.0.1/24"]}\n',
+                 b'{"op": "announce", "prefixes": ["10.0.0.0/24"], "communities": ["1:99999"]}\n',
+                 b'{"op": "routes", "table": "received", "peer": "nobody"}\n'):  # fmt: skip
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(one.socket))
+            client.sendall(line)
+            answer = json.loads(client.makefile("rb").readline())
+            assert answer["ok"] is False, line
+            assert answer["error"]
+    assert one.ask(op="peers")["ok"]
+
+
+@pytest.mark.program
+def test_a_router_rests_in_little_memory(two: tuple[Process, Process]) -> None:
+    one, _ = two
+    one.until(lambda: "10.2.0.0/16" in one.prefixes())
+    status = Path(f"/proc/{one.process.pid}/status").read_text()
+    resident = int(next(x for x in status.splitlines() if x.startswith("VmRSS")).split()[1])
+    assert resident < 45 * 1024
+    assert os.getpid() != one.process.pid
+
+
+@pytest.mark.program
+def test_a_file_in_the_sockets_place_is_left_alone(tmp_path: Path) -> None:
+    precious = tmp_path / "x.sock"
+    precious.write_text("precious")
+    path = write(tmp_path, MINIMAL + f"apiSocket: {precious}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "waggle", "router", "-c", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "something else of that name" in done.stderr
+    assert precious.read_text() == "precious"

@@ -1,0 +1,373 @@
+"""The shell on real sockets on loopback: sessions, failures, passwords, spans, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+
+from speaker.api import (
+    Event,
+    Fault,
+    InstanceConfig,
+    PeerConfig,
+    RouteAttributes,
+    RouteChanges,
+    Secret,
+    UnknownName,
+)
+from speaker.nlri import IPV4_UNICAST, prefix_to_wire
+from speaker.server import Speaker
+
+NAME = "i"
+A, B = "127.0.0.1", "127.0.0.2"
+
+
+async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Wait for something to become true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        await asyncio.sleep(0.01)
+
+
+def routes(*prefixes: str, communities: tuple[int, ...] = ()) -> RouteChanges:
+    """Return a change that announces IPv4 prefixes."""
+    value = RouteAttributes(communities=communities)
+    return {IPV4_UNICAST: {prefix_to_wire(prefix)[1]: value for prefix in prefixes}}
+
+
+class Pair:
+    """Two speakers, of which the second listens."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.a = Speaker(on_event=self.events.append)
+        self.b = Speaker(on_event=self.events.append)
+        self.port = 0
+
+    async def start(self) -> None:
+        await self.a.start()
+        await self.b.start()
+        self.a.set_instance(InstanceConfig(name=NAME, local_asn=65001, router_id="192.0.2.1"))
+        self.b.set_instance(
+            InstanceConfig(name=NAME, local_asn=65002, router_id="192.0.2.2", listen=((B, 0),))
+        )
+        await until(lambda: self.b.instances()[0].listening)
+        self.port = self.b.instances()[0].listening[0][1]
+
+    def connect(self, *, at_a: Secret | None = None, at_b: Secret | None = None) -> None:
+        self.b.set_peer(
+            NAME,
+            PeerConfig(
+                name="a", address=A, peer_asn=65001, passive=True, import_="all", password=at_b
+            ),
+        )
+        self.a.set_peer(
+            NAME,
+            PeerConfig(
+                name="b", address=B, port=self.port, peer_asn=65002, local_address=A,
+                connect_retry_time=1, route_set="s", password=at_a,
+            ),
+        )  # fmt: skip
+
+    @property
+    def up(self) -> bool:
+        return all(speaker.peers()[0].established for speaker in (self.a, self.b))
+
+    def received(self) -> set[str]:
+        return {route.prefix for route in self.b.routes_received(NAME, "a", IPV4_UNICAST)}
+
+
+@contextlib.asynccontextmanager
+async def pair() -> AsyncIterator[Pair]:
+    """Start two speakers and stop them."""
+    it = Pair()
+    await it.start()
+    try:
+        yield it
+    finally:
+        await it.a.stop()
+        await it.b.stop()
+        assert not [event for event in it.events if isinstance(event, Fault)]
+
+
+def test_routes_flow_over_a_real_connection() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.a.update_routes(NAME, "s", routes("10.1.0.0/16"))
+            p.connect()
+            await until(lambda: p.up and p.received() == {"10.1.0.0/16"})
+            p.a.update_routes(NAME, "s", routes("10.2.0.0/16", communities=(1,)))
+            await until(lambda: p.received() == {"10.1.0.0/16", "10.2.0.0/16"})
+            p.a.update_routes(NAME, "s", {IPV4_UNICAST: {prefix_to_wire("10.1.0.0/16")[1]: None}})
+            await until(lambda: p.received() == {"10.2.0.0/16"})
+            status = p.a.peers()[0]
+            assert abs(status.since - time.time()) < 60
+            assert status.local_address == A
+
+    asyncio.run(main())
+
+
+def test_stop_tells_the_peer_and_is_quick() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect()
+            await until(lambda: p.up)
+            began = time.monotonic()
+            await p.a.stop()
+            assert time.monotonic() - began < 2.0
+            await until(lambda: not p.b.peers()[0].established)
+            assert p.b.peers()[0].last_error == "received: Cease / Administrative Shutdown"
+            assert p.a.peers()[0].state == "Idle"
+
+    asyncio.run(main())
+
+
+def test_stop_ends_an_attempt_that_gets_no_answer() -> None:
+    async def main() -> None:
+        speaker = Speaker()
+        await speaker.start()
+        speaker.set_instance(InstanceConfig(name=NAME, local_asn=1, router_id="192.0.2.1"))
+        with socket.socket() as full:
+            # A socket that is bound but does not listen refuses; one with a full queue is silent.
+            full.bind((B, 0))
+            full.listen(0)
+            with contextlib.ExitStack() as stack:
+                for _ in range(4):
+                    client = stack.enter_context(socket.socket())
+                    client.setblocking(False)
+                    client.connect_ex(full.getsockname())
+                speaker.set_peer(
+                    NAME, PeerConfig(name="b", address=B, port=full.getsockname()[1], peer_asn=2)
+                )
+                await asyncio.sleep(0.05)
+                assert speaker.peers()[0].state == "Connect"
+                began = time.monotonic()
+                await speaker.stop()
+                assert time.monotonic() - began < 2.0
+
+    asyncio.run(main())
+
+
+def test_f28_an_address_in_use_is_told_and_tried_again_while_sessions_work() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect()
+            await until(lambda: p.up)
+            with socket.socket() as other:
+                other.bind((A, 0))
+                other.listen()
+                port = other.getsockname()[1]
+                p.a.set_instance(
+                    InstanceConfig(
+                        name=NAME, local_asn=65001, router_id="192.0.2.1", listen=((A, port),)
+                    )
+                )
+                await until(lambda: "in use" in (p.a.instances()[0].listen_error or ""))
+                await until(lambda: p.up)
+                assert p.a.instances()[0].listening == ()
+            await until(lambda: p.a.instances()[0].listening == ((A, port),))
+            assert p.a.instances()[0].listen_error is None
+
+    asyncio.run(main())
+
+
+def test_h01_a_stranger_is_closed_without_a_byte() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect()
+            await until(lambda: p.up)
+            reader, writer = await asyncio.open_connection(B, p.port, local_addr=("127.0.0.9", 0))
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+            assert p.up
+
+    asyncio.run(main())
+
+
+def test_h10_a_reset_connection_comes_back() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect()
+            await until(lambda: p.up)
+            (connection,) = p.a._transports._connections.values()
+            assert connection._transport is not None
+            connection._transport.abort()
+            await until(lambda: p.b.peers()[0].flaps == 1)
+            await until(lambda: p.up)
+
+    asyncio.run(main())
+
+
+def _md5_works() -> bool:
+    from speaker.server.sockets import set_password
+
+    with socket.socket() as sock:
+        try:
+            set_password(sock, A, Secret("x"))
+        except OSError:
+            return False
+    return True
+
+
+needs_md5 = pytest.mark.skipif(not _md5_works(), reason="the kernel has no TCP MD5")
+
+
+@needs_md5
+def test_h14_equal_passwords_make_a_session_and_it_says_that_it_is_authenticated() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect(at_a=Secret("geheim"), at_b=Secret("geheim"))
+            await until(lambda: p.up)
+            assert p.a.peers()[0].authentication == "TCP MD5"
+
+    asyncio.run(main())
+
+
+@needs_md5
+@pytest.mark.parametrize(
+    ("at_a", "at_b"), [(None, Secret("x")), (Secret("x"), None), (Secret("x"), Secret("y"))]
+)
+def test_h14_unequal_passwords_make_no_session(at_a: Secret | None, at_b: Secret | None) -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect(at_a=at_a, at_b=at_b)
+            await asyncio.sleep(0.5)
+            assert not p.a.peers()[0].established
+            assert not p.b.peers()[0].established
+            assert p.a.peers()[0].reason
+
+    asyncio.run(main())
+
+
+@needs_md5
+def test_h14_a_password_is_changed_and_removed_without_a_restart() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.connect(at_a=Secret("one"), at_b=Secret("one"))
+            await until(lambda: p.up)
+            p.connect(at_a=Secret("two"), at_b=Secret("two"))
+            await until(lambda: p.b.peers()[0].flaps >= 1)
+            await until(lambda: p.up)
+            p.connect()
+            await until(lambda: p.b.peers()[0].authentication is None)
+            await until(lambda: p.up)
+
+    asyncio.run(main())
+
+
+def test_h14_a_kernel_that_refuses_the_key_makes_no_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from speaker.server import sockets
+
+    def refuse(*_: object) -> None:
+        raise sockets.SocketError(f"TCP MD5 for {B}", OSError(95, "Operation not supported"))
+
+    async def main() -> None:
+        async with pair() as p:
+            monkeypatch.setattr(sockets, "set_password", refuse)
+            p.connect(at_a=Secret("x"), at_b=Secret("x"))
+            await until(lambda: "TCP MD5" in p.a.peers()[0].reason)
+            assert "TCP MD5 for 127.0.0.1" in (p.b.instances()[0].listen_error or "")
+            # Somebody who comes without a key finds nobody, although the kernel lets them in.
+            p.a.set_peer(
+                NAME,
+                PeerConfig(
+                    name="b", address=B, port=p.port, peer_asn=65002, local_address=A,
+                    connect_retry_time=1,
+                ),
+            )  # fmt: skip
+            await asyncio.sleep(0.5)
+            assert not p.b.peers()[0].established
+            assert not p.a.peers()[0].established
+
+    asyncio.run(main())
+
+
+def test_a_source_address_that_is_not_ours_is_named() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            p.a.set_peer(
+                NAME,
+                PeerConfig(
+                    name="b", address=B, port=p.port, peer_asn=65002, local_address="192.0.2.77"
+                ),
+            )
+            await until(lambda: "192.0.2.77" in p.a.peers()[0].reason)
+
+    asyncio.run(main())
+
+
+class _Spans(SpanExporter):
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.spans.extend(spans)
+        return SpanExportResult.SUCCESS
+
+
+def test_a_recording_span_gets_a_child_for_each_peer_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exporter = _Spans()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+
+    async def main() -> None:
+        async with pair() as p:
+            p.connect()
+            await until(lambda: p.up)
+            p.a.update_routes(NAME, "s", routes("10.9.0.0/16"))
+            await until(lambda: p.received() == {"10.9.0.0/16"})
+            assert exporter.spans == []
+            with provider.get_tracer("test").start_as_current_span("round") as span:
+                p.a.update_routes(NAME, "s", routes("10.1.0.0/16", "10.2.0.0/16"))
+            await until(lambda: len(p.received()) == 3)
+            (sent,) = [s for s in exporter.spans if s.name == "bgp.update.send"]
+            assert sent.parent == span.get_span_context()
+            attributes = dict(sent.attributes or {})
+            assert (attributes["instance"], attributes["peer"]) == (NAME, "b")
+            assert attributes["prefixes"] == 2
+            assert attributes["bytes"] > 40  # type: ignore[operator]  # it is a number
+
+    asyncio.run(main())
+
+
+def test_an_unknown_instance_is_an_error_and_calls_before_start_are_remembered() -> None:
+    async def main() -> None:
+        speaker = Speaker()
+        speaker.set_instance(InstanceConfig(name=NAME, local_asn=1, router_id="192.0.2.1"))
+        speaker.set_peer(NAME, PeerConfig(name="p", address=B, passive=True))
+        async with speaker:
+            assert [status.name for status in speaker.peers()] == ["p"]
+            with pytest.raises(UnknownName, match="there is no instance 'x'"):
+                speaker.update_routes("x", "s", {})
+            with pytest.raises(UnknownName):
+                speaker.set_peer("x", PeerConfig(name="p", address=B))
+
+    asyncio.run(main())
+
+
+def test_a_listener_is_on_only_where_it_is_asked_for() -> None:
+    async def main() -> None:
+        async with pair() as p:
+            assert p.a.instances()[0].listening == ()
+            p.b.remove_instance(NAME)
+            await until(lambda: not p.b.instances())
+            with socket.socket() as probe:
+                assert probe.connect_ex((B, p.port)) != 0
+
+    asyncio.run(main())
