@@ -85,8 +85,12 @@ class LocRib:
         dirty = self._dirty
         self.revision += 1
         if table.keys().isdisjoint(nlri) and (not dirty or dirty.keys().isdisjoint(nlri)):
-            table.update(dict.fromkeys(nlri, path) if entries is None else entries)
-            self._bulk.append(Change(None, path, nlri))
+            if entries is None:
+                entries = dict.fromkeys(nlri, path)
+            table.update(entries)
+            # A message may name a prefix twice; what is told is counted.
+            told = nlri if len(entries) == len(nlri) else list(entries)
+            self._bulk.append(Change(None, path, told))
             return
         source = path.source
         for prefix in nlri:

@@ -1,0 +1,72 @@
+"""Configuration that cannot be is refused when it is made, with the field that is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import (
+    DynamicPeerConfig,
+    GracefulRestart,
+    InstanceConfig,
+    InvalidConfig,
+    PeerConfig,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"hold_time": 1}, "hold_time"),
+        ({"hold_time": 65536}, "hold_time"),
+        ({"hold_time": 9, "keepalive_time": 10}, "keepalive_time"),
+        ({"keepalive_time": 0}, "keepalive_time"),
+        ({"connect_retry_time": 0}, "connect_retry_time"),
+        ({"ebgp_multihop": 256}, "ebgp_multihop"),
+        ({"peer_asn": 2**32}, "peer_asn"),
+        ({"local_asn": 0}, "local_asn"),
+        ({"address": None}, "address"),
+        ({"address": "router1"}, "address"),
+        ({"local_address": "fd00::1"}, "local_address"),
+        ({"port": 0}, "port"),
+        ({"families": ()}, "families"),
+        ({"graceful_restart": GracefulRestart(4096)}, "graceful_restart.restart_time"),
+        ({"next_hop_ipv6": "10.0.0.1"}, "next_hop_ipv6"),
+    ],
+)
+def test_a_peer_that_cannot_be(change: dict[str, object], field: str) -> None:
+    values: dict[str, object] = {"name": "p", "address": "10.0.0.1", **change}
+    with pytest.raises(InvalidConfig) as caught:
+        PeerConfig(**values)  # type: ignore[arg-type]
+    assert (caught.value.name, caught.value.field) == ("p", field)
+
+
+def test_a_hold_time_of_zero_needs_no_keepalives() -> None:
+    assert PeerConfig(name="p", address="10.0.0.1", hold_time=0, keepalive_time=0).hold_time == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"local_asn": 0}, "local_asn"), ({"router_id": "0.0.0.0"}, "router_id"),
+     ({"router_id": "::1"}, "router_id"), ({"listen": (("x", 179),)}, "listen"),
+     ({"listen": (("::", 65536),)}, "listen")],
+)  # fmt: skip
+def test_an_instance_that_cannot_be(change: dict[str, object], field: str) -> None:
+    values: dict[str, object] = {
+        "name": "i", "local_asn": 1, "router_id": "192.0.2.1", **change,
+    }  # fmt: skip
+    with pytest.raises(InvalidConfig) as caught:
+        InstanceConfig(**values)  # type: ignore[arg-type]
+    assert caught.value.field == field
+
+
+def test_a_dynamic_peer_becomes_one_of_its_addresses() -> None:
+    config = DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", hold_time=9, keepalive_time=3)
+    peer = config.for_address("10.0.0.7")
+    assert (peer.name, peer.address, peer.passive, peer.hold_time) == (
+        "10.0.0.7",
+        "10.0.0.7",
+        True,
+        9,
+    )
+    with pytest.raises(InvalidConfig, match="prefix"):
+        DynamicPeerConfig(name="racks", prefix="10.0.0.1/24")

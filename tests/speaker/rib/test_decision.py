@@ -1,0 +1,87 @@
+"""RFC 4271 section 9.1.2, rule by rule, and its independence of the order of arrival."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.attribute import AS_SEQUENCE, AS_SET, PathAttributes, Segment
+from speaker.rib.decision import Reason, best, explain, order
+from speaker.rib.local import LOCAL
+from speaker.rib.path import Path, Source
+
+
+def path(
+    *asns: int,
+    origin: int = 0,
+    med: int | None = None,
+    preference: int | None = None,
+    ebgp: bool = True,
+    router_id: int = 1,
+    address: bytes = b"\x0a\x00\x00\x01",
+    local: bool = False,
+) -> Path:
+    source = LOCAL if local else Source("p", address=address, router_id=router_id, ebgp=ebgp)
+    as_path = (Segment(AS_SEQUENCE, asns),) if asns else ()
+    return Path(
+        PathAttributes(origin=origin, as_path=as_path, med=med, local_preference=preference),
+        source,
+    )
+
+
+@pytest.mark.parametrize(
+    ("winner", "loser", "reason"),
+    [
+        (path(local=True), path(1, preference=900), Reason.LOCAL),
+        (path(1, 2, 3, preference=101), path(1), Reason.LOCAL_PREFERENCE),
+        (path(1, 2), path(1, 2, 3), Reason.AS_PATH),
+        (path(1, origin=0), path(1, origin=1), Reason.ORIGIN),
+        (path(1, med=5), path(1, med=6), Reason.MED),
+        (path(1), path(1, med=1), Reason.MED),
+        (path(1, router_id=9), path(2, ebgp=False, router_id=1), Reason.EBGP),
+        (path(1, router_id=1), path(2, router_id=2), Reason.ROUTER_ID),
+        (path(1, address=b"\x0a\0\0\x01"), path(2, address=b"\x0a\0\0\x02"), Reason.ADDRESS),
+    ],
+)
+def test_the_first_rule_that_differs_decides_and_is_named(
+    winner: Path, loser: Path, reason: Reason
+) -> None:
+    assert best([loser, winner]) is winner
+    assert explain(loser, [loser, winner]) is reason
+    assert explain(winner, [loser, winner]) is Reason.BEST
+
+
+def test_med_is_not_compared_between_neighbouring_ases() -> None:
+    cheap, dear = path(1, med=1, router_id=9), path(2, med=500, router_id=1)
+    assert best([cheap, dear]) is dear
+
+
+def test_an_as_set_counts_as_one_hop() -> None:
+    attributes = PathAttributes(as_path=(Segment(AS_SEQUENCE, (1,)), Segment(AS_SET, (2, 3, 4))))
+    short = Path(attributes, Source("a", address=b"\x01"))
+    assert best([path(1, 2, 3), short]) is short
+
+
+PATHS = st.builds(
+    path,
+    st.integers(1, 3),
+    origin=st.integers(0, 2),
+    med=st.sampled_from([None, 1, 2]),
+    preference=st.sampled_from([None, 100, 200]),
+    ebgp=st.booleans(),
+    router_id=st.integers(1, 3),
+    address=st.binary(min_size=4, max_size=4),
+)
+
+
+@given(st.lists(PATHS, min_size=1, max_size=6, unique_by=lambda p: p.source.address), st.data())
+def test_the_best_path_does_not_depend_on_the_order_of_arrival(
+    paths: list[Path], data: st.DataObject
+) -> None:
+    shuffled = data.draw(st.permutations(paths))
+    assert best(paths) is best(shuffled)
+    ranked = order(shuffled)
+    assert ranked[0] is best(paths)
+    assert set(ranked) == set(paths)
+    assert [p for p in paths if explain(p, paths) is Reason.BEST] == [ranked[0]]

@@ -1,0 +1,120 @@
+"""What a peer is told of a path: eBGP and iBGP rules, communities, next hops."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import RouteAttributes
+from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, UnknownAttribute
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.rib.export import ExportRules, NextHop, export_attributes, export_next_hop
+from speaker.rib.local import LocalPaths
+from speaker.rib.path import Path, Source
+
+OWN4, OWN6 = bytes((10, 0, 0, 1)), bytes.fromhex("fd00") + bytes(13) + b"\x01"
+THEIRS = bytes((10, 0, 0, 9))
+
+
+def rules(*, ebgp: bool = True, mp4: bool = False) -> ExportRules:
+    return ExportRules(
+        export="all",
+        route_set=None,
+        ebgp=ebgp,
+        local_asn=65000,
+        as4=True,
+        max_message=4096,
+        families=(IPV4_UNICAST, IPV6_UNICAST),
+        next_hops=(
+            NextHop(IPV4_UNICAST, OWN6 if mp4 else OWN4, mp4),
+            NextHop(IPV6_UNICAST, OWN6, mp=True),
+        ),
+    )
+
+
+def learnt(*, ebgp: bool = True, **fields: object) -> Path:
+    values: dict[str, object] = {
+        "as_path": (Segment(AS_SEQUENCE, (65009,)),),
+        "next_hop": THEIRS,
+        **fields,
+    }
+    return Path(
+        PathAttributes(**values),  # type: ignore[arg-type]
+        Source("p", address=THEIRS, router_id=9, ebgp=ebgp),
+    )
+
+
+def local(**fields: object) -> Path:
+    return LocalPaths().path(RouteAttributes(**fields))  # type: ignore[arg-type]
+
+
+def test_ebgp_gets_our_as_in_front_and_no_internal_attributes() -> None:
+    path = learnt(
+        ebgp=False,
+        local_preference=200,
+        med=5,
+        originator_id=b"\1\1\1\1",
+        cluster_list=(b"\2" * 4,),
+    )
+    told = export_attributes(path, rules())
+    assert told.as_path == (Segment(AS_SEQUENCE, (65000, 65009)),)
+    assert (told.local_preference, told.med) == (None, None)
+    assert (told.originator_id, told.cluster_list) == (None, ())
+
+
+def test_the_med_of_our_own_routes_is_told() -> None:
+    assert export_attributes(local(med=5), rules()).med == 5
+
+
+def test_ibgp_gets_the_path_as_it_is_and_a_local_preference() -> None:
+    told = export_attributes(learnt(med=5), rules(ebgp=False))
+    assert told.as_path == (Segment(AS_SEQUENCE, (65009,)),)
+    assert (told.local_preference, told.med) == (100, 5)
+    assert export_attributes(local(local_preference=7), rules(ebgp=False)).local_preference == 7
+
+
+def test_unknown_transitive_attributes_pass_with_the_partial_bit() -> None:
+    told = export_attributes(learnt(unknown=(UnknownAttribute(0xC0, 99, b"x"),)), rules())
+    assert told.unknown == (UnknownAttribute(0xE0, 99, b"x"),)
+
+
+@pytest.mark.parametrize(
+    ("community", "to_ebgp", "to_ibgp"),
+    [(0xFFFFFF01, False, True), (0xFFFFFF02, False, False), (0xFFFFFF03, False, True),
+     (0xFFFFFF04, True, True)],
+)  # fmt: skip
+def test_well_known_communities_of_received_routes_are_obeyed_rfc_1997(
+    community: int, *, to_ebgp: bool, to_ibgp: bool
+) -> None:
+    path = learnt(communities=(community,))
+    assert rules().exports(path) is to_ebgp
+    assert rules(ebgp=False).exports(path) is to_ibgp
+    # On a route of our own they are meant for the peer.
+    assert rules().exports(local(communities=(community,)))
+
+
+def test_ibgp_routes_are_not_for_ibgp_peers() -> None:
+    assert not rules(ebgp=False).exports(learnt(ebgp=False))
+    assert rules(ebgp=False).exports(learnt(ebgp=True))
+    assert rules().exports(learnt(ebgp=False))
+
+
+def test_next_hops() -> None:
+    assert export_next_hop(local(), IPV4_UNICAST, rules()) == OWN4
+    assert export_next_hop(local(), IPV4_UNICAST, rules(mp4=True)) == OWN6
+    assert export_next_hop(learnt(), IPV4_UNICAST, rules()) == OWN4
+    assert export_next_hop(learnt(), IPV4_UNICAST, rules(ebgp=False)) == THEIRS
+    assert export_next_hop(local(next_hop="10.7.7.7"), IPV4_UNICAST, rules()) == bytes(
+        (10, 7, 7, 7)
+    )
+    assert export_next_hop(local(next_hop="10.7.7.7"), IPV6_UNICAST, rules()).endswith(
+        b"\xff\xff\x0a\x07\x07\x07"
+    )
+    # An IPv6 next hop cannot be told in the classic attribute.
+    assert export_next_hop(local(next_hop="fd00::7"), IPV4_UNICAST, rules()) == OWN4
+
+
+def test_equal_attributes_are_one_path() -> None:
+    paths = LocalPaths()
+    one = paths.path(RouteAttributes(communities=(1, 1, 2)))
+    assert one is paths.path(RouteAttributes(communities=(1, 1, 2)))
+    assert one.attributes.communities == (1, 2)

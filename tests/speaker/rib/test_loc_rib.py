@@ -1,0 +1,96 @@
+"""The Loc-RIB against a model: a dictionary of dictionaries, and changes that can be replayed."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.attribute import PathAttributes
+from speaker.rib.decision import best
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+
+SOURCES = [Source(f"s{n}", address=bytes((10, 0, 0, n)), router_id=n, ebgp=True) for n in range(3)]
+PATHS = [[Path(PathAttributes(med=med), source) for med in (1, 2)] for source in SOURCES]
+PREFIXES = [bytes((8, n)) for n in range(5)]
+
+Step = tuple[str, int, int, list[bytes]]
+STEP: st.SearchStrategy[Step] = st.one_of(
+    st.tuples(
+        st.just("announce"), st.integers(0, 2), st.integers(0, 1),
+        st.lists(st.sampled_from(PREFIXES), max_size=5),
+    ),
+    st.tuples(
+        st.just("withdraw"), st.integers(0, 2), st.just(0),
+        st.lists(st.sampled_from(PREFIXES), max_size=5),
+    ),
+    st.tuples(st.just("take"), st.just(0), st.just(0), st.just([])),
+)  # fmt: skip
+
+
+@given(st.lists(STEP, max_size=25))
+def test_changes_replayed_give_the_table_and_the_table_is_the_models(
+    steps: list[Step],
+) -> None:
+    rib = LocRib()
+    model: dict[bytes, dict[Source, Path]] = {}
+    told: dict[bytes, Path] = {}
+
+    def take() -> None:
+        for old, new, nlri in rib.take_changes():
+            for prefix in nlri:
+                # What is told as having been is what was told before.
+                assert told.get(prefix) is old
+                if new is None:
+                    del told[prefix]
+                else:
+                    told[prefix] = new
+
+    for what, who, which, nlri in steps:
+        revision = rib.revision
+        if what == "announce":
+            rib.announce(PATHS[who][which], nlri)
+            for prefix in nlri:
+                model.setdefault(prefix, {})[SOURCES[who]] = PATHS[who][which]
+        elif what == "withdraw":
+            rib.withdraw(SOURCES[who], nlri)
+            for prefix in nlri:
+                model.get(prefix, {}).pop(SOURCES[who], None)
+        else:
+            take()
+            assert not rib.changed
+            continue
+        assert rib.revision > revision
+    take()
+    expected = {prefix: best(list(paths.values())) for prefix, paths in model.items() if paths}
+    assert told == expected
+    assert {nlri: paths[0] for nlri, paths in rib.items()} == expected
+    assert {nlri: set(paths) for nlri, paths in rib.items()} == {
+        prefix: set(paths.values()) for prefix, paths in model.items() if paths
+    }
+    assert len(rib) == len(expected)
+    for prefix in PREFIXES:
+        assert rib.best(prefix) is expected.get(prefix)
+        assert (rib.paths(prefix) or (None,))[0] is expected.get(prefix)
+    grouped = {nlri: path for path, nlris in rib.best_by_path().items() for nlri in nlris}
+    assert grouped == expected
+
+
+def test_what_comes_and_goes_between_two_looks_is_not_told() -> None:
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES)
+    rib.take_changes()
+    rib.withdraw(SOURCES[0], PREFIXES)
+    rib.announce(PATHS[0][0], PREFIXES)
+    assert rib.take_changes() == []
+
+
+def test_a_worse_path_changes_nothing_that_is_told() -> None:
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES)
+    rib.take_changes()
+    rib.announce(PATHS[1][1], PREFIXES)
+    assert rib.take_changes() == []
+    rib.withdraw(SOURCES[0], PREFIXES[:1])
+    ((old, new, nlri),) = rib.take_changes()
+    assert (old, new, list(nlri)) == (PATHS[0][0], PATHS[1][1], PREFIXES[:1])

@@ -1,0 +1,88 @@
+"""Prefixes into messages and out again: nothing lost, nothing too large, nothing half empty."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.message import Framer, UpdateDecoder
+from speaker.negotiated import Negotiated
+from speaker.rib import pack
+
+ATTRIBUTES = bytes.fromhex("4001010040020602010000fdea")
+NEXT_HOP = bytes.fromhex("4003040a000002")
+SESSION = Negotiated(peer_asn=65002)
+
+
+def prefixes(bits: int) -> st.SearchStrategy[bytes]:
+    """Prefixes as their wire octets, host bits zero."""
+
+    def make(length: int, value: int) -> bytes:
+        octets = (length + 7) // 8
+        masked = value >> (bits - length) << (octets * 8 - length) if length else 0
+        return bytes((length,)) + masked.to_bytes(octets, "big")
+
+    return st.builds(make, st.integers(0, bits), st.integers(0, 2**bits - 1))
+
+
+def read(messages: list[bytes], limit: int) -> tuple[list[bytes], list[bytes]]:
+    decoder = UpdateDecoder(SESSION)
+    announced: list[bytes] = []
+    withdrawn: list[bytes] = []
+    for message in messages:
+        assert len(message) <= limit
+        ((_, body),) = Framer(65535).feed(message)
+        update = decoder.decode(body)
+        assert not update.faults
+        announced += [nlri for reach in update.announced for nlri in reach.nlri]
+        withdrawn += [nlri for unreach in update.withdrawn for nlri in unreach.nlri]
+    return announced, withdrawn
+
+
+LIMITS = st.sampled_from([120, 300, 4096, 65535])
+
+
+@given(st.lists(prefixes(32), min_size=1, max_size=60), LIMITS)
+def test_ipv4_prefixes_come_back_in_order(nlri: list[bytes], limit: int) -> None:
+    messages = pack.announce(ATTRIBUTES + NEXT_HOP, nlri, limit)
+    assert read(messages, limit) == (nlri, [])
+    assert read(pack.withdraw(nlri, limit), limit) == ([], nlri)
+
+
+@given(st.lists(prefixes(128), min_size=1, max_size=60), LIMITS)
+def test_ipv6_prefixes_come_back_in_order(nlri: list[bytes], limit: int) -> None:
+    hop = bytes.fromhex("fd00") + bytes(13) + b"\x01"
+    messages = pack.announce_mp(IPV6_UNICAST, hop, ATTRIBUTES, nlri, limit)
+    assert read(messages, limit) == (nlri, [])
+    assert read(pack.withdraw_mp(IPV6_UNICAST, nlri, limit), limit) == ([], nlri)
+
+
+@given(st.lists(prefixes(32), min_size=1, max_size=400))
+def test_messages_are_as_full_as_they_can_be(nlri: list[bytes]) -> None:
+    messages = pack.announce(ATTRIBUTES + NEXT_HOP, nlri, 300)
+    for message in messages[:-1]:
+        assert len(message) > 300 - 5
+
+
+def test_ten_thousand_host_routes_take_thirteen_messages() -> None:
+    nlri = [b"\x20" + (0x0A000000 + n).to_bytes(4, "big") for n in range(10_000)]
+    assert len(pack.announce(ATTRIBUTES + NEXT_HOP, nlri, 4096)) == 13
+
+
+def test_nothing_is_no_message() -> None:
+    assert pack.announce(ATTRIBUTES, [], 4096) == []
+    assert pack.withdraw([], 4096) == []
+
+
+def test_attributes_that_leave_no_room_are_refused() -> None:
+    with pytest.raises(pack.DoesNotFit):
+        pack.announce(bytes(4070), [b"\x20\x0a\x00\x00\x01"], 4096)
+
+
+@pytest.mark.parametrize("family", [IPV4_UNICAST, IPV6_UNICAST])
+def test_end_of_rib_is_read_as_such_rfc_4724_section_2(family: tuple[int, int]) -> None:
+    known = IPV4_UNICAST if family == IPV4_UNICAST else IPV6_UNICAST
+    ((_, body),) = Framer().feed(pack.end_of_rib(known))
+    assert UpdateDecoder(SESSION).decode(body).end_of_rib == known
