@@ -149,18 +149,25 @@ class ManifestsSource:
                 stop_event=stop,
                 ignore_permission_denied=True,
             )
+            # The watch has to be there before the look: a change in between would be found by neither.
+            pending = asyncio.ensure_future(anext(watcher))
+            await asyncio.sleep(0)
             try:
                 # What changed before the watch was there is found by looking once.
                 yield None
-                async for changes in watcher:
+                while True:
+                    changes = await pending
                     yield self._interesting({path for _, path in changes})
                     if self._present() != present:
                         break
-            except (OSError, RuntimeError):
+                    pending = asyncio.ensure_future(anext(watcher))
+            except (OSError, RuntimeError, StopAsyncIteration):
                 # The watch is lost (a directory is gone, too many watches): look, and watch anew.
                 await asyncio.sleep(min(1.0, self._look_again))
             finally:
                 stop.set()
+                pending.cancel()
+                await asyncio.gather(pending, return_exceptions=True)
                 await watcher.aclose()
 
     def _present(self) -> list[str]:
