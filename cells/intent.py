@@ -12,12 +12,11 @@ from typing import Annotated
 import structlog
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
-from opentelemetry import trace
 from prometheus_client.core import GaugeMetricFamily
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Readiness, Signal, setting
+from cells.hive import Cell, Health, Jobs, Options, Readiness, Signal, setting
 from cells.metrics import Metrics
 from cells.node import ThisNode
 from cells.rounds import Handoff
@@ -63,7 +62,6 @@ class IntentLoop:
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
-        lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
         self._database = database
@@ -86,15 +84,8 @@ class IntentLoop:
         self._done: Subject[None] = Subject()
         self.ready = False
         """Whether a round has been done with all sources read."""
-        self._since: float | None = None
         metrics.collect(self._metrics)
 
-        async def start() -> None:
-            # A commit's subscribers run within it, so the span that is current is the round's.
-            for table in (intent.instances, intent.peers, intent.routes):
-                table.observable.subscribe(lambda _: self._hand_on())
-
-        lifecycle.append("intent", start=start)
         jobs.add("rounds", self._run)
 
     @property
@@ -107,15 +98,14 @@ class IntentLoop:
         with Signal(*(table.observable for table in round_.followed)) as signal:
             while True:
                 await signal.wait(settle_turns=SETTLE_TURNS)
-                self._since = signal.since
                 began = time.perf_counter()
                 summary = round_.run()
-                self._since = None
                 self._duration.observe(time.perf_counter() - began)
                 if not summary.ready:
                     self._health.ok("waiting for the first reading of all sources")
                     continue
                 self.ready = True
+                self.handoff.add([summary.span] if summary.span else [], signal.since)
                 self._synced()
                 self._done.on_next(None)
                 self._report()
@@ -128,10 +118,6 @@ class IntentLoop:
                 self._intent.withheld.delete_all(txn)
         self._rounds += 1
         return IntentRound(self._database, self._tables, self._intent, self._options, self._causes)
-
-    def _hand_on(self) -> None:
-        context = trace.get_current_span().get_span_context()
-        self.handoff.add([context], self._since)
 
     def _report(self) -> None:
         snapshot = self._database.snapshot()
@@ -186,7 +172,6 @@ def _objects(problem: Problem) -> str:
 class IntentContainer(DeclarativeContainer):
     """The graph of the intent cell."""
 
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
     health = providers.Dependency(instance_of=Health)
     jobs = providers.Dependency(instance_of=Jobs)
     readiness = providers.Dependency(instance_of=Readiness)
@@ -208,7 +193,6 @@ class IntentContainer(DeclarativeContainer):
         metrics,
         readiness,
         health,
-        lifecycle,
         jobs,
     )
     invokes = providers.List(intent)
