@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.agent import Agent
 from tests.support.netns import Link, linked_namespaces
-from tests.support.promise import Promise, held, promised
+from tests.support.promise import Promise, compare, held, promised
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
 from tests.support.wait import eventually
 
@@ -47,7 +47,8 @@ class Lab:
         (instance,) = document["instances"]
         peers = {peer["name"]: peer for peer in instance["peers"]}
         for name in names or self.routers:
-            assert self.held(name) == promised(instance, peers[name], self.own(name)), name
+            differences = compare(self.held(name), promised(instance, peers[name], self.own(name)))
+            assert not differences, f"{name}: {differences}"
 
     def keeps_promises(self, *names: str) -> None:
         """Wait until the routers hold exactly what is promised."""

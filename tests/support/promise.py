@@ -59,19 +59,26 @@ def promised(
 def next_hop_self(prefix: str, own_addresses: list[str]) -> str:
     """Return the address that stands for "self": the session's, or one of the prefix's family.
 
-    The first address is the session's. An IPv4 prefix may have an IPv6 next hop (RFC 8950).
+    The first address is the session's. An IPv4 prefix may have an IPv6 next hop (RFC 8950). An
+    IPv6 prefix may not have an IPv4 one: over an IPv4 session it has the node's IPv6 address, or
+    the v4-mapped form of the session's where the node has none.
     """
     session = own_addresses[0]
     if ":" not in prefix or ":" in session:
         return session
-    return next(address for address in own_addresses if ":" in address)
+    return next((address for address in own_addresses if ":" in address), f"::ffff:{session}")
+
+
+def _canonical(address: str) -> str:
+    mapped = getattr(ipaddress.ip_address(address), "ipv4_mapped", None)
+    return str(ipaddress.ip_address(address)) if mapped is None else f"::ffff:{mapped}"
 
 
 def held(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[str, Promise]:
     """Return a router's routes in the shape of promises."""
     return {
         prefix: Promise(
-            next_hop=str(ipaddress.ip_address(route.next_hop)),
+            next_hop=_canonical(route.next_hop),
             as_path=route.as_path,
             origin=route.origin,
             communities=route.communities,
@@ -80,3 +87,22 @@ def held(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[str, Prom
         )
         for prefix, route in routes.items()
     }
+
+
+def compare(found: Mapping[str, Promise], expected: Mapping[str, Promise]) -> str:
+    """Say how a table differs from what was promised, route by route; nothing where it does not."""
+    lines = []
+    for prefix in sorted({*found, *expected}):
+        has, wants = found.get(prefix), expected.get(prefix)
+        if has is None:
+            lines.append(f"{prefix} is missing")
+        elif wants is None:
+            lines.append(f"{prefix} is too many: {has}")
+        elif has != wants:
+            lines += [
+                f"{prefix} has {field.name} {getattr(has, field.name)!r}, "
+                f"not {getattr(wants, field.name)!r}"
+                for field in dataclasses.fields(Promise)
+                if getattr(has, field.name) != getattr(wants, field.name)
+            ]
+    return "; ".join(lines)

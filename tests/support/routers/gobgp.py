@@ -110,6 +110,9 @@ class GoBGP(Router):
             text=True,
             check=False,
         )
+        if "BGP session is not established" in done.stdout:
+            # It has no table then.
+            return None
         if done.returncode != 0:
             raise NotReadyError(f"gobgp {' '.join(arguments)}: {done.stdout}{done.stderr}")
         return json.loads(done.stdout) if done.stdout.strip() else None
