@@ -122,6 +122,6 @@ def as_path_text(path: AsPath) -> str:
         elif kind == AS_CONFED_SEQUENCE:
             parts.append(f"({' '.join(str(asn) for asn in asns)})")
         else:
-            inner = ",".join(str(asn) for asn in sorted(asns))
+            inner = ",".join(str(asn) for asn in sorted(set(asns)))
             parts.append(f"{brackets[0]}{inner}{brackets[1]}")
     return " ".join(parts)

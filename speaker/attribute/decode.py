@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from speaker.attribute.as_path import (
-    AS_CONFED_SEQUENCE,
     AS_SEQUENCE,
     CONFEDERATION,
     MAX_ASNS,
@@ -124,8 +123,8 @@ def _as_path(value: bytes, session: Negotiated) -> AsPath:
                     f"the first AS is {first}, the peer's is {session.peer_asn}",
                     UpdateSubcode.MALFORMED_AS_PATH,
                 )
-    elif session.confederation and not (path and path[0].kind == AS_CONFED_SEQUENCE):
-        raise Bad("no confederation sequence first (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
+    elif session.confederation and not (path and path[0].kind in CONFEDERATION):
+        raise Bad("no confederation segment first (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
     return path
 
 
@@ -262,6 +261,8 @@ class Rule(NamedTuple):
     malformed: Outcome = _WITHDRAW
     internal: bool = False
     """Whether an external peer may not send it: discarded then."""
+    wrong_flags: Outcome = _WITHDRAW
+    """RFC 7606 section 3(c), where the attribute's own RFC does not say otherwise."""
 
 
 _WELL_KNOWN: Final = TRANSITIVE
@@ -285,7 +286,7 @@ RULES: Final[dict[int, Rule]] = {
     A.PMSI_TUNNEL: Rule(_BOTH, _pmsi),
     A.TUNNEL_ENCAPSULATION: Rule(_BOTH, _tunnel),
     A.IPV6_EXTENDED_COMMUNITIES: Rule(_BOTH, _ipv6_extended, "ipv6_extended_communities"),
-    A.AIGP: Rule(OPTIONAL, _aigp, None, _DISCARD),
+    A.AIGP: Rule(OPTIONAL, _aigp, None, _DISCARD, wrong_flags=_DISCARD),  # RFC 7311 section 3
     A.BGP_LS: Rule(OPTIONAL, _tlvs(2, 2), None, _DISCARD),
     A.LARGE_COMMUNITIES: Rule(_BOTH, _large, "large_communities"),
     A.OTC: Rule(_BOTH, _otc, "otc"),
@@ -331,7 +332,7 @@ class _Collector:
             rule_text = (
                 f"flags {raw.flags:#04x}, Optional and Transitive have to be {rule.flags:#x}"
             )
-            self.fault(_WITHDRAW, raw, rule_text, UpdateSubcode.ATTRIBUTE_FLAGS)
+            self.fault(rule.wrong_flags, raw, rule_text, UpdateSubcode.ATTRIBUTE_FLAGS)
             return
         try:
             value = rule.read(raw.value, session)

@@ -129,6 +129,17 @@ def _software_version(data: bytes) -> v.Capability:
     return v.SoftwareVersion(sanitize(version), data)
 
 
+def _orf(data: bytes) -> v.Capability:
+    # RFC 5291 section 5: families, each with its ORF types. Not used here, so kept as octets.
+    reader = Reader(data)
+    if not data:
+        raise _Bad("no octets")
+    while reader.remaining:
+        reader.take(4)
+        reader.take(2 * reader.u8())
+    return v.Unknown(CapabilityCode.ORF, data)
+
+
 def _flag(value: v.Capability) -> Callable[[bytes], v.Capability]:
     def decode(data: bytes) -> v.Capability:
         _exact(data, 0)
@@ -140,6 +151,7 @@ def _flag(value: v.Capability) -> Callable[[bytes], v.Capability]:
 _DECODERS: Final[dict[int, Callable[[bytes], v.Capability]]] = {
     CapabilityCode.MULTIPROTOCOL: _multiprotocol,
     CapabilityCode.ROUTE_REFRESH: _flag(v.RouteRefreshCapability()),
+    CapabilityCode.ORF: _orf,
     CapabilityCode.EXTENDED_NEXT_HOP: _extended_next_hop,
     CapabilityCode.EXTENDED_MESSAGE: _flag(v.ExtendedMessage()),
     CapabilityCode.ROLE: _role,

@@ -14,7 +14,7 @@ HEADER_SIZE: Final = 19
 _MINIMUM: Final = {
     MessageType.OPEN: 29,
     MessageType.UPDATE: 23,
-    MessageType.NOTIFICATION: 21,
+    MessageType.NOTIFICATION: 19,  # a short one is not answered either (RFC 4271 section 6.4)
     MessageType.KEEPALIVE: 19,
     MessageType.ROUTE_REFRESH: 19,  # its length error has a code of its own (RFC 7313 section 5)
 }

@@ -54,6 +54,8 @@ class Update(NamedTuple):
     outcome: Outcome
     ignored: tuple[Family, ...]
     """Families that were not negotiated: their NLRI are left alone."""
+    block: Block
+    """All attributes, also where nothing is announced with them."""
 
 
 class _Mp(NamedTuple):
@@ -199,7 +201,9 @@ class UpdateDecoder:
                 end_of_rib = IPV4_UNICAST
             elif mp_gone is not None and not faults and not block.attributes.unknown:
                 end_of_rib = mp_gone
-        return Update(tuple(announced), tuple(gone), end_of_rib, faults, outcome, tuple(ignored))
+        return Update(
+            tuple(announced), tuple(gone), end_of_rib, faults, outcome, tuple(ignored), block
+        )
 
     def _unreach(
         self, raw: Raw | None, gone: list[Unreach], ignored: list[Family]
@@ -246,11 +250,7 @@ class UpdateDecoder:
         return _Mp(family, next_hop, value[5 + size :])
 
     def _mp_faults(self, mp: _Mp) -> tuple[Fault, ...]:
-        bad = (
-            unusable_ipv4(mp.next_hop)
-            if len(mp.next_hop) == 4
-            else mp.next_hop[:16] == _IPV6_ANY or mp.next_hop[0] == 0xFF
-        )
+        bad = unusable_ipv4(mp.next_hop) if len(mp.next_hop) == 4 else mp.next_hop[:16] == _IPV6_ANY
         if not bad:
             return ()
         return (
@@ -266,8 +266,6 @@ class UpdateDecoder:
         required = [AttributeType.ORIGIN, AttributeType.AS_PATH]
         if classic:
             required.append(AttributeType.NEXT_HOP)
-        if not self.session.ebgp or self.session.confederation:
-            required.append(AttributeType.LOCAL_PREF)
         if block.present.issuperset(required):
             return ()
         told = {fault.attribute for fault in block.faults if fault.outcome != _DISCARD}

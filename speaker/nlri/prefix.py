@@ -27,7 +27,9 @@ def prefix_to_wire(text: str) -> tuple[Family, bytes]:
 
 
 def prefix_to_text(family: Family, nlri: bytes) -> str:
-    """Spell a prefix, IPv6 as RFC 5952 has it."""
+    """Spell a prefix, IPv6 as RFC 5952 has it (section 5 for mapped ones)."""
     size = BITS[Afi(family.afi)] // 8
     address = ipaddress.ip_address(nlri[1:].ljust(size, b"\0"))
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return f"::ffff:{address.ipv4_mapped}/{nlri[0]}"
     return f"{address}/{nlri[0]}"

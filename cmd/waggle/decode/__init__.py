@@ -1,0 +1,62 @@
+"""`waggle decode`: BGP messages as JSON objects, from hex, a pcap file or JSON lines.
+
+What people read a capture with, and what independent test vectors are run through. This module only
+declares the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+NAME = "decode"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its flags."""
+    parser = subparsers.add_parser(
+        NAME,
+        help="BGP messages as JSON",
+        description="Prints one JSON object for each BGP message: its kind, every field, and for a "
+        "malformed one what RFC 4271 and RFC 7606 make of it.",
+        epilog="Without HEX and FILE, hex is read from standard input.",
+    )
+    parser.add_argument("hex", nargs="*", metavar="HEX", help="messages, markers included")
+    parser.add_argument("--pcap", metavar="FILE", help="a capture file with BGP over TCP")
+    parser.add_argument(
+        "--jsonl",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help='lines {"id", "hex", "context"}, answered with lines {"id", ...}',
+    )
+    parser.add_argument(
+        "--as4",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="four-octet AS numbers are negotiated (default: yes)",
+    )
+    side = parser.add_mutually_exclusive_group()
+    side.add_argument("--ebgp", dest="ebgp", action="store_true", default=True, help="the default")
+    side.add_argument("--ibgp", dest="ebgp", action="store_false", help="the session is iBGP")
+    parser.add_argument("--extended", action="store_true", help="extended messages are negotiated")
+    parser.add_argument(
+        "--add-path",
+        action="append",
+        default=[],
+        metavar="FAMILY",
+        help="ADD-PATH is negotiated for a family such as ipv4-unicast; may be repeated",
+    )
+    parser.add_argument(
+        "--family",
+        action="append",
+        default=[],
+        metavar="FAMILY",
+        help="a family that is negotiated; may be repeated (default: ipv4-unicast, ipv6-unicast)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Decode; the exit status."""
+    from waggle.decode.run import main
+
+    return main(args)

@@ -1,0 +1,99 @@
+"""Where messages come from, and the context in which they are read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from speaker.message import HEADER_SIZE
+from speaker.negotiated import Negotiated
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from waggle.decode.messages import Json, decode_message
+from waggle.decode.pcap import NotACapture, messages
+
+
+def _octets(text: str) -> bytes:
+    return bytes.fromhex("".join(text.replace(":", " ").split()))
+
+
+def _cut(octets: bytes) -> Iterator[bytes]:
+    """Cut octets into messages by their length fields."""
+    while octets:
+        length = int.from_bytes(octets[16:18], "big")
+        size = length if HEADER_SIZE <= length <= len(octets) else len(octets)
+        yield octets[:size]
+        octets = octets[size:]
+
+
+def _families(names: Iterable[str]) -> frozenset[Family]:
+    return frozenset(Family.parse(name) for name in names)
+
+
+def context_of(context: dict[str, Any]) -> Negotiated:
+    """Make the session's context of a line's. Raises ValueError for a family that is not one."""
+    families = _families(context.get("families") or ()) or frozenset((IPV4_UNICAST, IPV6_UNICAST))
+    asn = context.get("peerASN")
+    ebgp = bool(context.get("ebgp", True))
+    return Negotiated(
+        peer_asn=asn if isinstance(asn, int) else 0,
+        local_asn=context.get("localASN") or 0,
+        ebgp=ebgp,
+        confederation=bool(context.get("confederation")),
+        as4=bool(context.get("as4", True)),
+        families=families,
+        add_path_receive=_families(context.get("addpath") or ()),
+        extended_message=bool(context.get("extended")),
+        extended_next_hop=_families(context.get("extendedNextHop") or ()),
+    )
+
+
+def _lines(source: Iterable[str]) -> Iterator[Json]:
+    for number, line in enumerate(source, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+            octets = _octets(item["hex"])
+            session = context_of(item.get("context") or {})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            yield {"line": number, "invalid": f"{type(error).__name__}: {error}"}
+            continue
+        yield {"id": item.get("id"), **decode_message(octets, session)}
+
+
+def main(args: argparse.Namespace) -> int:
+    """Decode what was asked for; the exit status."""
+    try:
+        if args.jsonl is not None:
+            if args.jsonl == "-":
+                _print(_lines(sys.stdin))
+            else:
+                with Path(args.jsonl).open() as file:
+                    _print(_lines(file))
+            return 0
+        session = Negotiated(
+            ebgp=args.ebgp,
+            as4=args.as4,
+            extended_message=args.extended,
+            families=_families(args.family) or frozenset((IPV4_UNICAST, IPV6_UNICAST)),
+            add_path_receive=_families(args.add_path),
+        )
+        if args.pcap is not None:
+            found: Iterable[bytes] = messages(Path(args.pcap))
+        else:
+            texts = args.hex or sys.stdin.read().splitlines()
+            found = (part for text in texts for part in _cut(_octets(text)))
+        _print(decode_message(octets, session) for octets in found)
+    except (ValueError, OSError, NotACapture) as error:
+        print(f"waggle decode: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _print(answers: Iterable[Json]) -> None:
+    for answer in answers:
+        print(json.dumps(answer))

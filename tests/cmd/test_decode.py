@@ -1,0 +1,103 @@
+"""`waggle decode`: hex, captures and JSON lines in; one JSON object a message out."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from waggle.__main__ import main
+
+KEEPALIVE = "ff" * 16 + "001304"
+UPDATE = (
+    "ff" * 16
+    + "002f02"
+    + "0000"
+    + "0014"
+    + "40010100"
+    + "40020602010000fde9"
+    + "400304c0000201"
+    + "180a0000"
+)
+BAD_ORIGIN = UPDATE.replace("40010100", "40010103")
+
+
+def _lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_hex_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", KEEPALIVE, UPDATE]) == 0
+    keepalive, update = _lines(capsys)
+    assert keepalive == {"kind": "keepalive"}
+    assert update["announce"] == ["10.0.0.0/24"]
+    assert (update["origin"], update["asPath"], update["nextHop"]) == ("igp", "65001", "192.0.2.1")
+
+
+def test_several_messages_in_one_run_of_hex(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(KEEPALIVE + KEEPALIVE + "\n"))
+    assert main(["decode"]) == 0
+    assert [line["kind"] for line in _lines(capsys)] == ["keepalive", "keepalive"]
+
+
+def test_a_malformed_attribute_is_judged_by_rfc_7606(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", BAD_ORIGIN]) == 0
+    (answer,) = _lines(capsys)
+    assert answer["outcome"] == "treat-as-withdraw"
+    assert answer["attribute"] == 1
+    assert (answer["announce"], answer["withdraw"]) == ([], ["10.0.0.0/24"])
+
+
+def test_a_bad_header_is_judged_by_rfc_4271_section_6_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["decode", "00" + KEEPALIVE[2:]]) == 0
+    (answer,) = _lines(capsys)
+    error = answer["error"]
+    assert isinstance(error, dict)
+    assert (error["code"], error["subcode"]) == (1, 1)
+
+
+def test_json_lines_carry_their_context(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    two_octet = UPDATE.replace("40020602010000fde9", "4002040201fde9").replace("002f", "002d")
+    two_octet = two_octet.replace("0014" + "4001", "0012" + "4001")
+    file = tmp_path / "vectors.jsonl"
+    file.write_text(
+        json.dumps({"id": "a", "hex": two_octet, "context": {"as4": False}}) + "\n{broken\n"
+    )
+    assert main(["decode", "--jsonl", str(file)]) == 0
+    first, second = _lines(capsys)
+    assert (first["id"], first["asPath"]) == ("a", "65001")
+    assert second["line"] == 2
+    assert "invalid" in second
+
+
+def test_a_capture_is_put_together_from_segments(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    octets = bytes.fromhex(KEEPALIVE + UPDATE)
+    packets = []
+    for start, end in ((0, 30), (30, len(octets))):
+        tcp = struct.pack("!HHIIBBHHH", 40000, 179, 1000 + start, 0, 0x50, 0x18, 512, 0, 0)
+        data = tcp + octets[start:end]
+        ip = struct.pack(
+            "!BBHHHBBH4s4s", 0x45, 0, 20 + len(data), 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2"
+        )
+        packets.append(ip + data)
+    file = tmp_path / "bgp.pcap"
+    capture = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    for packet in reversed(packets):
+        capture += struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet
+    file.write_bytes(capture)
+    assert main(["decode", "--pcap", str(file)]) == 0
+    assert [line["kind"] for line in _lines(capsys)] == ["keepalive", "update"]
+
+
+def test_what_is_not_hex_is_a_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", "xyz"]) == 2
+    assert "waggle decode" in capsys.readouterr().err
