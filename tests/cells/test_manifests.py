@@ -56,7 +56,7 @@ async def until(check: Callable[[], bool]) -> None:
 def names(hive: Hive) -> list[str]:
     tables = hive.get("tables", Tables)
     snapshot = hive.get("database", Database).snapshot()
-    return [row.metadata.name for row in tables.services.all(snapshot)]
+    return sorted(row.metadata.name for row in tables.services.all(snapshot))
 
 
 def test_files_become_rows_and_the_tables_are_initialized(tmp_path: Path) -> None:
