@@ -20,6 +20,7 @@ from speaker.api import (
 )
 from speaker.engine.changes import Effect, effect_of
 from speaker.engine.ribs import Ribs, export_rules
+from speaker.fsm import State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification
 from speaker.nlri import Family, has_prefixes
@@ -77,7 +78,8 @@ class Instance:
         self.sets: dict[str, Ribs] = {}
         self.refused = 0
         """Connections from addresses that are nobody's."""
-        self._by_address: dict[bytes, Peer] = {}
+        self._by_address: dict[bytes, list[Peer]] = {}
+        """More than one where peers differ by their port only."""
         self._dynamic: dict[str, DynamicPeerConfig] = {}
         self._local_paths = LocalPaths()
         self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
@@ -122,16 +124,22 @@ class Instance:
     def _add(self, peer: Peer) -> None:
         self.peers[peer.name] = peer
         if peer.config.address is not None:
-            self._by_address[address_key(peer.config.address)] = peer
+            self._by_address.setdefault(address_key(peer.config.address), []).append(peer)
         peer.start()
 
     def _remove(self, peer: Peer, cease: Notification) -> None:
+        self._forget(peer)
+        peer.stop(cease)
+
+    def _forget(self, peer: Peer) -> None:
         del self.peers[peer.name]
         if peer.config.address is not None:
             key = address_key(peer.config.address)
-            if self._by_address.get(key) is peer:
-                del self._by_address[key]
-        peer.stop(cease)
+            others = [other for other in self._by_address.get(key, ()) if other is not peer]
+            if others:
+                self._by_address[key] = others
+            else:
+                self._by_address.pop(key, None)
 
     def remove_peer(self, name: str) -> None:
         """Take a peer away; dynamic ones with all that came in by them."""
@@ -200,9 +208,10 @@ class Instance:
 
     def accept(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
         """Take a connection; False refuses it without a word."""
-        key = address_key(remote[0])
-        peer = self._by_address.get(key)
-        if peer is None:
+        known = self._by_address.get(address_key(remote[0]))
+        if known is not None:
+            peer: Peer | None = min(known, key=_established)
+        else:
             peer = self._admit(remote[0])
         if peer is None:
             self.refused += 1
@@ -229,8 +238,7 @@ class Instance:
     def gone(self, peer: Peer) -> None:
         """Forget a dynamic peer whose session has ended (`Host`)."""
         if self.peers.get(peer.name) is peer:
-            del self.peers[peer.name]
-            self._by_address.pop(address_key(peer.config.address or ""), None)
+            self._forget(peer)
 
     def stop(self, cease: Notification = SHUTDOWN, *, keep_routes: bool = False) -> None:
         """End all sessions; with ``keep_routes`` those with graceful restart without a word."""
@@ -378,3 +386,7 @@ class Instance:
     def groups(self) -> Iterator[UpdateGroup[Member]]:
         """Iterate over the update groups."""
         yield from self._groups.values()
+
+
+def _established(peer: Peer) -> bool:
+    return peer.state is State.ESTABLISHED

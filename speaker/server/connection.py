@@ -7,6 +7,8 @@ look into a message.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final, cast
@@ -163,7 +165,12 @@ class Connection(asyncio.Protocol):
 
 
 def _pair(name: tuple[str, int] | tuple[str, int, int, int] | None) -> tuple[str, int]:
+    """Return address and port of a socket name, a link-local address with its zone."""
     if not name:
         return ("", 0)
-    host, port, *_ = name
+    host, port, *rest = name
+    scope = rest[1] if rest else 0
+    if scope and "%" not in host:
+        with contextlib.suppress(OSError):
+            host = f"{host}%{socket.if_indextoname(scope)}"
     return (host, port)

@@ -390,6 +390,22 @@ def test_dynamic_peers_come_from_their_prefix_up_to_the_limit_and_go_with_the_se
     assert len(names) == 2
 
 
+def test_two_peers_of_one_address_are_told_apart_by_who_is_still_down() -> None:
+    network = Network()
+    a = network.host("a", A, 65001)
+    for name in ("one", "two"):
+        a.peer(PeerConfig(name=name, address=B, peer_asn=65002, passive=True))
+    b = network.host("b", B, 65002)
+    b.peer(PeerConfig(name="a1", address=A, peer_asn=65001))
+    b.peer(PeerConfig(name="a2", address=A, peer_asn=65001, port=1179))
+    network.run(5)
+    assert a.status("one").established
+    assert a.status("two").established
+    a.give(RemovePeer(INSTANCE, "two"))
+    network.run(0.5)
+    assert a.status("one").established
+
+
 def test_h01_a_stranger_is_closed_before_a_byte_is_read() -> None:
     network = Network()
     a = network.host("a", A, 65001)

@@ -6,7 +6,15 @@ import asyncio
 import functools
 import socket
 
-from speaker.server.connection import CHUNK, Connection
+from speaker.server.connection import CHUNK, Connection, _pair
+
+
+def test_a_link_local_address_has_its_zone() -> None:
+    name = socket.if_indextoname(1)
+    assert _pair(("fe80::1", 179, 0, 1)) == (f"fe80::1%{name}", 179)
+    assert _pair(("fd00::1", 179, 0, 0)) == ("fd00::1", 179)
+    assert _pair(("127.0.0.1", 179)) == ("127.0.0.1", 179)
+    assert _pair(None) == ("", 0)
 
 
 def _same(connection: Connection) -> Connection:
