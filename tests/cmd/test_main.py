@@ -21,7 +21,7 @@ def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.program
-@pytest.mark.parametrize("command", ["peers", "render"])
+@pytest.mark.parametrize("command", ["peers", "render", "decode"])
 def test_only_the_sub_command_in_use_is_imported(command: str) -> None:
     code = (
         "import sys; from waggle.__main__ import main\n"
