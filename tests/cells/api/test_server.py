@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
 from pathlib import Path
 
@@ -89,3 +91,26 @@ def test_health_and_cells_are_listed(tmp_path: Path) -> None:
         assert cell["health"][0]["message"] == "all is well"
         (status,) = get(path, "/v1/health", {})["items"]
         assert (status["path"], status["level"]) == (["speaker"], "ok")
+
+
+def test_h51_nonsense_on_the_socket_costs_its_own_connection_only(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp([PEER])):
+        idle = [connect(path) for _ in range(100)]
+        for data in (b"\x00\xff\x16" * 1000, b"GET /" + b"a" * 1_000_000, b"\r\n" * 10_000):
+            with connect(path) as client:
+                client.settimeout(5)
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    client.sendall(data)
+                    client.shutdown(socket.SHUT_WR)
+                    while client.recv(65536):
+                        pass
+        assert get(path, "/v1/peers", {})["items"]
+        for client in idle:
+            client.close()
+
+
+def connect(path: Path) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(str(path))
+    return client
