@@ -44,11 +44,31 @@ def eventually(
         time.sleep(interval)
 
 
-def remains(check: Callable[[], T], *, during: float, interval: float = 0.05) -> T:
-    """Call ``check`` for ``during`` seconds: it has to hold every time; give its last answer."""
-    deadline = time.monotonic() + during
-    while True:
-        answer = check()
-        if time.monotonic() >= deadline:
-            return answer
-        time.sleep(interval)
+def settles(
+    check: Callable[[], T],
+    *,
+    stays: float,
+    within: float = 30.0,
+    interval: float = 0.03,
+    context: Callable[[], str] | None = None,
+) -> T:
+    """Wait until ``check`` has passed each time for ``stays`` seconds; give its last answer.
+
+    For what may hold already before a change has arrived, and break once more when it does.
+    """
+    passing_since: float | None = None
+
+    def lasting() -> T:
+        nonlocal passing_since
+        try:
+            answer = check()
+        except (AssertionError, NotReadyError):
+            passing_since = None
+            raise
+        now = time.monotonic()
+        passing_since = now if passing_since is None else passing_since
+        if now - passing_since < stays:
+            raise NotReadyError(f"it has held for {now - passing_since:.2f} s only")
+        return answer
+
+    return eventually(lasting, within=within, interval=interval, context=context)
