@@ -116,8 +116,16 @@ async def _run(hive: Hive) -> int:
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
     hive.readiness.when_ready(_settle_memory)
+
+    def started() -> None:
+        if not hive.settings.enabled["manifests"]:
+            log.warning(
+                "there is no source of objects, so nothing will be advertised: use --manifests DIR",
+                event_name="agent.no_source",
+            )
+
     try:
-        await hive.run()
+        await hive.run(started)
     except Exception as error:  # noqa: BLE001 - the last fence: one sentence and an exit status
         _complain(error)
         return EXIT_ERROR
