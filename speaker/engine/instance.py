@@ -24,8 +24,9 @@ from speaker.fsm import State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification
 from speaker.nlri import Family, has_prefixes
+from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.core import Core
-from speaker.peer.peer import SHUTDOWN, Peer, address_key, address_octets
+from speaker.peer.peer import SHUTDOWN, Peer
 from speaker.peer.session import Session
 from speaker.rib.accept import compile_import
 from speaker.rib.adj_in import AdjRibIn

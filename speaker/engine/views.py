@@ -8,6 +8,7 @@ from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
 from speaker.engine.instance import Instance, Member
 from speaker.nlri import Family, prefix_to_text
+from speaker.peer import telling
 from speaker.peer.peer import Peer
 from speaker.rib.decision import Reason, explain
 from speaker.rib.export import export_attributes, export_next_hop
@@ -41,7 +42,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         else address_text(opened.router_id.to_bytes(4, "big")),
         hold_time=session.hold_time if up else None,
         keepalive_time=session.keepalive_time if up else None,
-        retry_in=peer.retry_in,
+        retry_in=telling.retry_in(peer),
         capabilities=() if opened is None else tuple(map(str, opened.capabilities)),
         last_error=peer.last_error,
         flaps=peer.flaps,

@@ -7,7 +7,6 @@ busy. A peer never touches another: everything that it shares is behind `Host`.
 
 from __future__ import annotations
 
-import ipaddress
 from typing import Final, Protocol
 
 from speaker.api import PeerConfig, SessionError, StateChanged
@@ -16,7 +15,7 @@ from speaker.errors import NotificationError
 from speaker.fsm import Event, State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, Open, decode_open
-from speaker.peer import opening
+from speaker.peer import opening, telling
 from speaker.peer.actions import Close, Configure, Write
 from speaker.peer.collision import keep_outgoing
 from speaker.peer.core import Core, Timer
@@ -125,41 +124,7 @@ class Peer:
     @property
     def reason(self) -> str:
         """Why the session is not Established, for people; empty when it is."""
-        state = self.primary.state
-        if state is State.ESTABLISHED:
-            return ""
-        if self.config.disabled_reason is not None:
-            return self.config.disabled_reason
-        doing = self._doing(state)
-        why = "; then ".join(text for text in (self.failure, self.trouble) if text)
-        return f"{why} ({doing})" if why else doing
-
-    def _doing(self, state: State) -> str:
-        if state is State.IDLE:
-            due = self.primary.deadline(Timer.IDLE_HOLD)
-            return "stopped" if due is None else f"retry in {self._seconds(due)}"
-        if state is State.CONNECT:
-            return "connecting"
-        if state is State.ACTIVE:
-            due = self.primary.deadline(Timer.CONNECT_RETRY)
-            if due is not None:
-                return f"retry in {self._seconds(due)}"
-            return "waiting for the peer to connect"
-        if state is State.OPEN_SENT:
-            return "waiting for the peer's OPEN"
-        return "waiting for the peer's KEEPALIVE"
-
-    def _seconds(self, due: float) -> str:
-        return f"{max(0.0, due - self.core.now):.0f}s"
-
-    @property
-    def retry_in(self) -> float | None:
-        """Seconds until the next attempt of ours, None where none is due."""
-        for timer in (Timer.IDLE_HOLD, Timer.CONNECT_RETRY):
-            due = self.primary.deadline(timer)
-            if due is not None and self.primary.state in (State.IDLE, State.ACTIVE):
-                return max(0.0, due - self.core.now)
-        return None
+        return telling.reason(self)
 
     # ------------------------------------------------------------ start, stop
 
@@ -362,6 +327,7 @@ class Peer:
             offered=self._offered(),
         )
         session.negotiated = negotiated
+        session.stream.maximum = negotiated.max_message_size
         session.hold_time = negotiated.hold_time
         session.keepalive_time = negotiated.keepalive_time
         rival = self._rival(session)
@@ -508,15 +474,3 @@ class Peer:
                 text=described,
             )
         )
-
-
-def address_key(text: str) -> bytes:
-    """Return an address as octets that sort, its zone included."""
-    host, _, zone = text.partition("%")
-    return ipaddress.ip_address(host).packed + zone.encode()
-
-
-def address_octets(text: str) -> bytes:
-    """Return an address as its 4 or 16 octets, without a zone."""
-    host, *_ = text.partition("%")
-    return ipaddress.ip_address(host).packed

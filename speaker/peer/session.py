@@ -13,10 +13,11 @@ from speaker.api import Fault
 from speaker.errors import NotificationError
 from speaker.fsm import Action, Event, State, step
 from speaker.iana import CeaseSubcode, ErrorCode, FsmSubcode, MessageType
-from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open, check_header
+from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open
 from speaker.negotiated import MAX_MESSAGE, Negotiated
 from speaker.peer.actions import Close, Connect, Write
 from speaker.peer.core import Core, Timer
+from speaker.peer.stream import Stream
 
 if TYPE_CHECKING:
     from speaker.peer.peer import Peer
@@ -42,10 +43,7 @@ class Session:
 
     __slots__ = (
         "_early_keepalive",
-        "_fragments",
-        "_have",
         "_late",
-        "_need",
         "connection",
         "core",
         "error",
@@ -62,6 +60,7 @@ class Session:
         "remote",
         "since",
         "state",
+        "stream",
         "updates_received",
         "updates_sent",
         "withheld",
@@ -93,9 +92,7 @@ class Session:
         self.withheld = False
         """In OpenConfirm with our KEEPALIVE held back, until a collision is decided."""
         self._early_keepalive = False
-        self._fragments: list[bytes] = []
-        self._have = 0
-        self._need = HEADER_SIZE
+        self.stream = Stream()
         self._late = False
 
     # ------------------------------------------------------------ the machine
@@ -273,8 +270,6 @@ class Session:
         self._forget_connection()
         self.queued = 0
         self.withheld = False
-        self._fragments = []
-        self._have = 0
 
     def lost(self) -> None:
         """Handle the end of the transport that nobody here asked for."""
@@ -332,47 +327,18 @@ class Session:
     def received(self, data: bytes) -> None:
         """Take octets in, and handle each message that is complete.
 
-        A message of an error type ends the connection; what follows it is not looked at.
+        What follows the message that ends a connection is not looked at.
         """
-        if self._have:
-            self._fragments.append(data)
-            self._have += len(data)
-            if self._have < self._need:
-                return
-            data = b"".join(self._fragments)
-            self._fragments.clear()
-            self._have = 0
         connection = self.connection
-        position = 0
-        size = len(data)
-        need = HEADER_SIZE
-        while size - position >= HEADER_SIZE:
-            try:
-                kind, length = check_header(data, position, self.max_message)
-            except NotificationError as error:
-                self._fail(Event.BGP_HEADER_ERR, error)
-                return
-            end = position + length
-            if end > size:
-                need = length
-                break
-            self.messages_received += 1
-            self._message(kind, data[position + HEADER_SIZE : end])
-            if self.connection is not connection:
-                return
-            position = end
-        if position:
-            self._late = False
-        if position < size:
-            rest = data[position:]
-            self._fragments.append(rest)
-            self._have = len(rest)
-            self._need = need
-
-    @property
-    def max_message(self) -> int:
-        """Octets of the longest message that the peer may send."""
-        return MAX_MESSAGE if self.negotiated is None else self.negotiated.max_message_size
+        try:
+            for kind, body in self.stream.messages(data):
+                self._late = False
+                self.messages_received += 1
+                self._message(kind, body)
+                if self.connection is not connection:
+                    return
+        except NotificationError as error:
+            self._fail(Event.BGP_HEADER_ERR, error)
 
     def _message(self, kind: int, body: bytes) -> None:
         # The fence of every message: an error of ours costs this session, and is reported.

@@ -1,0 +1,39 @@
+"""A byte stream cut anywhere is the same messages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.errors import NotificationError
+from speaker.message import KEEPALIVE, frame_message
+from speaker.peer.stream import Stream
+
+BODIES = st.lists(st.binary(min_size=4, max_size=200), max_size=8)
+
+
+@given(BODIES, st.lists(st.integers(1, 60), min_size=1, max_size=40))
+def test_messages_do_not_depend_on_the_pieces(bodies: list[bytes], sizes: list[int]) -> None:
+    octets = b"".join(frame_message(2, body) for body in bodies)
+    stream = Stream()
+    found = []
+    position = 0
+    for size in sizes:
+        found += list(stream.messages(octets[position : position + size]))
+        position += size
+    found += list(stream.messages(octets[position:]))
+    assert found == [(2, body) for body in bodies]
+
+
+def test_the_limit_may_rise_between_two_messages_rfc_8654() -> None:
+    long = frame_message(2, bytes(5000))
+    stream = Stream()
+    with pytest.raises(NotificationError):
+        list(stream.messages(long))
+    stream = Stream()
+    kinds = []
+    for kind, _ in stream.messages(KEEPALIVE + long):
+        kinds.append(kind)
+        stream.maximum = 65535
+    assert kinds == [4, 2]
