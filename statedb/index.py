@@ -1,8 +1,8 @@
 """What a table is searched by: the declarations of indexes, and the shape of keys.
 
-A key is a ``str``, ``int``, ``bytes`` or pair of numbers, or a tuple of them. All keys of one index have the same
-number of components, so that a prefix of a key (``("default",)`` of ``("default", "web")``) names a
-group of rows. Declarations hold no rows: those are in `statedb.state`.
+A key is a ``str``, ``int``, ``bytes`` or pair of numbers, or a tuple of them. All keys of one index
+have the same number of components, so that a prefix of a key (``("default",)`` of
+``("default", "web")``) names a group of rows. Declarations hold no rows: those are in `statedb.state`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from waggle.decode.messages import decode_message
-from waggle.decode.run import context_of
+from waggle.decode.program import context_of
 
 FOLDER = Path(__file__).parents[3] / "shared" / "vectors"
 SKIPPED_FIELDS = frozenset({"survive", "reply", "llgr", "data"})

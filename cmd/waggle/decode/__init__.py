@@ -57,6 +57,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Decode; the exit status."""
-    from waggle.decode.run import main
+    from waggle.decode.program import main
 
     return main(args)

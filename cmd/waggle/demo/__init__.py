@@ -2,7 +2,7 @@
 
 Two processes of their own, as in life: `waggle-agent` on a directory of manifests, and
 `waggle router` with the peer that those manifests name. This module only declares the command; the
-work is in `waggle.demo.run`, so that ``waggle --help`` stays quick.
+work is in `waggle.demo.program`, so that ``waggle --help`` stays quick.
 """
 
 from __future__ import annotations
@@ -61,6 +61,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo; the exit status."""
-    from waggle.demo.run import main
+    from waggle.demo.program import main
 
     return main(args)

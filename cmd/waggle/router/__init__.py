@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     if action == "run":
         if config is None:
             return _usage("waggle router needs -c FILE")
-        from waggle.router.run import main
+        from waggle.router.program import main
 
         return main(config)
     socket = args.socket or (config.api_socket if config is not None else None)
