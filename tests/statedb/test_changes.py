@@ -1,0 +1,106 @@
+"""Change iterators: everything first, then what changed, deletions included, nothing for ever."""
+
+from __future__ import annotations
+
+import gc
+
+from statedb import ChangeIterator, Database
+from tests.statedb.rows import Row, put, rows_table
+
+A, B, C = Row("s", "a"), Row("s", "b"), Row("s", "c")
+
+
+def _told(iterator: ChangeIterator[Row], db: Database) -> list[tuple[str, bool]]:
+    return [(change.row.name, change.deleted) for change in iterator.next(db.snapshot())]
+
+
+def test_what_is_there_comes_first_then_what_changes() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A, B)
+    iterator = table.changes(db)
+    assert _told(iterator, db) == [("a", False), ("b", False)]
+    assert _told(iterator, db) == []
+    put(db, table, C)
+    with db.write(table) as txn:
+        table.delete(txn, ("s", "a"))
+    assert _told(iterator, db) == [("c", False), ("a", True)]
+
+
+def test_many_changes_of_a_row_are_told_once() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator = table.changes(db)
+    for serial in range(5):
+        put(db, table, A._replace(serial=serial))
+    (change,) = iterator.next(db.snapshot())
+    assert (change.row.serial, change.revision) == (4, 5)
+
+
+def test_a_row_that_came_and_went_is_told_as_deleted() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator = table.changes(db)
+    list(iterator.next(db.snapshot()))
+    put(db, table, A)
+    with db.write(table) as txn:
+        table.delete(txn, ("s", "a"))
+    assert _told(iterator, db) == [("a", True)]
+
+
+def test_only_committed_changes_up_to_the_snapshot_are_told() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator = table.changes(db)
+    put(db, table, A)
+    early = db.snapshot()
+    put(db, table, B)
+    assert [change.row for change in iterator.next(early)] == [A]
+    assert _told(iterator, db) == [("b", False)]
+
+
+def test_an_older_snapshot_than_the_last_one_tells_nothing() -> None:
+    db = Database()
+    table = rows_table(db)
+    early = db.snapshot()
+    put(db, table, A)
+    iterator = table.changes(db)
+    assert [change.row for change in iterator.next(early)] == [A]
+    assert list(iterator.next(early)) == []
+
+
+def test_the_log_forgets_what_all_iterators_have_seen() -> None:
+    db = Database()
+    table = rows_table(db)
+    quick, slow = table.changes(db), table.changes(db)
+    put(db, table, A, B)
+    list(quick.next(db.snapshot()))
+    assert len(table.log) == 2
+    list(slow.next(db.snapshot()))
+    assert len(table.log) == 0
+
+
+def test_an_iterator_that_is_closed_or_dropped_holds_nothing() -> None:
+    db = Database()
+    table = rows_table(db)
+    closed, dropped = table.changes(db), table.changes(db)
+    put(db, table, A)
+    closed.close()
+    assert list(closed.next(db.snapshot())) == []
+    del dropped
+    gc.collect()
+    put(db, table, B)
+    assert len(table.log) <= 1
+    table.changes(db).close()
+    assert len(table.log) == 0
+
+
+def test_a_slow_iterator_costs_memory_for_rows_not_for_changes() -> None:
+    db = Database()
+    table = rows_table(db)
+    iterator = table.changes(db)
+    for serial in range(5000):
+        put(db, table, A._replace(serial=serial))
+    assert len(table.log) <= 1025
+    (change,) = iterator.next(db.snapshot())
+    assert change.row.serial == 4999

@@ -1,0 +1,150 @@
+"""The database: snapshots, transactions over several tables, and what is told after a commit."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from statedb import Database, DuplicateTable, TableNotLocked, TransactionClosed
+from tests.statedb.rows import Row, put, rows_table
+
+A, B = Row("s", "a"), Row("s", "b")
+
+
+def test_a_snapshot_stays_as_it_was() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A)
+    before = db.snapshot()
+    put(db, table, B)
+    assert set(table.all(before)) == {A}
+    assert set(table.all(db.snapshot())) == {A, B}
+
+
+def test_a_transaction_reads_its_own_writes_and_nobody_else_does() -> None:
+    db = Database()
+    table = rows_table(db)
+    with db.write(table) as txn:
+        table.upsert(txn, A)
+        assert table.get(txn, ("s", "a")) == A
+        assert table.get(db.snapshot(), ("s", "a")) is None
+
+
+def test_tables_are_committed_together() -> None:
+    db = Database()
+    one, two = rows_table(db, "one"), rows_table(db, "two")
+    with db.write(two, one) as txn:
+        one.upsert(txn, A)
+        two.upsert(txn, B)
+    snapshot = db.snapshot()
+    assert (one.count(snapshot), two.count(snapshot)) == (1, 1)
+
+
+def test_an_exception_aborts_everything() -> None:
+    db = Database()
+    one, two = rows_table(db, "one"), rows_table(db, "two")
+
+    def fail() -> None:
+        with db.write(one, two) as txn:
+            one.upsert(txn, A)
+            two.upsert(txn, B)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    snapshot = db.snapshot()
+    assert (one.count(snapshot), two.count(snapshot), one.revision(snapshot)) == (0, 0, 0)
+    put(db, one, A)
+
+
+def test_only_named_tables_may_be_written() -> None:
+    db = Database()
+    one, two = rows_table(db, "one"), rows_table(db, "two")
+    with db.write(one) as txn, pytest.raises(TableNotLocked, match="two"):
+        two.upsert(txn, A)
+
+
+def test_a_transaction_is_over_after_its_block() -> None:
+    db = Database()
+    table = rows_table(db)
+    with db.write(table) as txn:
+        pass
+    with pytest.raises(TransactionClosed):
+        table.upsert(txn, A)
+    with pytest.raises(TransactionClosed):
+        table.get(txn, ("s", "a"))
+
+
+def test_names_are_unique_and_well_formed() -> None:
+    db = Database()
+    rows_table(db, "one")
+    with pytest.raises(DuplicateTable):
+        rows_table(db, "one")
+    with pytest.raises(ValueError, match="not a table name"):
+        rows_table(db, "One!")
+
+
+def test_the_observable_tells_after_the_commit_is_visible() -> None:
+    db = Database()
+    table, other = rows_table(db), rows_table(db, "other")
+    seen: list[tuple[int, int]] = []
+    table.observable.subscribe(lambda r: seen.append((r, table.count(db.snapshot()))))
+    put(db, table, A, B)
+    put(db, other, A)
+    assert seen == [(2, 2)]
+
+
+def test_a_failing_subscriber_harms_nobody() -> None:
+    errors: list[BaseException] = []
+    db = Database(errors.append)
+    table = rows_table(db)
+    seen: list[int] = []
+
+    def fail(_: int) -> None:
+        raise ValueError
+
+    table.observable.subscribe(fail)
+    subscription = table.observable.subscribe(seen.append)
+    put(db, table, A)
+    assert seen == [1]
+    assert [type(error) for error in errors] == [ValueError]
+    subscription.dispose()
+    put(db, table, B)
+    assert seen == [1]
+
+
+def test_many_writers_of_several_tables_lose_nothing() -> None:
+    """Threads that lock overlapping sets of tables: no deadlock, no lost write, no torn snapshot."""
+    db = Database()
+    tables = [rows_table(db, f"t{n}") for n in range(3)]
+    iterators = [table.changes(db) for table in tables]
+    torn: list[tuple[int, ...]] = []
+
+    def writer(number: int) -> None:
+        for turn in range(50):
+            with db.write(*tables[number % 2 :]) as txn:
+                for table in tables[number % 2 :]:
+                    table.upsert(txn, Row(str(number), str(turn)))
+
+    def reader() -> None:
+        for _ in range(200):
+            snapshot = db.snapshot()
+            counts = tuple(table.count(snapshot) for table in tables)
+            if counts[1] != counts[2]:  # always written together
+                torn.append(counts)
+
+    threads = [threading.Thread(target=writer, args=(n,)) for n in range(4)]
+    threads.append(threading.Thread(target=reader))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert torn == []
+    snapshot = db.snapshot()
+    assert [table.count(snapshot) for table in tables] == [100, 200, 200]
+    for table, iterator in zip(tables, iterators, strict=True):
+        changes = list(iterator.next(snapshot))
+        assert {change.row for change in changes} == set(table.all(snapshot))
+        revisions = [change.revision for change in changes]
+        assert revisions == sorted(revisions)
