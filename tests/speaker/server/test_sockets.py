@@ -1,0 +1,74 @@
+"""Socket options as asked for, or no socket."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from speaker.api import Secret
+from speaker.server import sockets
+
+
+def test_an_outgoing_socket_has_source_address_ttl_and_device() -> None:
+    with sockets.outgoing(
+        address="127.0.0.2", ttl=7, local_address="127.0.0.3", device="lo"
+    ) as sock:
+        assert sock.getsockname()[0] == "127.0.0.3"
+        assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TTL) == 7
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16)[:3] == b"lo\0"
+        assert not sock.getblocking()
+
+
+def test_an_ipv6_socket_has_its_hop_limit() -> None:
+    with sockets.outgoing(address="::1", ttl=255) as sock:
+        assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) == 255
+
+
+def test_a_ttl_of_zero_leaves_the_systems() -> None:
+    with socket.socket() as plain, sockets.outgoing(address="127.0.0.1", ttl=0) as sock:
+        option = (socket.IPPROTO_IP, socket.IP_TTL)
+        assert sock.getsockopt(*option) == plain.getsockopt(*option)
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    with pytest.raises(sockets.SocketError, match="interface nowhere0: no such device"):
+        sockets.outgoing(address="127.0.0.1", ttl=1, device="nowhere0")
+
+
+def test_a_source_address_that_is_not_ours_is_named() -> None:
+    with pytest.raises(sockets.SocketError, match="source address 192\\.0\\.2\\.7: cannot assign"):
+        sockets.outgoing(address="127.0.0.1", ttl=1, local_address="192.0.2.7")
+
+
+def test_an_address_in_use_is_named() -> None:
+    with sockets.listening("127.0.0.1", 0) as first:
+        first.listen()
+        port = first.getsockname()[1]
+        with pytest.raises(sockets.SocketError, match=f"127.0.0.1 port {port}: address already"):
+            sockets.listening("127.0.0.1", port)
+
+
+def test_an_ipv6_listener_takes_no_mapped_ipv4() -> None:
+    with sockets.listening("::", 0) as sock:
+        assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 1
+
+
+def test_h14_a_refused_key_is_an_error_without_the_key_and_without_a_socket() -> None:
+    class Refusing:
+        family = socket.AF_INET
+
+        def setsockopt(self, *_: object) -> None:
+            raise OSError(95, "Operation not supported")
+
+    with pytest.raises(sockets.SocketError) as caught:
+        sockets.set_password(Refusing(), "10.0.0.1", Secret("geheim"))  # type: ignore[arg-type]
+    assert "TCP MD5 for 10.0.0.1" in str(caught.value)
+    assert "geheim" not in str(caught.value)
+
+
+def test_zones_become_scopes() -> None:
+    name = socket.if_indextoname(1)
+    assert sockets.sockaddr(f"fe80::1%{name}", 179) == ("fe80::1", 179, 0, 1)
+    assert sockets.sockaddr("fe80::1%1", 179) == ("fe80::1", 179, 0, 1)
+    assert sockets.sockaddr("10.0.0.1", 179) == ("10.0.0.1", 179)
