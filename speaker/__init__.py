@@ -1,7 +1,7 @@
 """A BGP-4 speaker: a pure core that never touches sockets, clocks or chance, and an asyncio shell.
 
 A library of its own: it knows nothing of Kubernetes, of databases or of the rest of this project.
-From top to bottom, and imports go only downwards: ``server``, ``api``, ``peer``, ``rib`` and
-``fsm``, ``message``, ``attribute``, ``nlri``, ``negotiated``, ``capability``, ``wire``, ``errors``
-and ``iana``. docs/speaker.md tells what the core does and what a shell has to do.
+From top to bottom, and imports go only downwards: ``server``, ``engine``, ``peer``, ``rib``,
+``api``, ``fsm`` and ``timers``, ``message``, ``attribute``, ``nlri``, ``negotiated``, ``capability``,
+``wire``, ``errors`` and ``iana``. docs/speaker.md tells what the core does and what a shell has to do.
 """
