@@ -166,7 +166,7 @@ def test_a_table_is_initialized_when_all_who_fill_it_are_done() -> None:
 
 def test_a_primary_key_that_is_no_tuple() -> None:
     db = Database()
-    table = db.table("names", Index("key", lambda row: str(row)))
+    table: Table[int] = db.table("names", Index("key", lambda row: str(row)))
     with db.write(table) as txn:
         table.upsert(txn, 5)
     assert table.get(db.snapshot(), "5") == 5

@@ -1,0 +1,223 @@
+"""The watched directory: events, last good versions, duplicates, and odd files (H52, F56)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from resources.kinds import NODE
+from resources.manifests import ManifestsSource, UnreadablePathError, load
+from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+
+
+def node(name: str, label: str = "x") -> str:
+    """Spell a Node."""
+    return f"apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  labels: {{l: {label}}}\n"
+
+
+class Heard:
+    """What a source told of Nodes, replayed."""
+
+    def __init__(self, source: ManifestsSource) -> None:
+        self.labels: dict[str, str] = {}
+        self.events: list[Event] = []
+        self.problems: tuple[SourceProblem, ...] = ()
+        source.events(NODE).subscribe(self._event)
+        source.problems.subscribe(self._problems)
+
+    def _event(self, event: Event) -> None:
+        self.events.append(event)
+        match event:
+            case Replace(objects):
+                self.labels = {row.metadata.name: row.metadata.labels["l"] for row in objects}
+            case Upsert(row):
+                self.labels[row.metadata.name] = row.metadata.labels["l"]
+            case Delete(key):
+                del self.labels[key[1]]
+
+    def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
+        self.problems = problems
+
+
+def read(directory: Path) -> tuple[ManifestsSource, Heard]:
+    """Read a directory once; `source.look()` reads what changed."""
+    source = ManifestsSource([directory])
+    heard = Heard(source)
+    source.read_all()
+    return source, heard
+
+
+def test_the_first_pass_is_a_replacement_of_every_kind(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(node("a"))
+    _, heard = read(tmp_path)
+    (event,) = heard.events
+    assert isinstance(event, Replace)
+    assert heard.labels == {"a": "x"}
+
+
+def test_only_what_changed_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b"))
+    source, heard = read(tmp_path)
+    (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b", "changed"))
+    source.look()
+    assert len(heard.events) == 2
+    assert heard.labels == {"a": "x", "b": "changed"}
+    (tmp_path / "a.yaml").unlink()
+    source.look()
+    assert heard.labels == {}
+
+
+def test_f56_a_broken_file_keeps_the_last_good_version_and_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(node("a"))
+    source, heard = read(tmp_path)
+    file.write_text(node("a", "new") + "  broken: [")
+    source.look()
+    assert heard.labels == {"a": "x"}
+    assert [p.file for p in heard.problems] == [str(file)]
+    file.write_text(node("a", "new"))
+    source.look()
+    assert heard.labels == {"a": "new"}
+    assert heard.problems == ()
+
+
+def test_f56_an_invalid_object_keeps_its_last_good_version(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(node("a") + "---\n" + node("b"))
+    source, heard = read(tmp_path)
+    file.write_text(
+        node("a", "new") + "---\n" + node("b", "new") + "spec: {podCIDRs: [10.0.0.1/8]}\n"
+    )
+    source.look()
+    assert heard.labels == {"a": "new", "b": "x"}
+    (problem,) = heard.problems
+    assert (problem.field, problem.document) == ("spec.podCIDRs[0]", 2)
+    assert str(problem.object) == "Node/b"
+
+
+def test_h52_two_files_with_one_object_the_first_by_path_counts(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(node("n", "second"))
+    (tmp_path / "a.yaml").write_text(node("n", "first"))
+    source, heard = read(tmp_path)
+    assert heard.labels == {"n": "first"}
+    (problem,) = heard.problems
+    assert problem.file.endswith("b.yaml")
+    assert "a.yaml" in problem.message
+    (tmp_path / "a.yaml").unlink()
+    source.look()
+    assert heard.labels == {"n": "second"}
+    assert heard.problems == ()
+
+
+def test_h52_an_object_that_is_twice_in_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(node("n", "first") + "---\n" + node("n", "second"))
+    _, heard = read(tmp_path)
+    assert heard.labels == {"n": "first"}
+    assert "twice" in heard.problems[0].message
+
+
+def test_h52_swap_and_hidden_files_are_left_alone(tmp_path: Path) -> None:
+    for name in (".a.yaml.swp", ".#a.yaml", "a.yaml~", "4913", "#a.yaml#", "notes.txt"):
+        (tmp_path / name).write_text("not: [yaml")
+    _, heard = read(tmp_path)
+    assert heard.problems == ()
+
+
+def test_h52_a_fifo_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.yaml")
+    _, heard = read(tmp_path)
+    assert heard.problems[0].message == "is not a regular file"
+
+
+def test_h52_links_out_of_the_tree_and_loops_are_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "n.yaml").write_text(node("outside"))
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "link.yaml").symlink_to(outside / "n.yaml")
+    (tree / "loop").symlink_to(tree)
+    (tree / "n.yaml").write_text(node("inside"))
+    _, heard = read(tree)
+    assert "outside" not in heard.labels
+    assert heard.labels["inside"] == "x"
+
+
+def test_h52_a_config_maps_links_are_followed_and_its_swap_is_seen(tmp_path: Path) -> None:
+    for version in ("1", "2"):
+        (tmp_path / f"..{version}").mkdir()
+        (tmp_path / f"..{version}" / "n.yaml").write_text(node("n", f"v{version}"))
+    (tmp_path / "..data").symlink_to("..1")
+    (tmp_path / "n.yaml").symlink_to("..data/n.yaml")
+    source, heard = read(tmp_path)
+    assert heard.labels == {"n": "v1"}
+    (tmp_path / "..new").symlink_to("..2")
+    (tmp_path / "..new").rename(tmp_path / "..data")
+    source.look()
+    assert heard.labels == {"n": "v2"}
+
+
+def test_h52_a_huge_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resources.manifests.parse.MAX_YAML", 10)
+    (tmp_path / "a.yaml").write_text(node("a"))
+    _, heard = read(tmp_path)
+    assert heard.labels == {}
+    assert "are not read" in heard.problems[0].message
+
+
+def test_h52_a_directory_that_goes_and_comes_back(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "n.yaml").write_text(node("n"))
+    source, heard = read(tree)
+    (tree / "n.yaml").unlink()
+    tree.rmdir()
+    source.look()
+    assert heard.labels == {}
+    tree.mkdir()
+    (tree / "n.yaml").write_text(node("n", "back"))
+    source.look()
+    assert heard.labels == {"n": "back"}
+
+
+def test_a_path_that_is_not_there_cannot_be_loaded(tmp_path: Path) -> None:
+    with pytest.raises(UnreadablePathError, match="no such file"):
+        load([str(tmp_path / "none")])
+
+
+def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "n.yaml").write_text(node("n"))
+
+    async def watch(until: Callable[[Callable[[], bool]], Awaitable[None]]) -> None:
+        source = ManifestsSource([tree], look_again=0.3)
+        heard = Heard(source)
+        running = asyncio.create_task(source.run())
+        try:
+            await until(lambda: heard.labels == {"n": "x"})
+            (tree / "n.yaml").write_text(node("n", "edited"))
+            await until(lambda: heard.labels == {"n": "edited"})
+            (tree / "below").mkdir()
+            (tree / "below" / "m.yaml").write_text(node("m"))
+            await until(lambda: heard.labels.keys() == {"n", "m"})
+            temporary = tree / ".n.yaml.tmp"
+            temporary.write_text(node("n", "renamed"))
+            temporary.rename(tree / "n.yaml")
+            await until(lambda: heard.labels["n"] == "renamed")
+            (tree / "n.yaml").unlink()
+            await until(lambda: heard.labels.keys() == {"m"})
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def until(check: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not check():  # noqa: ASYNC110  files tell no asyncio event
+                await asyncio.sleep(0.005)
+
+    asyncio.run(watch(until))

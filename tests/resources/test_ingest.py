@@ -1,0 +1,85 @@
+"""Ingest: events become rows; an error is reported and the next event is taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from resources.causes import PendingCauses
+from resources.ingest import Ingest
+from resources.kinds import KINDS, NODE, Kind
+from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+from resources.tables import Tables
+from statedb import Database
+
+
+class Source:
+    """A source that tells what the test says."""
+
+    name = "test"
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, Subject[Event]] = {kind.name: Subject() for kind in KINDS}
+        self.problem_subject: Subject[tuple[SourceProblem, ...]] = Subject()
+
+    def events(self, kind: Kind[Any]) -> Observable[Event]:
+        return self.subjects[kind.name]
+
+    @property
+    def problems(self) -> Observable[tuple[SourceProblem, ...]]:
+        return self.problem_subject
+
+    async def run(self) -> None:
+        """Tell nothing by itself."""
+
+
+def _node(name: str, **labels: str) -> Any:  # noqa: ANN401
+    return NODE.decode({"metadata": {"name": name, "labels": labels}})
+
+
+def _started() -> tuple[Database, Tables, Source, list[BaseException]]:
+    db, source, errors = Database(), Source(), list[BaseException]()
+    tables = Tables(db)
+    Ingest(db, tables, source, PendingCauses(), errors.append).subscribe()
+    return db, tables, source, errors
+
+
+def test_events_become_rows() -> None:
+    db, tables, source, _ = _started()
+    told = source.subjects["Node"]
+    assert not tables.nodes.initialized(db.snapshot())
+    told.on_next(Replace((_node("a"), _node("b"))))
+    assert tables.nodes.initialized(db.snapshot())
+    told.on_next(Upsert(_node("c")))
+    told.on_next(Delete(("", "a")))
+    assert {row.metadata.name for row in tables.nodes.all(db.snapshot())} == {"b", "c"}
+    told.on_next(Replace((_node("c"),)))
+    assert {row.metadata.name for row in tables.nodes.all(db.snapshot())} == {"c"}
+
+
+def test_a_row_that_is_as_it_was_is_not_written() -> None:
+    db, tables, source, _ = _started()
+    source.subjects["Node"].on_next(Replace((_node("a"),)))
+    revision = tables.nodes.revision(db.snapshot())
+    source.subjects["Node"].on_next(Upsert(_node("a")))
+    source.subjects["Node"].on_next(Replace((_node("a"),)))
+    assert tables.nodes.revision(db.snapshot()) == revision
+
+
+def test_an_error_is_reported_and_the_next_event_is_taken() -> None:
+    db, tables, source, errors = _started()
+    source.subjects["Node"].on_next(Upsert(object()))
+    source.subjects["Node"].on_next(Upsert(_node("a")))
+    assert len(errors) == 1
+    assert tables.nodes.count(db.snapshot()) == 1
+
+
+def test_problems_stay_until_they_are_put_right() -> None:
+    db, tables, source, _ = _started()
+    problem = SourceProblem("f.yaml", 1, 3, None, "spec", "is wrong")
+    source.problem_subject.on_next((problem,))
+    assert list(tables.source_problems.all(db.snapshot())) == [problem]
+    source.problem_subject.on_next(())
+    assert list(tables.source_problems.all(db.snapshot())) == []
