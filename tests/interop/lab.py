@@ -87,7 +87,14 @@ class Lab:
 
 
 def router_for(
-    kind: str, name: str, link: Link, directory: Path, *, asn: int | None = None
+    kind: str,
+    name: str,
+    link: Link,
+    directory: Path,
+    *,
+    asn: int | None = None,
+    password: str | None = None,
+    passive: bool = True,
 ) -> Router:
     """Make the router that is the peer ``name`` (not started); ``asn`` if it is to be wrong."""
     peer_asn, number = PEERS[name]
@@ -100,7 +107,14 @@ def router_for(
             addresses=(f"10.99.0.{number}", f"fd00:99::{number}"),
             port=PORT,
             peers=(
-                PeerSettings(ours, ASN, extended_next_hop=driver.extended_next_hop and ":" in ours),
+                PeerSettings(
+                    ours,
+                    ASN,
+                    port=PORT,
+                    passive=passive,
+                    password=password,
+                    extended_next_hop=driver.extended_next_hop and ":" in ours,
+                ),
             ),
         ),
         link.right,
@@ -118,14 +132,19 @@ def give_addresses(link: Link) -> None:
 
 
 @contextlib.contextmanager
-def running_lab(kind: str, directory: Path, *names: str) -> Iterator[Lab]:
+def running_lab(
+    kind: str, directory: Path, *names: str, password: str | None = None, passive: bool = True
+) -> Iterator[Lab]:
     """Run a lab with the peers ``names``, all by default; nothing need be established yet."""
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
         agent = Agent(link.left, directory / "agent")
         for manifest in HERE.iterdir():
             shutil.copy(manifest, agent.manifests)
-        routers = {name: router_for(kind, name, link, directory) for name in names or PEERS}
+        routers = {
+            name: router_for(kind, name, link, directory, password=password, passive=passive)
+            for name in names or PEERS
+        }
         parts: list[Agent | Router] = [agent, *routers.values()]
         for part in parts:
             part.start()

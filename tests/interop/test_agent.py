@@ -15,14 +15,17 @@ from typing import Any
 import pytest
 
 from tests.interop.conftest import NeedRouter
-from tests.interop.lab import ASN, OURS, Lab, router_for, running_lab
+from tests.interop.lab import ASN, OURS, PORT, Lab, router_for, running_lab
 from tests.support.routers import KINDS
-from tests.support.wait import eventually
+from tests.support.wait import eventually, settles
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
 ALL_KINDS = sorted(KINDS)
 STOP_SECONDS = 2.0
+# GoBGP waits for five seconds and more before it connects.
+QUICK_TO_CONNECT = [kind for kind in ALL_KINDS if kind != "gobgp"]
+PASSWORD = "only-the-two-of-us-know"
 
 
 @pytest.fixture(scope="module", params=ALL_KINDS)
@@ -227,3 +230,55 @@ def test_sigterm_closes_sessions_with_cease_and_exits_0_within_2_seconds(
         eventually(gone, context=lab.logs)
         for router in lab.routers.values():
             assert router.received_cease(), router.daemon.tail()
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_a_session_waits_for_its_secret_and_is_then_protected(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with running_lab(kind, tmp_path, "ebgp-ipv4", password=PASSWORD) as lab:
+        text = (lab.agent.manifests / "bgp.yaml").read_text()
+        transport = "  transport:\n    peerPort: 1790\n"
+        assert transport in text
+        lab.agent.write("bgp.yaml", text.replace(transport, f"  authSecretRef: bgp\n{transport}"))
+
+        def waiting() -> None:
+            item = lab.agent.peers()["ebgp-ipv4"]
+            assert item["state"] != "Established"
+            assert "Secret" in item["reason"], item["reason"]
+
+        eventually(waiting, context=lab.logs)
+        lab.agent.write_objects(
+            "secret.json",
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "bgp", "namespace": "kube-system"},
+                "stringData": {"password": PASSWORD},
+            },
+        )
+        eventually(lab.assert_established, context=lab.logs)
+        lab.keeps_promises()
+        assert PASSWORD not in lab.agent.daemon.tail()
+        assert PASSWORD not in str(lab.agent.command("peers"))
+
+
+@pytest.mark.parametrize("kind", QUICK_TO_CONNECT)
+def test_an_instance_with_a_local_port_lets_the_router_connect(
+    kind: str, need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router(kind)
+    with running_lab(kind, tmp_path, "ebgp-ipv6", passive=False) as lab:
+        text = (lab.agent.manifests / "bgp.yaml").read_text()
+        changed = text.replace("localASN: 65001", f"localASN: 65001\n      localPort: {PORT}")
+        # Nobody is where the agent connects to, so that the router has to.
+        changed = changed.replace("peerPort: 1790", "peerPort: 1799")
+        lab.agent.write("bgp.yaml", changed)
+
+        def up() -> None:
+            item = lab.agent.peers()["ebgp-ipv6"]
+            assert item["state"] == "Established", item.get("reason")
+
+        settles(up, stays=0.3, context=lab.logs)
+        lab.keeps_promises()

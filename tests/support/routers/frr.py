@@ -83,6 +83,7 @@ class Frr(Router):
         lines = [
             f"{name} remote-as {peer.asn}",
             f"{name} port {peer.port}",
+            f"{name} update-source {self.settings.address_towards(peer)}",
             f"{name} timers {max(1, peer.hold_time // 3)} {peer.hold_time}",
             f"{name} timers connect {peer.connect_retry_time}",
             f"{name} advertisement-interval 0",
