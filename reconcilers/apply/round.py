@@ -84,8 +84,8 @@ class ApplyRound:
             if configuration:
                 self._configuration(snapshot, now, update, changed)
             else:
-                for name in self._applied:
-                    self._tell_routes(snapshot, name, update, now, changed)
+                for name, applied in self._applied.items():
+                    self._tell_routes(snapshot, name, applied.route_sets, update, now, changed)
             self._revisions = revisions
             self._write_outcomes(changed)
         return ApplySummary(True, self._error_count(), self._next_retry())
@@ -126,10 +126,13 @@ class ApplyRound:
         for name in sorted(self._applied):
             if name in desired:
                 peers = self._desired_peers(snapshot, name, now, changed)
-                self._add_sets(name, peers)
-                self._tell_routes(snapshot, name, update, now, changed)
+                wanted = {p.route_set for p in peers.values() if p.route_set is not None}
+                self._add_sets(name, wanted)
+                # A set that no peer is to have any more is left as it is until they have moved:
+                # its routes going away would be told to them.
+                self._tell_routes(snapshot, name, wanted, update, now, changed)
                 self._peers(name, peers, now, changed)
-                self._drop_sets(name)
+                self._drop_sets(name, wanted)
 
     def _instance(self, row: Instance) -> None:
         config = instance_config(row)
@@ -179,16 +182,15 @@ class ApplyRound:
                     desired[row.name] = present
         return desired
 
-    def _add_sets(self, instance: str, peers: dict[str, PeerConfig]) -> None:
+    def _add_sets(self, instance: str, wanted: set[str]) -> None:
         applied = self._applied[instance]
-        for peer in peers.values():
-            if peer.route_set is not None and peer.route_set not in applied.route_sets:
-                applied.route_sets.add(peer.route_set)
-                self._owed.add((instance, peer.route_set))
+        for route_set in wanted - applied.route_sets:
+            applied.route_sets.add(route_set)
+            self._owed.add((instance, route_set))
 
-    def _drop_sets(self, instance: str) -> None:
+    def _drop_sets(self, instance: str, wanted: set[str]) -> None:
         applied = self._applied[instance]
-        for route_set in applied.route_sets - applied.route_sets_in_use:
+        for route_set in applied.route_sets - applied.route_sets_in_use - wanted:
             self._speaker.remove_route_set(instance, route_set)
             applied.route_sets.discard(route_set)
             self._owed.discard((instance, route_set))
@@ -197,11 +199,12 @@ class ApplyRound:
         self,
         snapshot: Snapshot,
         instance: str,
+        wanted: set[str],
         update: steps.RouteUpdate,
         now: float,
         changed: dict[tuple[str, str], Outcome],
     ) -> None:
-        for route_set in sorted(self._applied[instance].route_sets):
+        for route_set in sorted(wanted):
             told: list[steps.RouteChange]
             if (instance, route_set) in self._owed:
                 rows = self._intent.routes.prefix(snapshot, KEY, (route_set,))

@@ -1,0 +1,158 @@
+"""A small cluster in tables, for the tests of intent and apply: objects in, rounds, rows out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconcilers.intent.round import IntentOptions, IntentRound, Summary
+from reconcilers.render import document
+from reconcilers.tables import IntentTables
+from resources import kinds
+from resources.kinds import Kind
+from resources.tables import Tables
+from statedb import Database
+
+NODE = "test-node"
+
+
+class Cluster:
+    """Objects of one cluster as an agent on `NODE` sees them."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+        self.db = Database()
+        self.resources = Tables(self.db)
+        self.intent = IntentTables(self.db)
+        self.round = IntentRound(
+            self.db, self.resources, self.intent, IntentOptions(node=NODE, **options)
+        )
+
+    def put(self, kind: Kind[Any], value: dict[str, Any]) -> None:
+        """Write an object."""
+        table = self.resources.of(kind)
+        with self.db.write(table) as txn:
+            table.upsert(txn, kind.decode(value))
+
+    def delete(self, kind: Kind[Any], name: str, namespace: str = "") -> None:
+        """Delete an object."""
+        table = self.resources.of(kind)
+        with self.db.write(table) as txn:
+            table.delete(txn, (namespace, name))
+
+    def run(self) -> Summary:
+        """Do a round."""
+        return self.round.run()
+
+    def render(self) -> dict[str, Any]:
+        """See the intent as `waggle render` shows it."""
+        return document(self.db.snapshot(), NODE, self.resources, self.intent)
+
+    def fresh(self) -> dict[str, Any]:
+        """See what a round from nothing makes of the same objects."""
+        intent = IntentTables(other := Database())
+        resources = Tables(other)
+        for kind in kinds.KINDS:
+            mine, theirs = self.resources.of(kind), resources.of(kind)
+            with other.write(theirs) as txn:
+                for row in mine.all(self.db.snapshot()):
+                    theirs.upsert(txn, row)
+        IntentRound(other, resources, intent, IntentOptions(node=NODE)).run()
+        return document(other.snapshot(), NODE, resources, intent)
+
+    def prefixes(self, peer: str = "p") -> list[str]:
+        """List what a peer is told."""
+        peers = {p["name"]: p for i in self.render()["instances"] for p in i["peers"]}
+        return [route["prefix"] for route in peers[peer]["advertise"]]
+
+    def problems(self) -> list[tuple[str, str]]:
+        """List problems as (first object, field)."""
+        return [(p["objects"][0], p["field"]) for p in self.render()["problems"]]
+
+
+def node(name: str = NODE, **labels: str) -> dict[str, Any]:
+    """Make a Node."""
+    return {
+        "metadata": {"name": name, "labels": labels or {"bgp": "yes"}},
+        "spec": {"podCIDRs": ["10.244.0.0/24"]},
+        "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]},
+    }
+
+
+def cluster_config(
+    name: str = "c",
+    *,
+    peers: list[dict[str, Any]] | None = None,
+    **spec: Any,  # noqa: ANN401
+) -> dict[str, Any]:
+    """Make a ClusterConfig with one instance."""
+    instance = {"name": "i", "localASN": 65001, "peers": [peer()] if peers is None else peers}
+    return {"metadata": {"name": name}, "spec": {"bgpInstances": [instance], **spec}}
+
+
+def peer(name: str = "p", **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Make a peer of an instance."""
+    return {
+        "name": name,
+        "peerASN": 65010,
+        "peerAddress": "192.0.2.9",
+        "peerConfigRef": {"name": "pc"},
+        **fields,
+    }
+
+
+def peer_config(name: str = "pc", advertise: str = "ad", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Make a PeerConfig for IPv4."""
+    family = {
+        "afi": "ipv4",
+        "safi": "unicast",
+        "advertisements": {"matchLabels": {"advertise": advertise}},
+    }
+    return {"metadata": {"name": name}, "spec": {"families": [family], **spec}}
+
+
+def advertisement(
+    name: str = "ad",
+    *,
+    label: str = "ad",
+    selector: dict[str, Any] | None = None,
+    **entry: Any,  # noqa: ANN401
+) -> dict[str, Any]:
+    """Make an Advertisement of pod networks and of Services' LoadBalancer addresses."""
+    service = {
+        "advertisementType": "Service",
+        "service": {"addresses": ["LoadBalancerIP"]},
+        "selector": {} if selector is None else selector,
+        **entry,
+    }
+    return {
+        "metadata": {"name": name, "labels": {"advertise": label}},
+        "spec": {"advertisements": [{"advertisementType": "PodCIDR"}, service]},
+    }
+
+
+def service(name: str, address: str, *, policy: str = "Cluster", **labels: str) -> dict[str, Any]:
+    """Make a LoadBalancer Service."""
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"type": "LoadBalancer", "externalTrafficPolicy": policy},
+        "status": {"loadBalancer": {"ingress": [{"ip": address}]}},
+    }
+
+
+def endpoint_slice(name: str, of: str, on: str = NODE, **conditions: bool) -> dict[str, Any]:
+    """Make an EndpointSlice with one endpoint."""
+    endpoint = {"addresses": ["10.244.0.5"], "nodeName": on, "conditions": conditions}
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": of}},
+        "addressType": "IPv4",
+        "endpoints": [endpoint],
+    }
+
+
+def usual(**options: Any) -> Cluster:  # noqa: ANN401
+    """Make a cluster with one peer that is told everything."""
+    cluster = Cluster(**options)
+    cluster.put(kinds.NODE, node())
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config())
+    cluster.put(kinds.PEER_CONFIG, peer_config())
+    cluster.put(kinds.ADVERTISEMENT, advertisement())
+    return cluster

@@ -1,0 +1,343 @@
+"""Rounds of intent: what they compile, what they leave alone, and that order does not matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resources import kinds
+from statedb import Table
+from tests.reconcilers.build import (
+    Cluster,
+    advertisement,
+    cluster_config,
+    endpoint_slice,
+    node,
+    peer,
+    peer_config,
+    service,
+    usual,
+)
+
+
+def test_nothing_is_done_before_every_source_has_told_everything() -> None:
+    cluster = usual()
+    done = cluster.resources.services.register_initializer("slow")
+    assert not cluster.run().ready
+    assert cluster.render()["instances"] == []
+    with cluster.db.write(cluster.resources.services) as txn:
+        done(txn)
+    assert cluster.run().ready
+    assert cluster.prefixes() == ["10.244.0.0/24"]
+
+
+def test_a_round_without_changes_does_nothing() -> None:
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    assert cluster.run().services == 1
+    again = cluster.run()
+    assert (again.configuration, again.services, again.routes) == (False, 0, 0)
+
+
+def test_a_changed_service_costs_that_service_only() -> None:
+    cluster = usual()
+    for number in range(50):
+        cluster.put(kinds.SERVICE, service(f"s{number}", f"198.51.100.{number}"))
+    cluster.run()
+    cluster.put(kinds.SERVICE, service("s7", "203.0.113.7"))
+    summary = cluster.run()
+    assert (summary.configuration, summary.services, summary.routes) == (False, 1, 2)
+    assert "203.0.113.7/32" in cluster.prefixes()
+    assert "198.51.100.7/32" not in cluster.prefixes()
+
+
+def test_an_endpoint_slice_that_changes_its_service_concerns_both() -> None:
+    cluster = usual()
+    for number in (1, 2):
+        cluster.put(kinds.SERVICE, service(f"s{number}", f"198.51.100.{number}", policy="Local"))
+    cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "s1"))
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.0/24", "198.51.100.1/32"]
+    cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "s2"))
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.0/24", "198.51.100.2/32"]
+    cluster.delete(kinds.ENDPOINT_SLICE, "e", "default")
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.0/24"]
+
+
+def test_peers_that_are_told_the_same_share_one_route_set() -> None:
+    cluster = usual()
+    peers = [
+        peer(f"p{n}", peerAddress=f"192.0.2.{n}", peerConfigRef={"name": f"pc{n}"})
+        for n in range(5)
+    ]
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=peers))
+    for number in range(5):
+        cluster.put(kinds.PEER_CONFIG, peer_config(f"pc{number}", ebgpMultihop=number + 1))
+    cluster.run()
+    rows = list(cluster.intent.peers.all(cluster.db.snapshot()))
+    assert len(rows) == 5
+    assert len({row.route_set for row in rows}) == 1
+
+
+def test_a_changed_advertisement_is_another_route_set() -> None:
+    cluster = usual()
+    cluster.run()
+    (before,) = cluster.intent.peers.all(cluster.db.snapshot())
+    cluster.put(kinds.ADVERTISEMENT, advertisement(attributes={"localPreference": 7}))
+    cluster.run()
+    (after,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert before.route_set != after.route_set
+    assert {row.route_set for row in cluster.intent.routes.all(cluster.db.snapshot())} == {
+        after.route_set
+    }
+
+
+def test_several_advertisements_of_one_prefix_are_joined() -> None:
+    cluster = usual()
+    for name, value in (("one", 5), ("two", 9)):
+        attributes = {"localPreference": value, "communities": {"standard": [f"65000:{value}"]}}
+        cluster.put(kinds.ADVERTISEMENT, advertisement(name, attributes=attributes))
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    cluster.run()
+    routes = cluster.render()["instances"][0]["peers"][0]["advertise"]
+    assert routes[1]["localPreference"] == 9
+    assert routes[1]["communities"] == ["65000:5", "65000:9"]
+
+
+def test_f50_of_two_configurations_for_a_node_the_oldest_wins_and_both_are_told() -> None:
+    cluster = usual()
+    cluster.delete(kinds.CLUSTER_CONFIG, "c")
+    for name, year in (("young", 2025), ("old", 2024)):
+        value = cluster_config(name)
+        value["metadata"]["creationTimestamp"] = f"{year}-01-01T00:00:00Z"
+        cluster.put(kinds.CLUSTER_CONFIG, value)
+    cluster.run()
+    document = cluster.render()
+    (generated,) = document["generated"]
+    assert generated["metadata"]["ownerReferences"][0]["name"] == "old"
+    conflicts = {
+        c["name"]: c["status"]
+        for c in document["conditions"]
+        if c["type"] == "cilium.io/ConflictingClusterConfig"
+    }
+    assert conflicts == {"old": "False", "young": "True"}
+    (problem,) = document["problems"]
+    assert problem["objects"] == ["CiliumBGPClusterConfig/young", "CiliumBGPClusterConfig/old"]
+
+
+def test_f50_the_configuration_that_has_a_node_keeps_it() -> None:
+    cluster = usual()
+    cluster.run()
+    older = cluster_config("a-newcomer")
+    older["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z"
+    cluster.put(kinds.CLUSTER_CONFIG, older)
+    cluster.run()
+    (generated,) = cluster.render()["generated"]
+    assert generated["metadata"]["ownerReferences"][0]["name"] == "c"
+    cluster.delete(kinds.CLUSTER_CONFIG, "c")
+    cluster.run()
+    (generated,) = cluster.render()["generated"]
+    assert generated["metadata"]["ownerReferences"][0]["name"] == "a-newcomer"
+
+
+def _secret(**data: str) -> dict[str, Any]:
+    return {"metadata": {"name": "key", "namespace": "kube-system"}, "stringData": data}
+
+
+def test_f52_a_missing_secret_keeps_the_peer_down_until_it_is_there() -> None:
+    cluster = usual()
+    cluster.put(kinds.PEER_CONFIG, peer_config(authSecretRef="key"))
+    cluster.run()
+    (row,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert row.down_reason == "no Secret kube-system/key"
+    assert cluster.render()["instances"][0]["peers"][0]["password"] is True
+    assert ("CiliumBGPPeerConfig/pc", "spec.authSecretRef") in cluster.problems()
+    cluster.put(kinds.SECRET, _secret(other="x"))
+    cluster.run()
+    (row,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert row.down_reason == "no key 'password' in Secret kube-system/key"
+    cluster.put(kinds.SECRET, _secret(password="x"))
+    cluster.run()
+    (row,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert row.down_reason is None
+    assert cluster.problems() == []
+
+
+def test_f53_a_peer_that_is_removed_is_gone_with_its_routes() -> None:
+    cluster = usual()
+    cluster.run()
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[]))
+    cluster.run()
+    snapshot = cluster.db.snapshot()
+    assert cluster.intent.peers.count(snapshot) == 0
+    assert cluster.intent.routes.count(snapshot) == 0
+
+
+def test_f54_a_selector_may_match_no_node_or_all() -> None:
+    cluster = usual()
+    cluster.put(kinds.NODE, node("other", bgp="yes"))
+    cluster.put(
+        kinds.CLUSTER_CONFIG, cluster_config(nodeSelector={"matchLabels": {"bgp": "never"}})
+    )
+    cluster.run()
+    assert cluster.render()["generated"] == []
+    assert cluster.render()["instances"] == []
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(nodeSelector={}))
+    cluster.run()
+    names = [item["metadata"]["name"] for item in cluster.render()["generated"]]
+    assert names == ["other", "test-node"]
+    assert cluster.prefixes() == ["10.244.0.0/24"]
+
+
+def test_f56_one_instance_that_cannot_be_stops_no_other() -> None:
+    cluster = usual()
+    value = cluster_config()
+    value["spec"]["bgpInstances"].insert(0, {"name": "no-asn", "peers": [peer("q")]})
+    cluster.put(kinds.CLUSTER_CONFIG, value)
+    cluster.run()
+    assert [i["name"] for i in cluster.render()["instances"]] == ["i"]
+    assert cluster.problems() == [
+        ("CiliumBGPNodeConfig/test-node", "spec.bgpInstances[0].localASN")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"peerASN": None}, "peerASN"),
+        ({"peerAddress": None}, "peerAddress"),
+        ({"peerConfigRef": {"name": "none"}}, "peerConfigRef.name"),
+    ],
+)
+def test_a_peer_that_cannot_be_is_left_out_and_told(fields: dict[str, Any], field: str) -> None:
+    cluster = usual()
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer("bad", **fields), peer()]))
+    cluster.run()
+    assert [p["name"] for p in cluster.render()["instances"][0]["peers"]] == ["p"]
+    assert cluster.problems() == [
+        ("CiliumBGPNodeConfig/test-node", f"spec.bgpInstances[0].peers[0].{field}")
+    ]
+
+
+def test_an_object_whose_computation_fails_is_a_problem_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from reconcilers.intent.cilium import services
+
+    original = services.facts
+
+    def facts(row: Any, *rest: Any) -> Any:  # noqa: ANN401
+        if row.metadata.name == "bad":
+            raise RuntimeError("surprise")
+        return original(row, *rest)
+
+    monkeypatch.setattr(services, "facts", facts)
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("bad", "198.51.100.1"))
+    cluster.put(kinds.SERVICE, service("good", "198.51.100.2"))
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.0/24", "198.51.100.2/32"]
+    assert cluster.problems() == [("Service/default/bad", "")]
+    monkeypatch.setattr(services, "facts", original)
+    cluster.put(kinds.SERVICE, service("bad", "198.51.100.3"))
+    cluster.run()
+    assert cluster.problems() == []
+
+
+def test_why_a_selected_address_is_not_advertised_is_kept() -> None:
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1", policy="Local"))
+    cluster.run()
+    (row,) = cluster.intent.withheld.all(cluster.db.snapshot())
+    assert (str(row.object), row.reason) == (
+        "Service/default/web",
+        "LoadBalancerIP:NoLocalEndpoint",
+    )
+    cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "web"))
+    cluster.run()
+    assert list(cluster.intent.withheld.all(cluster.db.snapshot())) == []
+
+
+def test_services_without_endpoints_need_one_where_the_option_says_so() -> None:
+    cluster = usual(no_service_endpoints_routable=False)
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.0/24"]
+    cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "web", on="elsewhere"))
+    cluster.run()
+    assert cluster.prefixes() == ["10.244.0.0/24", "198.51.100.1/32"]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("service"),
+            st.sampled_from("abc"),
+            st.integers(1, 3),
+            st.sampled_from(["Cluster", "Local"]),
+        ),
+        st.tuples(st.just("no-service"), st.sampled_from("abc"), st.just(0), st.just("")),
+        st.tuples(
+            st.just("slice"),
+            st.sampled_from("xy"),
+            st.integers(0, 1),
+            st.sampled_from("abc"),
+        ),
+        st.tuples(st.just("no-slice"), st.sampled_from("xy"), st.just(0), st.just("")),
+        st.tuples(
+            st.just("advert"), st.sampled_from("mn"), st.integers(0, 2), st.sampled_from("ab")
+        ),
+        st.tuples(st.just("no-advert"), st.sampled_from("mn"), st.just(0), st.just("")),
+        st.tuples(st.just("node"), st.just("n"), st.integers(0, 1), st.just("")),
+    ),
+    max_size=12,
+)
+
+
+def _step(cluster: Cluster, what: str, name: str, number: int, text: str) -> None:
+    match what:
+        case "service":
+            value = service(name, f"198.51.100.{number}", policy=text, app=name)
+            cluster.put(kinds.SERVICE, value)
+        case "no-service":
+            cluster.delete(kinds.SERVICE, name, "default")
+        case "slice":
+            cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice(name, text, ready=bool(number)))
+        case "no-slice":
+            cluster.delete(kinds.ENDPOINT_SLICE, name, "default")
+        case "advert":
+            selector = {"matchLabels": {"app": text}}
+            attributes = {"localPreference": number} if number else {}
+            cluster.put(
+                kinds.ADVERTISEMENT, advertisement(name, selector=selector, attributes=attributes)
+            )
+        case "no-advert":
+            cluster.delete(kinds.ADVERTISEMENT, name)
+        case _:
+            cluster.put(kinds.NODE, node(bgp="yes" if number else "no"))
+
+
+@settings(deadline=None, max_examples=60)
+@given(STEPS)
+def test_incremental_rounds_come_to_what_one_round_from_nothing_does(
+    steps: list[tuple[str, str, int, str]],
+) -> None:
+    cluster = usual()
+    cluster.run()
+    for step in steps:
+        _step(cluster, *step)
+        cluster.run()
+        assert cluster.render() == cluster.fresh()
+
+
+def test_every_table_that_matters_is_followed() -> None:
+    cluster = usual()
+    names = {table.name for table in cluster.round.followed}
+    ignored = {"namespaces"}
+    tables: tuple[Table[Any], ...] = cluster.resources.resources
+    assert names == {table.name for table in tables} - ignored
