@@ -5,6 +5,7 @@ Fixtures that only some directories need live in their own conftest. Never skips
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -12,14 +13,7 @@ import pytest
 from tests.support import netns
 from tests.support.netns import Link, linked_namespaces
 
-_why_not = pytest.StashKey[dict[str, int]]()
-
-
-def skip(config: pytest.Config, reason: str) -> None:
-    """Skip the running test, and have the reason counted in the summary line."""
-    reasons = config.stash.setdefault(_why_not, {})
-    reasons[reason] = reasons.get(reason, 0) + 1
-    pytest.skip(reason)
+ROUTER_MARKERS = {"interop", "netns"}
 
 
 @pytest.fixture(scope="session")
@@ -29,19 +23,20 @@ def no_namespaces() -> str | None:
 
 
 @pytest.fixture
-def link(request: pytest.FixtureRequest, no_namespaces: str | None) -> Iterator[Link]:
+def link(no_namespaces: str | None) -> Iterator[Link]:
     """Two namespaces joined by a cable, for one test."""
     if no_namespaces is not None:
-        skip(request.config, no_namespaces)
+        pytest.skip(no_namespaces)
     with linked_namespaces() as made:
         yield made
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in one line which tests against real routers did not run, and why."""
-    reasons = config.stash.get(_why_not, {})
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        if ROUTER_MARKERS & set(report.keywords) and isinstance(report.longrepr, tuple):
+            reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
     if reasons:
         parts = [f"{reason} ({count} tests)" for reason, count in sorted(reasons.items())]
         terminalreporter.write_line(f"skipped tests against real routers: {'; '.join(parts)}")

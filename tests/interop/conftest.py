@@ -6,7 +6,6 @@ from typing import Protocol
 
 import pytest
 
-from tests.conftest import skip
 from tests.support.routers import KINDS
 
 
@@ -17,13 +16,13 @@ class NeedRouter(Protocol):
 
 
 @pytest.fixture(scope="session")
-def need_router(request: pytest.FixtureRequest, no_namespaces: str | None) -> NeedRouter:
+def need_router(no_namespaces: str | None) -> NeedRouter:
     """Skip the test, with the reason, unless the router and namespaces are there."""
     missing = {kind: router.missing() for kind, router in KINDS.items()}
 
     def need(kind: str) -> None:
         reason = no_namespaces or missing[kind]
         if reason is not None:
-            skip(request.config, reason)
+            pytest.skip(reason)
 
     return need
