@@ -33,6 +33,16 @@ def program() -> str | None:
     return shutil.which("bird", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
 
 
+STEADY = 0.05
+"""Seconds by which BIRD's account of one moment may differ."""
+
+
+def _seconds(clock: str) -> float:
+    """Read a time of day such as 04:53:43.158."""
+    hours, minutes, seconds = clock.split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
 class Bird(Router):
     """A ``bird`` process."""
 
@@ -157,8 +167,20 @@ class Bird(Router):
             elif code and (match := re.match(r"\s+Neighbor address:\s+(\S+)", text)):
                 address = match[1].split("%")[0]
                 up = info.startswith("Established")
-                found[address] = RouterPeer(address, up, info, since)
+                found[address] = RouterPeer(address, up, info, self._steady(address, since))
         return found
+
+    def _steady(self, address: str, since: str) -> str:
+        """Spell a moment as it was spelled before, unless it is another one.
+
+        BIRD reckons it anew from its monotonic clock each time, and is a millisecond off now and
+        then; a session that was established again is so by a good deal more.
+        """
+        tokens: dict[str, str] = self.__dict__.setdefault("_tokens", {})
+        before = tokens.get(address, since)
+        same = abs(_seconds(before) - _seconds(since)) < STEADY if before != since else True
+        tokens[address] = before if same else since
+        return tokens[address]
 
     def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
         index = self.settings.peers.index(self.peer(peer))
