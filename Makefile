@@ -29,6 +29,11 @@ format: $(VENV)/.installed-dev  ## ruff's formatter and its safe fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+bench: $(VENV)/.installed-dev  ## the measurements: database, render, one change to a hundred routers
+	@$(BIN)/python -m bench.bench_statedb
+	@$(BIN)/python -m bench.bench_render
+	@$(BIN)/python -m bench.bench_propagation
+
 lock:                ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock

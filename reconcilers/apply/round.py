@@ -81,11 +81,17 @@ class ApplyRound:
             return ApplySummary(False, self._error_count(), retry_at)
         with self._span("apply.round", parent):
             changed: dict[tuple[str, str], Outcome] = {}
-            if configuration:
-                self._configuration(snapshot, now, update, changed)
-            else:
-                for name, applied in self._applied.items():
-                    self._tell_routes(snapshot, name, applied.route_sets, update, now, changed)
+            try:
+                if configuration:
+                    self._configuration(snapshot, now, update, changed)
+                else:
+                    for name, applied in self._applied.items():
+                        self._tell_routes(snapshot, name, applied.route_sets, update, now, changed)
+            except BaseException:
+                # The changes were taken from their iterator: what they were for is owed whole.
+                self._revisions = None
+                self._owed |= {(n, s) for n, a in self._applied.items() for s in a.route_sets}
+                raise
             self._revisions = revisions
             self._write_outcomes(changed)
         return ApplySummary(True, self._error_count(), self._next_retry())

@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pytest
+
 from reconcilers.apply import ApplyRound
 from resources import kinds
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig
@@ -27,9 +29,12 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.failing: set[str] = set()
+        self.interrupt = False
         self.peers_told: dict[str, PeerConfig] = {}
 
     def _call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
+        if self.interrupt:
+            raise KeyboardInterrupt
         if arguments and arguments[-1] in self.failing:
             raise OSError("no")
         self.calls.append((name, *arguments))
@@ -199,6 +204,22 @@ def test_routes_that_could_not_be_told_are_told_whole_the_next_time() -> None:
     recorder.failing = set()
     assert summary.retry_at is not None
     apply.run(summary.retry_at)
+    told = {entry for call in recorder.take() if call[0] == "update_routes" for entry in call[3]}
+    assert told == {(POD, True), (WEB, True), ("20c6336402", True)}
+
+
+def test_a_round_that_is_broken_off_owes_everything() -> None:
+    cluster, recorder, apply = started()
+    cluster.run()
+    apply.run(0.0)
+    cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
+    cluster.run()
+    recorder.interrupt = True
+    with pytest.raises(KeyboardInterrupt):
+        apply.run(1.0)
+    recorder.interrupt = False
+    recorder.take()
+    apply.run(2.0)
     told = {entry for call in recorder.take() if call[0] == "update_routes" for entry in call[3]}
     assert told == {(POD, True), (WEB, True), ("20c6336402", True)}
 

@@ -335,6 +335,23 @@ def test_incremental_rounds_come_to_what_one_round_from_nothing_does(
         assert cluster.render() == cluster.fresh()
 
 
+def test_ipv6_prefixes_have_the_nodes_ipv6_address_as_next_hop_over_an_ipv4_session() -> None:
+    cluster = usual()
+    value = node()
+    cluster.run()
+    (row,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert row.next_hop_ipv6 is None
+    value["status"]["addresses"].append({"type": "InternalIP", "address": "2001:db8::1"})
+    cluster.put(kinds.NODE, value)
+    cluster.run()
+    (row,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert row.next_hop_ipv6 == "2001:db8::1"
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="2001:db8::9")]))
+    cluster.run()
+    (row,) = cluster.intent.peers.all(cluster.db.snapshot())
+    assert row.next_hop_ipv6 is None
+
+
 def test_every_table_that_matters_is_followed() -> None:
     cluster = usual()
     names = {table.name for table in cluster.round.followed}
