@@ -44,11 +44,11 @@ class ErrorItem(Item, frozen=True, kw_only=True):
 class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
     """A list with what is needed to read it."""
 
+    api_version: str = API_VERSION
     kind: str
     generated_at: datetime
     items: list[T]
     errors: list[ErrorItem] = []
-    api_version: str = API_VERSION
 
 
 class FamilyCount(Item, frozen=True, kw_only=True):

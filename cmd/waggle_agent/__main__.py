@@ -13,7 +13,7 @@ import importlib.metadata
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from cells.hive.settings import CONFIG_ENV
 from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
 
-EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
+EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_PIPE = 0, 1, 2, 141
 
 DESCRIPTION = """\
 The BGP control plane of a Kubernetes node: works out which prefixes this node
@@ -53,12 +53,24 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
     try:
         settings = _settings(vars(args), os.environ if env is None else env)
         if args.command == "cells":
-            return _cells(settings, as_dot=args.dot)
+            return _quietly_cut(lambda: _cells(settings, as_dot=args.dot))
         hive = Hive(CELLS, settings)
     except HiveError as error:
         _complain(error)
         return EXIT_USAGE
     return asyncio.run(_run(hive))
+
+
+def _quietly_cut(work: Callable[[], int]) -> int:
+    """Print, and say nothing when whoever reads it has seen enough (``... | head``)."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The interpreter would flush once more at exit, so give it somewhere to write to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    return status
 
 
 def _parser() -> Parser:
