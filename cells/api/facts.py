@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
+from cells.api.ages import RouteAges
 from cells.api.model import FamilyCount, OriginItem, PeerItem, RouteItem
 from cells.api.server import UnknownNameError
 from cells.node import ThisNode
@@ -28,6 +31,7 @@ class AgentFacts:
         self._speaker = speaker
         self._database = database
         self._intent = intent
+        self._ages = RouteAges(database, intent.routes)
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the sessions that match, by instance and name."""
@@ -90,19 +94,24 @@ class AgentFacts:
                     yield [self._item(status.instance, view, []) for view in received]
                     continue
                 told = self._speaker.routes_advertised(status.instance, status.name, family)
-                yield [
-                    self._item(
-                        status.instance, view, self._origins(snapshot, status.route_set, view)
-                    )
-                    for view in told
-                ]
+                yield [self._advertised(snapshot, status, view) for view in told]
+
+    def _advertised(self, snapshot: Snapshot, status: PeerStatus, view: RouteView) -> RouteItem:
+        family, nlri = prefix_to_wire(view.prefix)
+        origins = self._origins(snapshot, status.route_set, family, nlri)
+        item = self._item(status.instance, view, origins)
+        if status.route_set is None:
+            return item
+        changed = self._ages.since(status.route_set, family, nlri)
+        # A session that came up later has told it since then.
+        since = max(status.since, changed or 0.0)
+        return replace(item, since_time=datetime.fromtimestamp(int(since), UTC))
 
     def _origins(
-        self, snapshot: Snapshot, route_set: str | None, view: RouteView
+        self, snapshot: Snapshot, route_set: str | None, family: Family, nlri: bytes
     ) -> list[OriginItem]:
         if route_set is None:
             return []
-        family, nlri = prefix_to_wire(view.prefix)
         row = self._intent.routes.get(snapshot, (route_set, family, nlri))
         if row is None:
             return []

@@ -120,4 +120,6 @@ class RouteItem(Item, frozen=True, kw_only=True):
     best: bool | None = None
     status: str | None = None
     """Why it is or is not used."""
+    since_time: datetime | None = None
+    """Since when the peer has been told it as it is; of advertised routes."""
     origins: list[OriginItem] = []

@@ -6,11 +6,12 @@ It shows what the agent says, in the agent's order (peers by name, prefixes in a
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from typing import Any
 
 from waggle import agent, output
 from waggle.output import NONE, Column
-from waggle.peers import add_output_flags, ask
+from waggle.peers import add_output_flags, ask, read_time
 
 TABLES = ("available", "advertised", "received")
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
@@ -23,6 +24,7 @@ ADVERTISED = (
     Column("ORIGIN-OBJECT"),
     Column("COMMUNITIES"),
     Column("LP/MED"),
+    Column("AGE", right=True),
     Column("INSTANCE", wide=True),
     Column("AS-PATH", wide=True),
     Column("LARGE", wide=True),
@@ -143,6 +145,7 @@ def _advertised(item: dict[str, Any]) -> list[str]:
         _origins(item),
         _list(item, "communities"),
         _preference(item),
+        _age(item),
         item["instance"],
         item.get("asPath", ""),
         _list(item, "largeCommunities"),
@@ -178,6 +181,11 @@ def _available(item: dict[str, Any]) -> list[str]:
         _list(item, "largeCommunities"),
         _preference(item),
     ]
+
+
+def _age(item: dict[str, Any]) -> str:
+    since = read_time(item["sinceTime"]) if "sinceTime" in item else None
+    return output.age(since, datetime.now(UTC))
 
 
 def _origins(item: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ ROUTES = [
             OriginItem(kind="Service", namespace="shop", name="web"),
             OriginItem(kind="Service", namespace="shop", name="api"),
         ],
+        since_time=datetime.now(UTC) - timedelta(hours=20, seconds=30),
     ),
     RouteItem(
         node="a",
@@ -58,9 +60,9 @@ def test_advertised_names_the_object_behind_each_route(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert table(path, capsys) == [
-        "NODE PEER PREFIX NEXT-HOP ORIGIN-OBJECT COMMUNITIES LP/MED",
-        "a tor-1 203.0.113.7/32 192.0.2.10 Service/shop/web +1 65000:99 150/-",
-        "a tor-1 fd00:1::/64 self Node/a - -",
+        "NODE PEER PREFIX NEXT-HOP ORIGIN-OBJECT COMMUNITIES LP/MED AGE",
+        "a tor-1 203.0.113.7/32 192.0.2.10 Service/shop/web +1 65000:99 150/- 20h",
+        "a tor-1 fd00:1::/64 self Node/a - - -",
     ]
 
 
