@@ -1,0 +1,355 @@
+"""Messages: framing, the checks of RFC 4271 section 6, and hostile octets (H05 to H09, H30 to H38)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from speaker.attribute import Outcome, attribute
+from speaker.capability import FourOctetAs, Multiprotocol, Unknown
+from speaker.errors import BgpError, NotificationError
+from speaker.iana import CeaseSubcode
+from speaker.message import (
+    HEADER_SIZE,
+    KEEPALIVE,
+    Framer,
+    Notification,
+    Open,
+    RouteRefresh,
+    Update,
+    UpdateDecoder,
+    check_header,
+    decode_open,
+    frame_message,
+)
+from speaker.negotiated import Negotiated
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+
+SESSION = Negotiated()
+ORIGIN = attribute(0x40, 1, b"\0")
+AS_PATH = attribute(0x40, 2, b"\2\1\0\0\xfd\xe9")
+NEXT_HOP = attribute(0x40, 3, b"\xc0\0\2\1")
+MANDATORY = ORIGIN + AS_PATH + NEXT_HOP
+PREFIX = b"\x18\x0a\0\0"
+OPEN = Open(
+    asn=400000,
+    hold_time=90,
+    router_id=0xC0000201,
+    capabilities=(Multiprotocol(IPV4_UNICAST), FourOctetAs(400000)),
+)
+
+
+def update(attributes: bytes = b"", nlri: bytes = b"", withdrawn: bytes = b"") -> bytes:
+    """Make the body of an UPDATE."""
+    sizes = len(withdrawn).to_bytes(2, "big"), len(attributes).to_bytes(2, "big")
+    return sizes[0] + withdrawn + sizes[1] + attributes + nlri
+
+
+def reach(next_hop: bytes, nlri: bytes, family: bytes = b"\0\2\1") -> bytes:
+    """Make an MP_REACH_NLRI attribute."""
+    return attribute(0x80, 14, family + bytes((len(next_hop),)) + next_hop + b"\0" + nlri)
+
+
+def code(body: bytes, session: Negotiated = SESSION) -> tuple[int, int]:
+    """Decode an UPDATE that ends the session: its NOTIFICATION."""
+    with pytest.raises(NotificationError) as caught:
+        UpdateDecoder(session).decode(body)
+    return caught.value.code, caught.value.subcode
+
+
+def decode(body: bytes, session: Negotiated = SESSION) -> Update:
+    """Decode an UPDATE."""
+    return UpdateDecoder(session).decode(body)
+
+
+# Header: RFC 4271 section 6.1
+
+
+def test_h05_a_marker_that_is_not_all_ones() -> None:
+    with pytest.raises(NotificationError) as caught:
+        check_header(b"\0" + KEEPALIVE[1:])
+    assert (caught.value.code, caught.value.subcode) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("length", "kind"), [(18, 4), (20, 4), (28, 1), (22, 2), (4097, 2), (65535, 2), (4097, 9)]
+)
+def test_h06_h08_a_length_that_cannot_be_is_given_back(length: int, kind: int) -> None:
+    octets = b"\xff" * 16 + length.to_bytes(2, "big") + bytes((kind,))
+    with pytest.raises(NotificationError) as caught:
+        check_header(octets)
+    assert (caught.value.code, caught.value.subcode) == (1, 2)
+    assert caught.value.data == length.to_bytes(2, "big")
+
+
+@pytest.mark.parametrize("kind", [0, 6, 7, 255])
+def test_h07_h46_an_unknown_type_is_given_back(kind: int) -> None:
+    with pytest.raises(NotificationError) as caught:
+        check_header(frame_message(kind, b""))
+    assert (caught.value.code, caught.value.subcode, caught.value.data) == (1, 3, bytes((kind,)))
+
+
+def test_extended_messages_are_for_updates_only() -> None:
+    """RFC 8654 section 4."""
+    long = frame_message(2, bytes(5000))
+    assert check_header(long, 0, 65535) == (2, 5019)
+    with pytest.raises(NotificationError):
+        check_header(frame_message(1, bytes(5000)), 0, 65535)
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=60), max_size=6), st.data())
+def test_h09_messages_are_the_same_however_they_are_cut(
+    bodies: list[bytes], data: st.DataObject
+) -> None:
+    stream = b"".join(frame_message(2, b"\0\0\0\0" + body) for body in bodies)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    framer = Framer()
+    found = []
+    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+        found += framer.feed(stream[start:end])
+    assert found == [(2, b"\0\0\0\0" + body) for body in bodies]
+
+
+# OPEN: RFC 4271 section 6.2
+
+
+def test_an_open_is_read_as_it_was_written() -> None:
+    assert decode_open(OPEN.encode()[HEADER_SIZE:]) == OPEN
+
+
+def test_many_capabilities_need_the_extended_form() -> None:
+    """RFC 9072."""
+    many = Open(
+        asn=1,
+        hold_time=0,
+        router_id=1,
+        capabilities=tuple(Unknown(200, bytes(100)) for _ in range(5)),
+    )
+    octets = many.encode()[HEADER_SIZE:]
+    assert octets[9:11] == b"\xff\xff"
+    assert decode_open(octets) == many
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"\3" + bytes(9), (2, 1)),  # H20
+        (b"\4\0\0\0\x5a\1\1\1\1\0", (2, 2)),  # H21: AS 0
+        (b"\4\0\1\0\x5a\0\0\0\0\0", (2, 3)),  # H22
+        (b"\4\0\1\0\1\1\1\1\1\0", (2, 6)),  # H23
+        (b"\4\0\1\0\x5a\1\1\1\1\2\1\0", (2, 4)),  # H24: parameter 1
+        (b"\4\0\1\0\x5a\1\1\1\1\xff", (2, 0)),  # CVE-2022-43681
+        (b"\4\0\1\0\x5a\1\1\1\1\xff\xff\0", (2, 0)),  # CVE-2022-40302
+        (b"\4\0\1\0\x5a\1\1\1\1\4\2\4\x41\4", (2, 0)),
+        (b"\4\0\1", (2, 0)),
+    ],
+)
+def test_h20_to_h24_an_open_that_cannot_be(body: bytes, expected: tuple[int, int]) -> None:
+    with pytest.raises(NotificationError) as caught:
+        decode_open(body)
+    assert (caught.value.code, caught.value.subcode) == expected
+
+
+# UPDATE: RFC 4271 section 6.3, RFC 7606
+
+
+def test_prefixes_are_announced_and_withdrawn() -> None:
+    found = decode(update(MANDATORY, PREFIX, b"\x08\x0b"))
+    (announced,) = found.announced
+    assert (announced.family, announced.nlri) == (IPV4_UNICAST, [PREFIX])
+    assert announced.attributes.next_hop_text == "192.0.2.1"
+    assert found.withdrawn[0].nlri == [b"\x08\x0b"]
+    assert found.outcome is Outcome.NONE
+
+
+def test_attributes_are_shared_by_messages_with_the_same_octets() -> None:
+    decoder = UpdateDecoder(SESSION)
+    first = decoder.decode(update(MANDATORY, PREFIX)).announced[0].attributes
+    assert decoder.decode(update(MANDATORY, b"\x08\x0b")).announced[0].attributes is first
+    global_ = bytes.fromhex("20010db8" + "00" * 11 + "01")
+    one = decoder.decode(update(ORIGIN + AS_PATH + reach(global_, b"\x10\xfd\0")))
+    two = decoder.decode(update(ORIGIN + AS_PATH + reach(global_, b"\x10\xfd\1")))
+    assert one.announced[0].attributes is two.announced[0].attributes
+
+
+def test_end_of_rib() -> None:
+    """RFC 4724 section 2."""
+    assert decode(update()).end_of_rib == IPV4_UNICAST
+    assert decode(update(attribute(0x80, 15, b"\0\2\1"))).end_of_rib == IPV6_UNICAST
+    assert decode(update(ORIGIN + attribute(0x80, 15, b"\0\2\1"))).end_of_rib is None
+
+
+@pytest.mark.parametrize("missing", [ORIGIN, AS_PATH, NEXT_HOP])
+def test_h37_a_missing_mandatory_attribute_is_a_withdrawal(missing: bytes) -> None:
+    found = decode(update(MANDATORY.replace(missing, b""), PREFIX))
+    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
+    assert found.faults[0].attribute == missing[1]
+
+
+def test_cve_2023_41358_prefixes_without_any_attribute_are_a_withdrawal() -> None:
+    assert decode(update(b"", PREFIX)).outcome is Outcome.TREAT_AS_WITHDRAW
+
+
+def test_cve_2023_46753_only_an_unknown_attribute_is_a_withdrawal() -> None:
+    found = decode(update(attribute(0xC0, 99, b"x"), PREFIX))
+    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
+
+
+def test_cve_2023_47234_withdrawals_beside_prefixes_without_attributes() -> None:
+    found = decode(update(attribute(0x80, 15, b"\0\2\1\x10\xfd\0"), PREFIX))
+    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
+    assert found.withdrawn[0].nlri == [b"\x10\xfd\0"]
+
+
+def test_an_error_without_anything_to_withdraw_ends_the_session() -> None:
+    """RFC 7606 section 5.2."""
+    assert code(update(attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)
+
+
+def test_h32_lengths_beyond_the_message() -> None:
+    assert code(b"\0\xff\0\0") == (3, 1)
+    assert code(b"\0\0\0\xff") == (3, 1)
+    assert code(b"\0\0") == (3, 1)
+
+
+def test_h40_a_prefix_that_is_too_long_or_cut() -> None:
+    assert code(update(MANDATORY, b"\x21" + bytes(5))) == (3, 10)
+    assert code(update(MANDATORY, b"\x18\x0a")) == (3, 10)
+
+
+def test_h38_multiprotocol_attributes_twice() -> None:
+    twice = attribute(0x80, 15, b"\0\2\1") * 2
+    assert code(update(twice)) == (3, 1)
+
+
+@pytest.mark.parametrize("size", [0, 3, 4, 15, 17, 24, 48, 255])
+def test_h39_a_next_hop_of_an_impossible_length_cannot_be_passed_over(size: int) -> None:
+    assert code(update(ORIGIN + AS_PATH + reach(bytes(size), b"\x10\xfd\0")))[0] == 3
+
+
+@pytest.mark.parametrize("size", [16, 32])
+def test_h39_an_ipv6_next_hop_has_one_address_or_two(size: int) -> None:
+    hop = bytes.fromhex("20010db8" + "00" * 11 + "01") + bytes.fromhex("fe80" + "00" * 14)
+    found = decode(update(ORIGIN + AS_PATH + reach(hop[:size], b"\x10\xfd\0")))
+    assert found.outcome is Outcome.NONE
+    assert bool(found.announced[0].attributes.link_local_text) == (size == 32)
+
+
+def test_an_ipv6_next_hop_of_ipv4_prefixes_has_to_be_negotiated() -> None:
+    """RFC 8950."""
+    hop = bytes.fromhex("20010db8" + "00" * 11 + "01")
+    body = update(ORIGIN + AS_PATH + reach(hop, PREFIX, b"\0\1\1"))
+    assert code(body) == (3, 9)
+    session = Negotiated(extended_next_hop=frozenset({IPV4_UNICAST}))
+    assert decode(body, session).announced[0].nlri == [PREFIX]
+
+
+def test_h41_a_family_that_was_not_negotiated_is_left_alone() -> None:
+    session = Negotiated(families=frozenset({IPV4_UNICAST}))
+    hop = bytes.fromhex("20010db8" + "00" * 11 + "01")
+    found = decode(update(MANDATORY + reach(hop, b"\x10\xfd\0"), PREFIX), session)
+    assert found.ignored == (IPV6_UNICAST,)
+    assert [part.family for part in found.announced] == [IPV4_UNICAST]
+
+
+def test_path_identifiers_are_read_where_they_were_negotiated() -> None:
+    """RFC 7911 section 3."""
+    session = Negotiated(add_path_receive=frozenset({IPV4_UNICAST}))
+    found = decode(update(MANDATORY, b"\0\0\0\7" + PREFIX), session)
+    assert found.announced[0].paths == [(7, PREFIX)]
+
+
+# NOTIFICATION and ROUTE-REFRESH
+
+
+def test_a_shutdown_communication_is_said_and_escaped() -> None:
+    """RFC 9003."""
+    sent = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, "maintenance")
+    assert str(Notification.decode(sent.encode()[HEADER_SIZE:])) == (
+        "Cease / Administrative Shutdown: 'maintenance'"
+    )
+    hostile = Notification(6, 2, b"\x05\x1b[2J\n")
+    assert hostile.communication == "\\x1b[2J\\n"
+    assert Notification(6, 2, b"\xffshort").communication is None
+    long = Notification.cease(CeaseSubcode.ADMINISTRATIVE_RESET, "é" * 200)
+    assert len(long.data) <= 256
+    assert long.communication == "é" * 127
+
+
+@pytest.mark.parametrize("body", [b"", b"\6", b"\6\2", b"\xff\xff" + bytes(300)])
+def test_h12_reading_a_notification_never_fails(body: bytes) -> None:
+    assert str(Notification.decode(body))
+
+
+def test_a_route_refresh_of_the_wrong_length_is_an_error_of_its_own() -> None:
+    """RFC 7313 section 5."""
+    assert RouteRefresh.decode(RouteRefresh(IPV6_UNICAST).encode()[HEADER_SIZE:]) == RouteRefresh(
+        IPV6_UNICAST
+    )
+    with pytest.raises(NotificationError) as caught:
+        RouteRefresh.decode(b"\0\1\0")
+    assert (caught.value.code, caught.value.subcode) == (7, 1)
+
+
+# Hostile octets
+
+
+def _read(octets: bytes) -> None:
+    """Read whatever it is, as a session would: only the package's own errors may come out."""
+    try:
+        for kind, body in Framer(65535).feed(octets):
+            if kind == 1:
+                decode_open(body).encode()
+            elif kind == 2:
+                UpdateDecoder(SESSION).decode(body)
+            elif kind == 3:
+                str(Notification.decode(body))
+            elif kind == 5:
+                RouteRefresh.decode(body)
+    except BgpError as error:
+        assert str(error)  # noqa: PT017  any BgpError will do
+
+
+SEEDS = [
+    OPEN.encode(),
+    frame_message(
+        2,
+        update(
+            MANDATORY
+            + attribute(0xC0, 8, b"\0\1\0\2")
+            + reach(bytes(15) + b"\1", b"\x10\xfd\0")
+            + attribute(0x80, 15, b"\0\2\1\x10\xfd\1"),
+            PREFIX,
+            b"\x08\x0b",
+        ),
+    ),
+    Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, "bye").encode(),
+    KEEPALIVE,
+    RouteRefresh(IPV4_UNICAST).encode(),
+]
+
+
+@pytest.mark.parametrize(
+    "seed", SEEDS, ids=["open", "update", "notification", "keepalive", "refresh"]
+)
+def test_h30_every_truncation(seed: bytes) -> None:
+    for size in range(len(seed)):
+        _read(seed[:size])
+        _read(seed[:16] + max(size, 19).to_bytes(2, "big") + seed[18:size])
+
+
+@pytest.mark.parametrize(
+    "seed", SEEDS, ids=["open", "update", "notification", "keepalive", "refresh"]
+)
+def test_h31_every_single_octet_changed(seed: bytes) -> None:
+    for position in range(len(seed)):
+        for value in range(0, 256, 1 if position >= HEADER_SIZE else 51):
+            _read(seed[:position] + bytes((value,)) + seed[position + 1 :])
+
+
+@settings(deadline=None)
+@given(st.sampled_from([1, 2, 3, 5]), st.binary(max_size=120))
+def test_any_body_is_read_or_refused(kind: int, body: bytes) -> None:
+    _read(frame_message(kind, body))

@@ -1,0 +1,77 @@
+"""Prefixes as text and wire, and cutting NLRI fields (RFC 4271 section 4.3, RFC 7911 section 3)."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.errors import Truncated
+from speaker.iana import Family
+from speaker.nlri import (
+    IPV4_UNICAST,
+    IPV6_UNICAST,
+    join_add_path,
+    prefix_to_text,
+    prefix_to_wire,
+    split,
+    split_add_path,
+)
+
+NETWORKS = st.one_of(
+    st.builds(
+        lambda n, bits: ipaddress.ip_network((n, bits), strict=False),
+        st.integers(0, 2**32 - 1).map(ipaddress.IPv4Address),
+        st.integers(0, 32),
+    ),
+    st.builds(
+        lambda n, bits: ipaddress.ip_network((n, bits), strict=False),
+        st.integers(0, 2**128 - 1).map(ipaddress.IPv6Address),
+        st.integers(0, 128),
+    ),
+)
+
+
+@given(NETWORKS)
+def test_a_prefix_goes_to_wire_and_back(network: ipaddress.IPv4Network) -> None:
+    family, nlri = prefix_to_wire(str(network))
+    assert family == (IPV4_UNICAST if network.version == 4 else IPV6_UNICAST)
+    assert len(nlri) == 1 + (network.prefixlen + 7) // 8
+    assert ipaddress.ip_network(prefix_to_text(family, nlri)) == network
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1/24", "10.0.0.0", "x/8", "fd00::1%eth0/128", "1/8/8"])
+def test_what_is_no_prefix_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        prefix_to_wire(text)
+
+
+@given(st.lists(NETWORKS.filter(lambda n: n.version == 4), max_size=20))
+def test_a_field_is_cut_where_it_was_joined(networks: list[ipaddress.IPv4Network]) -> None:
+    nlri = [prefix_to_wire(str(network))[1] for network in networks]
+    assert split(b"".join(nlri), 1) == nlri
+    paths = list(enumerate(nlri))
+    assert split_add_path(b"".join(join_add_path(paths)), 1) == paths
+
+
+def test_h40_bits_behind_the_length_are_cleared() -> None:
+    assert split(b"\x09\xff\xff", 1) == [b"\x09\xff\x80"]
+    assert split_add_path(b"\0\0\0\1\x09\xff\xff", 1) == [(1, b"\x09\xff\x80")]
+
+
+@pytest.mark.parametrize("data", [b"\x21\1\2\3\4\5", b"\x18\x0a\0", b"\xff", b"\x81" + bytes(17)])
+def test_h40_an_impossible_length_or_a_cut_prefix_is_refused(data: bytes) -> None:
+    with pytest.raises(Truncated):
+        split(data, 1)
+    with pytest.raises(Truncated):
+        split_add_path(b"\0\0\0\1" + data, 1)
+
+
+def test_a_family_has_a_name() -> None:
+    assert str(IPV6_UNICAST) == "ipv6-unicast"
+    assert Family.parse("ipv4-unicast") == IPV4_UNICAST
+    assert Family.parse(str(Family(7, 9))) == (7, 9)
+    with pytest.raises(ValueError, match="not an address family"):
+        Family.parse("ipv5")
