@@ -139,7 +139,13 @@ class SpeakerEvents:
 def make_speaker(lifecycle: Lifecycle, health: Health, events: SpeakerEvents) -> Speaker:
     """Make the speaker and hook its start and stop."""
     # Jitter of timers and nothing secret: an ordinary generator is right.
-    speaker = Speaker(rng=random.Random(), on_event=events.publish)  # noqa: S311
+    speaker = Speaker(
+        rng=random.Random(),  # noqa: S311  jitter, no secret
+        on_event=events.publish,
+        # A node's packets are forwarded by its kernel while the agent is away, and whether there
+        # was an agent before nobody knows: peers that have nothing of ours lose nothing by it.
+        restarting=True,
+    )
 
     async def start() -> None:
         await speaker.start()

@@ -54,6 +54,9 @@ class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
     local_role: int | None = None
     peer_role: int | None = None
     peer_graceful_restart: GracefulRestartCapability | None = None
+    """What the peer said, where we offered graceful restart ourselves."""
+    graceful_notification: bool = False
+    """Whether a NOTIFICATION leaves the routes in place unless it is a hard reset (RFC 8538)."""
     peer_long_lived: LongLivedGracefulRestart | None = None
 
     @property
@@ -119,7 +122,13 @@ def negotiate(
     local_role = first(RoleCapability, ours)
     peer_role = first(RoleCapability, theirs)
     restart = first(GracefulRestartCapability, theirs)
-    long_lived = first(LongLivedGracefulRestart, theirs)
+    our_restart = first(GracefulRestartCapability, ours)
+    if not isinstance(restart, GracefulRestartCapability) or not isinstance(
+        our_restart, GracefulRestartCapability
+    ):
+        restart = our_restart = None
+    # RFC 9494 section 4.1: without the other capability this one means nothing.
+    long_lived = first(LongLivedGracefulRestart, theirs) if restart is not None else None
     return Negotiated(
         local_asn=local_asn,
         peer_asn=peer_asn,
@@ -139,7 +148,11 @@ def negotiate(
         peer_router_id=peer_router_id,
         local_role=local_role.role if isinstance(local_role, RoleCapability) else None,
         peer_role=peer_role.role if isinstance(peer_role, RoleCapability) else None,
-        peer_graceful_restart=restart if isinstance(restart, GracefulRestartCapability) else None,
+        peer_graceful_restart=restart,
+        graceful_notification=restart is not None
+        and our_restart is not None
+        and restart.notification
+        and our_restart.notification,
         peer_long_lived=long_lived if isinstance(long_lived, LongLivedGracefulRestart) else None,
     )
 

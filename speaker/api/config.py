@@ -44,9 +44,19 @@ Import = Literal["all", "none"] | tuple[PrefixRule, ...]
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):
-    """RFC 4724: how many seconds (1 to 4095) the peer is asked to keep our routes for."""
+    """How routes survive the restart of one end (RFC 4724, 8538, 9494); times in seconds."""
 
     restart_time: int = 120
+    """For how long (0 to 4095) the peer is asked to keep our routes while we are away."""
+    stale_time: int = 360
+    """How long a peer that is back may take to say its routes again, before the others go."""
+    long_lived_time: int = 0
+    """For how long more, at most, routes are kept as a last choice, on both sides (RFC 9494); 0
+    does not offer it."""
+    notification: bool = True
+    """Whether routes are also kept after a NOTIFICATION, unless it is a hard reset (RFC 8538)."""
+    forwarding_preserved: bool = True
+    """Whether packets are forwarded while we are away. On a node the kernel does that."""
 
 
 class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
@@ -78,6 +88,9 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
     router_id: str
     listen: tuple[tuple[str, int], ...] = ()
     vrf: str | None = None
+    selection_deferral_time: int = 120
+    """After a restart: how many seconds, at most, peers that keep our routes are waited for before
+    received routes are passed on (RFC 4724 section 4.1)."""
 
     def __post_init__(self) -> None:
         """Refuse what no router can be."""
@@ -93,6 +106,9 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidConfig(
                 "instance", self.name, "router_id", "an IPv4 address that is not 0.0.0.0 (RFC 6286)"
             )
+        _check_range(
+            "instance", self.name, "selection_deferral_time", self.selection_deferral_time, 0, 4095
+        )
         for address, port in self.listen:
             _check_address("instance", self.name, "listen", address)
             _check_range("instance", self.name, "listen", port, 0, 65535)
@@ -142,14 +158,13 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         _check_range(kind, self.name, "idle_hold_time", self.idle_hold_time, 0, 3600)
         _check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
         if self.graceful_restart is not None:
-            _check_range(
-                kind,
-                self.name,
-                "graceful_restart.restart_time",
-                self.graceful_restart.restart_time,
-                0,
-                4095,
-            )
+            restart = self.graceful_restart
+            for field, value, highest in (
+                ("restart_time", restart.restart_time, 4095),
+                ("stale_time", restart.stale_time, 3600),
+                ("long_lived_time", restart.long_lived_time, 0xFFFFFF),
+            ):
+                _check_range(kind, self.name, f"graceful_restart.{field}", value, 0, highest)
         if not self.families:
             raise InvalidConfig(kind, self.name, "families", "at least one family")
         for field, address, version in (

@@ -24,6 +24,9 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int
     """Those of them that entered the Loc-RIB."""
     advertised: int
+    stale: int = 0
+    """Prefixes that are kept from before a restart of the peer (RFC 4724, 9494), also without a
+    session."""
     note: str = ""
     """Why less flows than one could expect."""
 

@@ -23,6 +23,7 @@ from speaker.engine.inputs import (
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
+    RequestRefresh,
     SetInstance,
     SetPeer,
     Shutdown,
@@ -46,12 +47,18 @@ MAX_QUEUE = 64 * 1024 * 1024
 
 
 class Engine:
-    """All instances of one process."""
+    """All instances of one process.
 
-    def __init__(self, rng: random.Random, *, max_queue: int = MAX_QUEUE) -> None:
+    ``restarting`` says that a predecessor left sessions whose peers keep our routes (RFC 4724).
+    """
+
+    def __init__(
+        self, rng: random.Random, *, max_queue: int = MAX_QUEUE, restarting: bool = False
+    ) -> None:
         self._core = Core(rng)
         self._instances: dict[str, Instance] = {}
         self._max_queue = max_queue
+        self._restarting = restarting
 
     def handle(self, item: Input, now: float) -> list[Action]:
         """Take one input at a time; what the shell has to do about it, in order.
@@ -102,6 +109,8 @@ class Engine:
                     known.remove_peer(peer_name)
             case UpdateRoutes(name, route_set, changes):
                 self.instance(name).update_routes(route_set, changes)
+            case RequestRefresh(name, peer_name, families):
+                self.instance(name).request_refresh(peer_name, families)
             case RemoveRouteSet(name, route_set):
                 known = self._instances.get(name)
                 if known is not None:
@@ -140,9 +149,9 @@ class Engine:
                 peer.queue_changed(connection, octets, self._max_queue)
 
     def _timers(self, now: float) -> None:
-        for (session, timer), due in self._core.timers.expire(now):
-            with self._fence(f"timer {timer.name}", session.peer.host.name, session.peer.name):
-                session.expired(timer, due)
+        for (owner, timer), due in self._core.timers.expire(now):
+            with self._fence(f"timer {timer.name}", *owner.where):
+                owner.expired(timer, due)
 
     @contextlib.contextmanager
     def _fence(self, where: str, instance: str = "", peer: str | None = None) -> Iterator[None]:
@@ -163,7 +172,9 @@ class Engine:
         before = self._instances.get(config.name)
         if before is not None and before.config == config:
             return
-        after = self._instances[config.name] = Instance(self._core, config)
+        after = self._instances[config.name] = Instance(
+            self._core, config, restarting=self._restarting and before is None
+        )
         if before is not None:
             # Another AS or identifier is another router; what it was told to do stays.
             before.stop(CONFIGURATION)

@@ -97,6 +97,14 @@ class UpdateRoutes(msgspec.Struct, frozen=True):
     changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]]
 
 
+class RequestRefresh(msgspec.Struct, frozen=True):
+    """Ask a peer to say its routes again (RFC 2918); of all families where none is named."""
+
+    instance: str
+    peer: str
+    families: tuple[Family, ...] = ()
+
+
 class RemoveRouteSet(msgspec.Struct, frozen=True):
     """See `speaker.api.SpeakerPort.remove_route_set`."""
 
@@ -118,6 +126,13 @@ Transport = (
     TransportConnected | TransportFailed | TransportAccepted | TransportClosed | QueueChanged
 )
 Command = (
-    SetInstance | RemoveInstance | SetPeer | RemovePeer | UpdateRoutes | RemoveRouteSet | Shutdown
+    SetInstance
+    | RemoveInstance
+    | SetPeer
+    | RemovePeer
+    | RequestRefresh
+    | UpdateRoutes
+    | RemoveRouteSet
+    | Shutdown
 )
 Input = Transport | Command | BytesReceived | TimersDue | Flush

@@ -19,10 +19,13 @@ from speaker.api import (
     UnknownName,
 )
 from speaker.engine.changes import Effect, effect_of
+from speaker.engine.deferral import Deferral, has_said_all
 from speaker.engine.ribs import Ribs, export_rules
+from speaker.engine.staleness import Staleness
 from speaker.fsm import State
 from speaker.iana import CeaseSubcode, ErrorCode
-from speaker.message import Notification
+from speaker.message import Notification, RefreshKind, RouteRefresh
+from speaker.negotiated import Negotiated
 from speaker.nlri import Family, has_prefixes
 from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.core import Core
@@ -43,18 +46,25 @@ CHANGED: Final = "configuration changed"
 
 @final
 class Member:
-    """An Established session as the RIBs know it."""
+    """An Established session as the RIBs know it; afterwards what is kept of it."""
 
-    __slots__ = ("adj_in", "group", "intake", "peer", "session", "source")
+    __slots__ = ("adj_in", "group", "intake", "negotiated", "peer", "session", "source", "stale")
 
     def __init__(
-        self, peer: Peer, session: Session, source: Source, adj_in: AdjRibIn, intake: Intake
+        self,
+        peer: Peer,
+        session: Session,
+        negotiated: Negotiated,
+        intake: Intake,
+        stale: Staleness,
     ) -> None:
         self.peer = peer
         self.session = session
-        self.source = source
-        self.adj_in = adj_in
+        self.negotiated = negotiated
+        self.adj_in = stale.adj_in
+        self.source = self.adj_in.source
         self.intake = intake
+        self.stale = stale
         self.group: UpdateGroup[Member] | None = None
 
     def send(self, told: Told) -> None:
@@ -66,7 +76,7 @@ class Member:
 class Instance:
     """One router."""
 
-    def __init__(self, core: Core, config: InstanceConfig) -> None:
+    def __init__(self, core: Core, config: InstanceConfig, *, restarting: bool = False) -> None:
         self.core = core
         self.config = config
         self.name = config.name
@@ -75,6 +85,8 @@ class Instance:
         self.vrf = config.vrf
         self.peers: dict[str, Peer] = {}
         self.members: dict[Peer, Member] = {}
+        self.away: dict[Peer, Member] = {}
+        """Peers that restart: what they said is kept meanwhile."""
         self.loc = Ribs()
         self.sets: dict[str, Ribs] = {}
         self.refused = 0
@@ -84,6 +96,10 @@ class Instance:
         self._dynamic: dict[str, DynamicPeerConfig] = {}
         self._local_paths = LocalPaths()
         self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
+        self._deferral: Deferral | None = None
+        if restarting:
+            seconds = config.selection_deferral_time
+            self._deferral = Deferral(core, self.name, seconds, self._select)
 
     # ------------------------------------------------------------------ peers
 
@@ -134,6 +150,9 @@ class Instance:
 
     def _forget(self, peer: Peer) -> None:
         del self.peers[peer.name]
+        kept = self.away.pop(peer, None)
+        if kept is not None:
+            kept.stale.clear()
         if peer.config.address is not None:
             key = address_key(peer.config.address)
             others = [other for other in self._by_address.get(key, ()) if other is not peer]
@@ -171,14 +190,16 @@ class Instance:
 
     def _soften(self, peer: Peer, before: PeerConfig) -> None:
         """Apply what can be changed without a new session, telling only differences."""
-        member = self.members.get(peer)
+        member = self.members.get(peer) or self.away.get(peer)
         if member is None:
             return
         if before.import_ != peer.config.import_:
             member.adj_in.set_accept(compile_import(peer.name, peer.config.import_))
         old = member.group
+        if old is None:
+            return
         rules = self._rules(peer, member.session)
-        if old is None or old.rules == rules:
+        if old.rules == rules:
             return
         # Everybody has to know the tables as they are now before they can be compared.
         self.flush()
@@ -243,6 +264,10 @@ class Instance:
 
     def stop(self, cease: Notification = SHUTDOWN, *, keep_routes: bool = False) -> None:
         """End all sessions; with ``keep_routes`` those with graceful restart without a word."""
+        self._select()
+        for kept in self.away.values():
+            kept.stale.clear()
+        self.away.clear()
         for peer in list(self.peers.values()):
             silent = keep_routes and peer.config.graceful_restart is not None
             peer.stop(cease, silent=silent)
@@ -264,12 +289,30 @@ class Instance:
             for family in sorted(negotiated.families)
             if has_prefixes(family)
         }
-        adj_in = AdjRibIn(source, compile_import(peer.name, peer.config.import_), tables)
-        intake = Intake(negotiated, adj_in, self._own_asns(peer), self._own_addresses(session))
-        member = Member(peer, session, source, adj_in, intake)
+        before = self.away.pop(peer, None)
+        if before is not None and not before.source.same_router(source):
+            before.stale.clear()
+            before = None
+        if before is None:
+            adj_in = AdjRibIn(source, compile_import(peer.name, peer.config.import_), tables)
+            stale = Staleness(self.core, peer, adj_in, self._stale_over)
+        else:
+            stale = before.stale
+            adj_in = stale.adj_in
+            adj_in.attach(tables)
+            stale.back(negotiated)
+        intake = Intake(
+            negotiated,
+            adj_in,
+            self._own_asns(peer),
+            self._own_addresses(session),
+            None if before is None else before.intake,
+        )
+        member = Member(peer, session, negotiated, intake, stale)
         self.members[peer] = member
         member.group = self._group(self._rules(peer, session))
         member.group.join(member)
+        self._select_if_all_is_said()
 
     def _own_asns(self, peer: Peer) -> frozenset[int]:
         return frozenset({self.local_asn, peer.local_asn})
@@ -278,20 +321,63 @@ class Instance:
         # Both ends may have one address, when they are on the same host.
         return frozenset({address_octets(session.local[0])} - {address_octets(session.remote[0])})
 
-    def session_down(self, peer: Peer) -> None:
-        """Forget a session's routes (`Host`)."""
+    def session_down(self, peer: Peer, *, restart: bool) -> None:
+        """Forget a session's routes, or keep them for a peer that restarts (`Host`)."""
         member = self.members.pop(peer, None)
         if member is None:
             return
-        member.adj_in.clear()
         if member.group is not None:
             member.group.leave(member)
             self._forget_if_empty(member.group)
+            member.group = None
+        if restart and member.stale.away(member.negotiated):
+            self.away[peer] = member
+        else:
+            member.stale.clear()
+
+    def keeps(self, peer: Peer) -> bool:
+        """Tell whether routes of a peer without session are kept (`Host`)."""
+        return peer in self.away
+
+    def _stale_over(self, peer: Peer) -> None:
+        self.away.pop(peer, None)
+        if peer.dynamic is not None and peer not in self.members:
+            peer.given_up()
+
+    # ---------------------------------------------------------------- deferral
+
+    @property
+    def restarting(self) -> bool:
+        """Whether we have just started again, and wait for what the peers have to say (`Host`)."""
+        return self._deferral is not None
+
+    def _select_if_all_is_said(self) -> None:
+        if self._deferral is not None and all(
+            (member := self.members.get(peer)) is not None
+            and has_said_all(member.negotiated, member.intake.end_of_rib)
+            for peer in self.peers.values()
+            if peer.config.graceful_restart is not None and peer.config.disabled_reason is None
+        ):
+            self._select()
+
+    def _select(self) -> None:
+        if self._deferral is not None:
+            self._deferral.stop()
+            self._deferral = None
+
+    def _waits(self, group: UpdateGroup[Member]) -> bool:
+        return self._deferral is not None and group.rules.tells_received
 
     def update(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in an UPDATE (`Host`). Raises `NotificationError`."""
         del session
-        fault = self.members[peer].intake.update(body)
+        member = self.members[peer]
+        intake = member.intake
+        fault = intake.update(body)
+        if intake.ended is not None:
+            member.stale.sweep(intake.ended)
+            intake.ended = None
+            self._select_if_all_is_said()
         if fault is not None:
             self.core.tell(
                 SessionError(
@@ -306,14 +392,42 @@ class Instance:
             )
 
     def refresh(self, peer: Peer, session: Session, body: bytes) -> None:
-        """Tell a family's routes once more (`Host`; RFC 2918). Raises `NotificationError`."""
+        """Take in a ROUTE-REFRESH (`Host`; RFC 2918, RFC 7313). Raises `NotificationError`."""
         member = self.members[peer]
-        family = member.intake.refresh(body)
-        if family is None or member.group is None or member in member.group.newcomers:
+        message = member.intake.refresh(body)
+        if message is None:
+            return
+        family = message.family
+        if message.subtype == RefreshKind.BEGIN:
+            member.stale.refresh_begins(family)
+        elif message.subtype == RefreshKind.END:
+            member.stale.sweep(family)
+        elif message.subtype == RefreshKind.REQUEST:
+            self._tell_again(member, session, family)
+
+    def _tell_again(self, member: Member, session: Session, family: Family) -> None:
+        if member.group is None or member in member.group.newcomers:
+            # It is told everything anyway.
             return
         self.flush()
-        del session
+        marked = member.negotiated.enhanced_route_refresh
+        if marked:
+            session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
         member.send(member.group.refresh(member, family))
+        if marked:
+            session.send(RouteRefresh(family, RefreshKind.END).encode())
+
+    def request_refresh(self, name: str, families: Sequence[Family]) -> None:
+        """Ask a peer to say a family's routes again, or those of all families (RFC 2918).
+
+        Raises `UnknownName`. A peer that is not Established, or cannot, is not asked.
+        """
+        member = self.members.get(self.peer(name))
+        if member is None or not member.negotiated.route_refresh:
+            return
+        for family in families or member.adj_in.tables:
+            if family in member.adj_in.tables:
+                member.session.send(RouteRefresh(family).encode())
 
     # ----------------------------------------------------------------- routes
 
@@ -347,7 +461,7 @@ class Instance:
         return (
             self.loc.changed
             or any(ribs.changed for ribs in self.sets.values())
-            or any(group.newcomers for group in self._groups.values())
+            or any(group.newcomers and not self._waits(group) for group in self._groups.values())
         )
 
     def flush(self) -> None:
@@ -361,6 +475,8 @@ class Instance:
                     for member, told in group.tell(changes):
                         member.send(told)
         for group in self._groups.values():
+            if self._waits(group):
+                continue
             for member, told in group.welcome():
                 member.send(told)
 

@@ -65,6 +65,7 @@ def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str)
         local_asn=negotiated.local_asn,
         as4=negotiated.as4,
         max_message=negotiated.max_message_size,
+        long_lived=negotiated.peer_long_lived is not None,
         families=families,
         next_hops=tuple(
             NextHop(

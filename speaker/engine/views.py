@@ -36,7 +36,12 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         state=str(session.state),
         reason=peer.reason,
         since=session.since,
-        families=tuple(_family(family, member) for family in config.families),
+        families=tuple(
+            _family(family, member)
+            if member is not None
+            else _kept(family, instance.away.get(peer))
+            for family in config.families
+        ),
         peer_router_id=None
         if opened is None
         else address_text(opened.router_id.to_bytes(4, "big")),
@@ -60,11 +65,31 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
     )
 
 
-def _family(family: Family, member: Member | None) -> FamilyStatus:
-    if member is None or member.session.negotiated is None:
-        return FamilyStatus(family=family, negotiated=False, received=0, accepted=0, advertised=0)
+def _kept(family: Family, away: Member | None) -> FamilyStatus:
+    stale, note = (0, "") if away is None else _stale(family, away)
+    return FamilyStatus(
+        family=family,
+        negotiated=False,
+        received=0,
+        accepted=0,
+        advertised=0,
+        stale=stale,
+        note=note,
+    )
+
+
+def _stale(family: Family, member: Member) -> tuple[int, str]:
+    """Return how many routes are kept from before a restart, and for how long."""
+    for kept, phase, seconds in member.stale.remaining():
+        if kept == family:
+            count = member.adj_in.stale(family)
+            return count, f"{count} stale routes are kept for {seconds:.0f}s: {phase.value}"
+    return 0, ""
+
+
+def _family(family: Family, member: Member) -> FamilyStatus:
     group = member.group
-    negotiated = family in member.session.negotiated.families
+    negotiated = family in member.negotiated.families
     note = ""
     if not negotiated:
         note = "the peer does not speak it"
@@ -73,13 +98,15 @@ def _family(family: Family, member: Member | None) -> FamilyStatus:
             note = "not told: the peer does not take IPv4 with an IPv6 next hop (RFC 8950)"
         elif group.oversized:
             note = f"{group.oversized} announcements were too large for a message"
+    stale, kept = _stale(family, member)
     return FamilyStatus(
         family=family,
         negotiated=negotiated,
         received=member.adj_in.received(family),
         accepted=member.adj_in.accepted(family),
         advertised=0 if group is None else group.advertised(family, member),
-        note=note,
+        stale=stale,
+        note=note or kept,
     )
 
 

@@ -1,5 +1,8 @@
 """NOTIFICATION (RFC 4271 section 4.5) with the shutdown communication of RFC 9003.
 
+Where both ends have the N bit of graceful restart, a NOTIFICATION leaves the routes in place unless
+it comes as a hard reset (RFC 8538), which holds the real one inside.
+
 Reading never fails: a NOTIFICATION is not answered, whatever is in it (RFC 4271 section 6.4).
 """
 
@@ -12,6 +15,14 @@ from speaker.message.header import frame_message
 
 _WITH_TEXT = (CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, CeaseSubcode.ADMINISTRATIVE_RESET)
 MAX_COMMUNICATION = 255
+_HARD = (
+    CeaseSubcode.MAXIMUM_PREFIXES,
+    CeaseSubcode.ADMINISTRATIVE_SHUTDOWN,
+    CeaseSubcode.PEER_DECONFIGURED,
+    CeaseSubcode.ADMINISTRATIVE_RESET,
+    CeaseSubcode.BFD_DOWN,
+)
+"""Ends of a session that are meant to let go of the routes as well."""
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -39,6 +50,25 @@ class Notification(msgspec.Struct, frozen=True):
         """Write the whole message."""
         return frame_message(MessageType.NOTIFICATION, bytes((self.code, self.subcode)) + self.data)
 
+    def for_graceful_restart(self) -> Notification:
+        """Return it as it is sent where both ends have the N bit (RFC 8538 section 3)."""
+        if self.code != ErrorCode.CEASE or self.subcode not in _HARD:
+            return self
+        inner = bytes((self.code, self.subcode)) + self.data
+        return Notification(ErrorCode.CEASE, CeaseSubcode.HARD_RESET, inner)
+
+    @property
+    def is_hard_reset(self) -> bool:
+        """Whether it lets go of the routes in any case."""
+        return self.code == ErrorCode.CEASE and self.subcode == CeaseSubcode.HARD_RESET
+
+    @property
+    def reason(self) -> Notification:
+        """The NOTIFICATION inside of a hard reset, or this one."""
+        if self.is_hard_reset and len(self.data) >= 2:
+            return Notification.decode(self.data)
+        return self
+
     @property
     def is_version_error(self) -> bool:
         """Whether it is the one that RFC 4271 has an event of its own for (event 24)."""
@@ -63,6 +93,8 @@ class Notification(msgspec.Struct, frozen=True):
         said = self.communication
         if said is not None:
             return f"{text}: {said!r}"
+        if self.reason is not self and not self.reason.is_hard_reset:
+            return f"{text} ({self.reason})"
         if self.code == ErrorCode.OPEN_MESSAGE and self.data:
             return f"{text} (data {self.data[:16].hex()})"
         return text

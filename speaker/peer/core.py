@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from speaker.api import Event
 from speaker.peer.actions import Action, Tell
@@ -29,6 +29,21 @@ class Timer(enum.Enum):
     """How long a connection that would lose a collision waits for the one that would win."""
     SEND_HOLD = enum.auto()
     """RFC 9687: how long a peer may take nothing of what we send."""
+    STALE = enum.auto()
+    """How long routes are kept that the peer has not said again (RFC 4724, 7313, 9494)."""
+    DEFERRAL = enum.auto()
+    """How long selection waits for the peers after a restart of ours (RFC 4724 section 4.1)."""
+
+
+class TimerOwner(Protocol):
+    """What a timer belongs to."""
+
+    @property
+    def where(self) -> tuple[str, str | None]:
+        """The instance and the peer, for reports."""
+
+    def expired(self, timer: Timer, due: float) -> None:
+        """Handle a timer that ran out at ``due``."""
 
 
 class Core:
@@ -40,7 +55,7 @@ class Core:
         self.rng = rng
         self.now = 0.0
         self.out: list[Action] = []
-        self.timers: Timers[tuple[Session, Timer]] = Timers()
+        self.timers: Timers[tuple[TimerOwner, Timer]] = Timers()
         self.connections: dict[int, Session] = {}
         """Whose a connection is."""
         self._connection = 0

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from speaker.api import PeerConfig
 from speaker.capability import (
     Capability,
+    EnhancedRouteRefresh,
     ExtendedMessage,
     ExtendedNextHop,
     FourOctetAs,
     GracefulRestartCapability,
+    LongLivedGracefulRestart,
     Multiprotocol,
     RouteRefreshCapability,
 )
@@ -38,19 +40,32 @@ def capabilities(
     if plain:
         return tuple(offered)
     offered.append(RouteRefreshCapability())
+    offered.append(EnhancedRouteRefresh())
     if IPV4_UNICAST in config.families and config.address is not None and ":" in config.address:
         # IPv4 prefixes on an IPv6 session have our IPv6 address as their next hop (RFC 8950).
         offered.append(ExtendedNextHop(((IPV4_UNICAST, Afi.IPV6),)))
     offered.append(ExtendedMessage())
-    if config.graceful_restart is not None:
+    restart = config.graceful_restart
+    if restart is not None:
         offered.append(
             GracefulRestartCapability(
-                config.graceful_restart.restart_time,
+                restart.restart_time,
                 restarting=restarting,
-                # Forwarding goes on without us, but that says something only after a restart.
-                families=tuple((family, restarting) for family in config.families),
+                notification=restart.notification,
+                families=tuple(
+                    (family, restart.forwarding_preserved) for family in config.families
+                ),
             )
         )
+        if restart.long_lived_time:
+            offered.append(
+                LongLivedGracefulRestart(
+                    tuple(
+                        (family, restart.forwarding_preserved, restart.long_lived_time)
+                        for family in config.families
+                    )
+                )
+            )
     return tuple(offered)
 
 

@@ -33,11 +33,18 @@ class Host(Protocol):
     local_asn: int
     router_id: int
 
+    @property
+    def restarting(self) -> bool:
+        """Whether this router has just started again (RFC 4724 section 4.1)."""
+
     def session_up(self, peer: Peer, session: Session) -> None:
         """Begin to exchange routes."""
 
-    def session_down(self, peer: Peer) -> None:
-        """Forget the session's routes."""
+    def session_down(self, peer: Peer, *, restart: bool) -> None:
+        """Forget the session's routes, or keep them for a peer that restarts."""
+
+    def keeps(self, peer: Peer) -> bool:
+        """Tell whether routes of the peer are kept without a session."""
 
     def update(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in an UPDATE."""
@@ -82,6 +89,9 @@ class Peer:
         self._lost_transport = False
         self._protocol_error = False
         self._established_at: float | None = None
+        self._was_up = False
+        self._ended_hard = False
+        """A NOTIFICATION ended the session that lets go of its routes (RFC 8538)."""
 
     # ----------------------------------------------------------------- facts
 
@@ -243,6 +253,16 @@ class Peer:
             case State.ACTIVE:
                 self._take(primary, connection, local, remote)
                 return True
+            case State.ESTABLISHED if self._restartable(primary) and not self._is_young:
+                # RFC 4724 section 5: the peer has restarted, and the old connection is dead. Just
+                # after the session came up it is rather the rest of a collision.
+                self.failed("the peer has connected again")
+                primary.fire(Event.TCP_CONNECTION_FAILS)
+                if self.stopped:
+                    return False
+                primary.stop_all_timers()
+                self._take(primary, connection, local, remote)
+                return True
             case State.ESTABLISHED | State.OPEN_CONFIRM if not primary.withheld:
                 self._refuse(connection)
                 return True
@@ -255,6 +275,11 @@ class Peer:
         if not primary.outgoing and self.secondary is not None:
             self._discard(primary)
         return True
+
+    @property
+    def _is_young(self) -> bool:
+        up = self._established_at
+        return up is None or self.core.now - up < COLLISION_WAIT
 
     def _take(
         self, session: Session, connection: int, local: tuple[str, int], remote: tuple[str, int]
@@ -377,14 +402,35 @@ class Peer:
             return
         if before is State.ESTABLISHED:
             self.flaps += 1
-            self.host.session_down(self)
+            self.host.session_down(self, restart=self._restartable(session))
             self._established_at = None
             self._lost_transport = self._protocol_error = False
         self._report(before)
-        if ended and before > State.ACTIVE and self.dynamic is not None:
+        if (
+            ended
+            and before > State.ACTIVE
+            and self.dynamic is not None
+            and not self.host.keeps(self)
+        ):
+            self.given_up()
+
+    def given_up(self) -> None:
+        """Forget a dynamic peer: nothing of it is left, unless it is just coming back."""
+        if self.primary.state in (State.IDLE, State.ACTIVE) and self.secondary is None:
             self.stopped = True
-            session.stop_all_timers()
+            self.primary.stop_all_timers()
             self.host.gone(self)
+
+    def _restartable(self, session: Session) -> bool:
+        """Tell whether the end of a session leaves the routes in place (RFC 4724, RFC 8538)."""
+        negotiated = session.negotiated
+        return (
+            negotiated is not None
+            and negotiated.peer_graceful_restart is not None
+            and not self.stopped
+            and self.config.disabled_reason is None
+            and not self._ended_hard
+        )
 
     def _report(self, before: State) -> None:
         self.core.tell(
@@ -411,7 +457,12 @@ class Peer:
         ).encode()
 
     def _offered(self) -> tuple[Capability, ...]:
-        return opening.capabilities(self.config, self.local_asn, plain=self._plain)
+        return opening.capabilities(
+            self.config,
+            self.local_asn,
+            plain=self._plain,
+            restarting=self.host.restarting and not self._was_up,
+        )
 
     def session_up(self, session: Session) -> None:
         """Begin to exchange routes, and end what is left of a collision."""
@@ -424,6 +475,8 @@ class Peer:
         self.failure = self.trouble = None
         self.retries = 0
         self._plain = False
+        self._was_up = True
+        self._ended_hard = False
         self._established_at = self.core.now
         self._lost_transport = self._protocol_error = False
         self.host.session_up(self, session)
@@ -461,6 +514,10 @@ class Peer:
             self.failed(f"the peer sent {described}")
             if message.code == ErrorCode.OPEN_MESSAGE and message.subcode in (4, 7):
                 self._plain = True
+        negotiated = self.primary.negotiated
+        self._ended_hard = (
+            message.is_hard_reset or negotiated is None or not negotiated.graceful_notification
+        )
         self._protocol_error = message.code != ErrorCode.CEASE
         self._lost_transport = self._lost_transport or not sent
         self.core.tell(

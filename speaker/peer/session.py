@@ -157,6 +157,11 @@ class Session:
 
     # ----------------------------------------------------------------- timers
 
+    @property
+    def where(self) -> tuple[str, str | None]:
+        """The instance and the peer (`TimerOwner`)."""
+        return (self.peer.host.name, self.peer.name)
+
     def _start(self, timer: Timer, seconds: float) -> None:
         self.core.timers.start((self, timer), self.core.now + seconds)
 
@@ -300,6 +305,8 @@ class Session:
         """Send a NOTIFICATION; the caller ends the connection."""
         if self.connection is None:
             return
+        if self.negotiated is not None and self.negotiated.graceful_notification:
+            message = message.for_graceful_restart()
         self.send(message.encode())
         self.peer.notification(message, sent=True, text=text)
 

@@ -3,6 +3,10 @@
 Holds received paths before policy, and passes on to the Loc-RIB those that are eligible and
 accepted. A change of the import rule is applied to what is held, without asking the peer again. It
 must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths.
+
+Routes may be stale: held from before a restart of the peer (RFC 4724), or from before it began to
+say all again (RFC 7313). A stale route is used like any other until it is said again, withdrawn or
+swept.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from speaker.rib.path import Path, Source
 class AdjRibIn:
     """One session's received routes."""
 
-    __slots__ = ("_accept", "_loc", "_unused", "source", "tables")
+    __slots__ = ("_accept", "_loc", "_stale", "_unused", "source", "tables")
 
     def __init__(
         self, source: Source, accept: Accept | None, loc_rib: Mapping[Family, LocRib]
@@ -29,11 +33,15 @@ class AdjRibIn:
         self._loc = loc_rib
         self._unused: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
         """Prefixes that are held but are not in the Loc-RIB; unless nothing is accepted at all."""
+        self._stale: dict[Family, set[bytes]] = {}
+        """Only families that have stale routes."""
 
     def announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Take in prefixes with a path, in place of what the peer said of them before."""
         entries = dict.fromkeys(nlri, path)
         self.tables[family].update(entries)
+        if self._stale:
+            self._refreshed(family, nlri)
         accept = self._accept
         if accept is None and path.rejected is None:
             unused = self._unused[family]
@@ -66,19 +74,76 @@ class AdjRibIn:
         table = self.tables[family]
         for prefix in nlri:
             table.pop(prefix, None)
+        if self._stale:
+            self._refreshed(family, nlri)
         unused = self._unused[family]
         if unused:
             unused.difference_update(nlri)
         if not accepts_nothing(self._accept):
             self._loc[family].withdraw(self.source, nlri)
 
-    def clear(self) -> None:
-        """Forget everything: the session is over."""
-        for family, table in self.tables.items():
-            if not accepts_nothing(self._accept):
-                self._loc[family].withdraw(self.source, table)
+    def attach(self, loc_rib: Mapping[Family, LocRib]) -> None:
+        """Go on in another session, with its families; those that it has not are forgotten."""
+        for family in self.tables.keys() - loc_rib.keys():
+            self.drop(family)
+            del self.tables[family], self._unused[family]
+        for family in loc_rib.keys() - self.tables.keys():
             self.tables[family] = {}
             self._unused[family] = set()
+        self._loc = loc_rib
+
+    def clear(self) -> None:
+        """Forget everything: the session is over."""
+        for family in self.tables:
+            self.drop(family)
+
+    def drop(self, family: Family) -> None:
+        """Forget a family's routes."""
+        if not accepts_nothing(self._accept):
+            self._loc[family].withdraw(self.source, self.tables[family])
+        self.tables[family] = {}
+        self._unused[family] = set()
+        self._stale.pop(family, None)
+
+    # ------------------------------------------------------------------ stale
+
+    def mark_stale(self, family: Family) -> None:
+        """Take everything that is held as said in an earlier life of the peer."""
+        if self.tables[family]:
+            self._stale[family] = set(self.tables[family])
+
+    def sweep(self, family: Family) -> int:
+        """Forget the routes that are stale; how many those were."""
+        stale = self._stale.pop(family, None)
+        if not stale:
+            return 0
+        self.withdraw(family, list(stale))
+        return len(stale)
+
+    def stale(self, family: Family) -> int:
+        """Return how many prefixes are stale."""
+        return len(self._stale.get(family, ()))
+
+    def stale_paths(self, family: Family) -> dict[Path, list[bytes]]:
+        """Return the stale prefixes by their path."""
+        table = self.tables[family]
+        groups: dict[Path, list[bytes]] = {}
+        for nlri in self._stale.get(family, ()):
+            groups.setdefault(table[nlri], []).append(nlri)
+        return groups
+
+    def replace_stale(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
+        """Give stale prefixes another path; they stay stale."""
+        stale = self._stale.pop(family, set())
+        self.announce(family, path, nlri)
+        self._stale[family] = stale
+
+    def _refreshed(self, family: Family, nlri: Sequence[bytes]) -> None:
+        stale = self._stale.get(family)
+        if stale is not None:
+            stale.difference_update(nlri)
+            if not stale:
+                del self._stale[family]
 
     def set_accept(self, accept: Accept | None) -> None:
         """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""

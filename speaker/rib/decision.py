@@ -20,6 +20,7 @@ class Reason(enum.Enum):
 
     BEST = "best"
     LOCAL = "a route of this router is preferred"
+    LONG_LIVED_STALE = "long-lived stale"
     LOCAL_PREFERENCE = "lower local preference"
     AS_PATH = "longer AS path"
     ORIGIN = "worse origin"
@@ -31,7 +32,13 @@ class Reason(enum.Enum):
     EQUAL = "same peer, higher path identifier"
 
 
-_EARLY = (Reason.LOCAL, Reason.LOCAL_PREFERENCE, Reason.AS_PATH, Reason.ORIGIN)
+_EARLY = (
+    Reason.LOCAL,
+    Reason.LONG_LIVED_STALE,
+    Reason.LOCAL_PREFERENCE,
+    Reason.AS_PATH,
+    Reason.ORIGIN,
+)
 _LATE = (Reason.EBGP, Reason.ROUTER_ID, Reason.CLUSTER_LIST, Reason.ADDRESS, Reason.ADDRESS)
 
 

@@ -47,9 +47,16 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     local_asn: int
     as4: bool
     max_message: int
+    long_lived: bool
+    """Whether the peer knows long-lived stale routes for what they are (RFC 9494)."""
     families: tuple[Family, ...]
     """Negotiated ones, in order."""
     next_hops: tuple[NextHop, ...]
+
+    @property
+    def tells_received(self) -> bool:
+        """Whether received routes are told, so that their selection matters."""
+        return self.export == "all"
 
     @property
     def sendable(self) -> tuple[Family, ...]:
@@ -76,6 +83,9 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
             return False
         if not self.ebgp and not path.source.ebgp:
             # RFC 4271 section 9.2: routes of an internal peer are not for internal peers.
+            return False
+        if path.long_lived and not self.long_lived:
+            # RFC 9494 section 4.3
             return False
         communities = path.attributes.communities
         if communities:

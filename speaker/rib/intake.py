@@ -35,10 +35,11 @@ class Intake:
         "_negotiated",
         "_own_addresses",
         "_own_asns",
-        "_paths",
         "end_of_rib",
+        "ended",
         "faults",
         "ignored",
+        "paths",
     )
 
     def __init__(
@@ -47,18 +48,32 @@ class Intake:
         adj_in: AdjRibIn,
         own_asns: frozenset[int],
         own_addresses: frozenset[bytes],
+        before: Intake | None = None,
     ) -> None:
+        """Begin a session; ``before`` is the intake of the session whose routes are still held."""
         self._negotiated = negotiated
         self._adj_in = adj_in
         self._own_asns = own_asns
         self._own_addresses = own_addresses
         self._decoder = UpdateDecoder(negotiated)
-        self._paths: dict[PathAttributes, Path] = {}
+        # The same attributes from the same source are the same path: what is said again after a
+        # restart is then no change for anybody.
+        self.paths: dict[PathAttributes, Path] = {}
+        """The path of each attribute set that was met."""
+        if before is not None and before.judged_by == self.judged_by:
+            self.paths = before.paths
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB has come."""
+        self.ended: Family | None = None
+        """The one whose End-of-RIB was the last UPDATE, for who takes care of it."""
         self.faults = 0
         self.ignored = 0
         """UPDATEs with prefixes of families that were not negotiated."""
+
+    @property
+    def judged_by(self) -> tuple[object, ...]:
+        """What decides whether attributes are rejected."""
+        return (self._negotiated.local_router_id, self._own_asns, self._own_addresses)
 
     def update(self, body: bytes) -> Rejected | None:
         """Take in an UPDATE's body; what people should know of it, now and then.
@@ -77,7 +92,7 @@ class Intake:
                 if reach.family in tables:
                     adj_in.withdraw(reach.family, reach.nlri)
         else:
-            paths = self._paths
+            paths = self.paths
             for family, attributes, nlri, _ in update.announced:
                 path = paths.get(attributes)
                 if path is None:
@@ -85,15 +100,16 @@ class Intake:
                 adj_in.announce(family, path, nlri)
         if update.end_of_rib is not None:
             self.end_of_rib.add(update.end_of_rib)
+            self.ended = update.end_of_rib
         if update.ignored:
             self.ignored += 1
         return self._rejected(update) if update.faults else None
 
     def _new_path(self, attributes: PathAttributes) -> Path:
-        if len(self._paths) >= _PATHS:
-            self._paths.clear()
+        if len(self.paths) >= _PATHS:
+            self.paths.clear()
         path = Path(attributes, self._adj_in.source, self._judge(attributes))
-        self._paths[attributes] = path
+        self.paths[attributes] = path
         return path
 
     def _judge(self, attributes: PathAttributes) -> str | None:
@@ -120,12 +136,12 @@ class Intake:
             f" ({fault.outcome}, number {self.faults} of this session)",
         )
 
-    def refresh(self, body: bytes) -> Family | None:
-        """Read a ROUTE-REFRESH; the family that is asked for, or None where there is nothing to do.
+    def refresh(self, body: bytes) -> RouteRefresh | None:
+        """Read a ROUTE-REFRESH; None where it is not for us: a family that is not spoken.
 
         Raises `NotificationError`.
         """
         message = RouteRefresh.decode(body)
-        if message.subtype != RefreshKind.REQUEST:
+        if message.subtype != RefreshKind.REQUEST and not self._negotiated.enhanced_route_refresh:
             return None
-        return message.family if message.family in self._adj_in.tables else None
+        return message if message.family in self._adj_in.tables else None

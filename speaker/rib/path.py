@@ -11,16 +11,18 @@ from __future__ import annotations
 from typing import Final, final
 
 from speaker.attribute import AS_SEQUENCE, AsPath, PathAttributes, hop_count
+from speaker.iana import WELL_KNOWN_COMMUNITIES
 
 DEFAULT_LOCAL_PREFERENCE: Final = 100
+LLGR_STALE: Final = WELL_KNOWN_COMMUNITIES["llgr-stale"]
 
 
 @final
 class Source:
     """Who a path comes from: one session's lifetime, or this router itself.
 
-    Compared by identity. A session that comes up again is another source, so that what its
-    predecessor left behind can be told apart (and purged).
+    Compared by identity. A session that comes up again is another source, unless the peer had
+    asked to keep its routes while it restarts.
     """
 
     __slots__ = ("address", "ebgp", "local", "name", "router_id")
@@ -34,6 +36,14 @@ class Source:
         self.ebgp = ebgp
         self.local = not address
 
+    def same_router(self, other: Source) -> bool:
+        """Tell whether another session is one with the same router, as after its restart."""
+        return (self.address, self.router_id, self.ebgp) == (
+            other.address,
+            other.router_id,
+            other.ebgp,
+        )
+
     def __repr__(self) -> str:
         return f"Source({self.name!r})"
 
@@ -42,7 +52,8 @@ class Source:
 class Path:
     """One attribute set from one source; frozen by convention, compared by identity.
 
-    ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None.
+    ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None;
+    ``long_lived`` that it is stale for long (RFC 9494).
     The keys compare with ``<``, smaller is better.
     """
 
@@ -51,6 +62,7 @@ class Path:
         "attributes",
         "early_key",
         "late_key",
+        "long_lived",
         "med",
         "neighbor_as",
         "rejected",
@@ -64,8 +76,11 @@ class Path:
         self.source = source
         self.rejected = rejected
         preference = attributes.local_preference
+        # RFC 9494 section 4.3: such a path is the last choice, also where another router marked it.
+        self.long_lived = LLGR_STALE in attributes.communities
         self.early_key = (
             not source.local,
+            self.long_lived,
             -(DEFAULT_LOCAL_PREFERENCE if preference is None else preference),
             hop_count(attributes.as_path),
             attributes.origin,

@@ -34,6 +34,7 @@ from speaker.engine.inputs import (
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
+    RequestRefresh,
     SetInstance,
     SetPeer,
     Shutdown,
@@ -58,7 +59,8 @@ class Speaker:
 
     ``clock`` is a monotonic clock in seconds (the loop's own by default), ``wall_clock`` gives
     Unix time for what people read, ``rng`` is the source of jitter. ``on_event`` is called from
-    the loop, must be quick and must not raise. Before `start`, calls are only remembered.
+    the loop, must be quick and must not raise. ``restarting`` says that a predecessor left without
+    a Cease, so that peers keep its routes (RFC 4724). Before `start`, calls are only remembered.
     """
 
     def __init__(
@@ -68,11 +70,15 @@ class Speaker:
         wall_clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
         on_event: Callable[[Event], None] | None = None,
+        restarting: bool = False,
     ) -> None:
         self._clock = clock
         self._wall_clock = wall_clock
         self._on_event = on_event or _ignore
-        self._engine = Engine(rng or random.Random())  # noqa: S311  jitter, no secret
+        self._engine = Engine(
+            rng or random.Random(),  # noqa: S311  jitter, no secret
+            restarting=restarting,
+        )
         self._inputs: deque[Input] = deque()
         self._feeding = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -134,6 +140,14 @@ class Speaker:
     def remove_peer(self, instance: str, name: str) -> None:
         """See `speaker.api.SpeakerPort`."""
         self._feed(RemovePeer(instance, name))
+
+    def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
+        """Ask a peer to say its routes again, of all families where none is named (RFC 2918).
+
+        Nothing happens where it is not Established or cannot. Raises `UnknownName`.
+        """
+        self._known(instance)
+        self._feed(RequestRefresh(instance, peer, tuple(families)))
 
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         """See `speaker.api.SpeakerPort`."""

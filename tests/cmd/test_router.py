@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from speaker.api import DynamicPeerConfig, PeerConfig
+from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig
 from waggle.router import add_parser, run
 from waggle.router.client import ask
 from waggle.router.config import ConfigError, load
@@ -58,6 +58,12 @@ def test_a_prefix_makes_a_dynamic_neighbour(tmp_path: Path) -> None:
     assert (peer.prefix, peer.hold_time, peer.keepalive_time) == ("10.0.0.0/8", 9, 3)
 
 
+def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
+    neighbor = "{address: 10.0.0.1, gracefulRestart: {restartTime: 9, longLivedTime: 70}}"
+    (peer,) = load(write(tmp_path, f"{MINIMAL}neighbors: [{neighbor}]")).peers()
+    assert peer.graceful_restart == GracefulRestart(restart_time=9, long_lived_time=70)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -70,6 +76,8 @@ def test_a_prefix_makes_a_dynamic_neighbour(tmp_path: Path) -> None:
         (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "hold_time"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv9]}]", "'ipv9'"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]", "there twice"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, gracefulRestart: {restartTime: 4096}}]",
+         "graceful_restart.restart_time: 4096"),
         (MINIMAL + "originate: [10.0.0.1/24]", "originate[0]: 10.0.0.1/24 has host bits set"),
         (MINIMAL + "listen: [{address: 127.0.0.1, port: 70000}]", "listen[0].port"),
         ("asn: 65000", 'the key "routerID" is missing'),

@@ -26,6 +26,7 @@ from speaker.engine.inputs import (
     BytesReceived,
     Flush,
     Input,
+    RequestRefresh,
     SetInstance,
     SetPeer,
     TimersDue,
@@ -88,6 +89,14 @@ class Host:
             family, nlri = prefix_to_wire(text)
             changes.setdefault(family, {})[nlri] = attributes
         self.give(UpdateRoutes(INSTANCE, route_set, changes))
+
+    def refresh(self, name: str) -> None:
+        """Ask a peer to say everything again."""
+        self.give(RequestRefresh(INSTANCE, name))
+
+    def give_closed(self, connection: int) -> None:
+        """The engine's side of a connection that the test has cut."""
+        self.give(TransportClosed(connection, "cut"))
 
     def status(self, name: str | None = None) -> PeerStatus:
         """Return a session's status; of the only one when it is not named."""

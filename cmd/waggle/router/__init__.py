@@ -25,6 +25,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         epilog="Without an action it runs until SIGTERM. docs/router.md describes the file.",
     )
     _add_config(parser, default=None)
+    parser.add_argument(
+        "--restarted",
+        action="store_true",
+        help="a predecessor has left its routes with neighbours that have graceful restart",
+    )
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for name, text in (
@@ -36,6 +41,14 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         _add_where(action)
         if name == "announce":
             _add_attributes(action)
+    refresh = actions.add_parser(
+        "refresh",
+        help="ask a neighbour of a running router to send its routes again",
+        description="Ask a neighbour to send its routes again (RFC 2918).",
+    )
+    refresh.add_argument("peer", metavar="NEIGHBOR", help="its name")
+    refresh.add_argument("--family", metavar="FAMILY", help="only this one, such as ipv4-unicast")
+    _add_where(refresh)
     for name, text in (
         ("peers", "the sessions of a running router, as JSON"),
         ("routes", "the routes of a running router, as JSON"),
@@ -111,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
             return _usage("waggle router needs -c FILE")
         from waggle.router.program import main
 
-        return main(config)
+        return main(config, restarted=args.restarted)
     socket = args.socket or (config.api_socket if config is not None else None)
     if socket is None:
         return _usage(f"waggle router {action} needs --socket PATH, or -c FILE with apiSocket")

@@ -30,7 +30,7 @@ class Request(
 ):
     """What a client asks for."""
 
-    op: Literal["announce", "withdraw", "peers", "routes"]
+    op: Literal["announce", "withdraw", "refresh", "peers", "routes"]
     prefixes: list[str] = []
     next_hop: str | None = None
     med: int | None = None
@@ -103,6 +103,8 @@ class Api:
                 return self._change(request.prefixes, attributes(request))
             case "withdraw":
                 return self._change(request.prefixes, None)
+            case "refresh":
+                return self._refresh(request)
             case "peers":
                 return {"peers": [peer_object(status) for status in self._speaker.peers()]}
             case "routes":
@@ -115,6 +117,13 @@ class Api:
             changes.setdefault(family, {})[nlri] = value
         self._speaker.update_local(INSTANCE, changes)
         return {"changed": len(prefixes)}
+
+    def _refresh(self, request: Request) -> dict[str, Any]:
+        if request.peer is None:
+            raise ValueError("peer: whom to ask")
+        families = () if request.family is None else (Family.parse(request.family),)
+        self._speaker.request_refresh(INSTANCE, request.peer, families)
+        return {}
 
     def _routes(self, request: Request) -> list[RouteView]:
         families = (

@@ -37,6 +37,9 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
         request["localPreference"] = args.local_preference
         request["communities"] = args.communities
         request["largeCommunities"] = args.large_communities
+    if action == "refresh":
+        request["peer"] = args.peer
+        request["family"] = args.family
     if action == "routes":
         request["table"] = args.table
         request["peer"] = args.peer

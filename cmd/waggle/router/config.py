@@ -45,6 +45,26 @@ class Listen(_Value, frozen=True):
     port: Port = 179
 
 
+class Restart(_Value, frozen=True):
+    """Graceful restart; times in seconds, see `speaker.api.GracefulRestart`."""
+
+    restart_time: int = 120
+    stale_time: int = 360
+    long_lived_time: int = 0
+    notification: bool = True
+    forwarding_preserved: bool = True
+
+    def settings(self) -> GracefulRestart:
+        """Return it in the speaker's words."""
+        return GracefulRestart(
+            restart_time=self.restart_time,
+            stale_time=self.stale_time,
+            long_lived_time=self.long_lived_time,
+            notification=self.notification,
+            forwarding_preserved=self.forwarding_preserved,
+        )
+
+
 class Neighbor(_Value, frozen=True):
     """One neighbour, or with ``prefix`` all that connect from there."""
 
@@ -67,8 +87,7 @@ class Neighbor(_Value, frozen=True):
     next_hop_ipv4: str | None = msgspec.field(name="nextHopIPv4", default=None)
     next_hop_ipv6: str | None = msgspec.field(name="nextHopIPv6", default=None)
     password: str | None = None
-    graceful_restart: int | None = None
-    """Restart time in seconds."""
+    graceful_restart: Restart | None = None
     limit: int = 1000
     """Of a prefix: how many neighbours at a time."""
 
@@ -90,7 +109,7 @@ class Neighbor(_Value, frozen=True):
             "ebgp_multihop": self.ebgp_multihop,
             "password": None if self.password is None else Secret(self.password),
             "graceful_restart": (
-                None if self.graceful_restart is None else GracefulRestart(self.graceful_restart)
+                None if self.graceful_restart is None else self.graceful_restart.settings()
             ),
             "families": families or (IPV4_UNICAST, IPV6_UNICAST),
             "import_": self.import_,
@@ -122,6 +141,8 @@ class Config(_Value, frozen=True):
     originate: list[str] = []
     neighbors: list[Neighbor] = []
     api_socket: str | None = None
+    selection_deferral_time: int = 120
+    """After a restart: how long, at most, received routes wait for neighbours to say all."""
 
     def instance(self) -> InstanceConfig:
         """Return the router itself. Raises `InvalidConfig`."""
@@ -130,6 +151,7 @@ class Config(_Value, frozen=True):
             local_asn=self.asn,
             router_id=self.router_id,
             listen=tuple((listen.address, listen.port) for listen in self.listen),
+            selection_deferral_time=self.selection_deferral_time,
         )
 
     def peers(self) -> list[PeerConfig | DynamicPeerConfig]:

@@ -24,9 +24,12 @@ from waggle.router.config import INSTANCE, Config
 ORIGINATED = RouteAttributes()
 
 
-def main(config: Config) -> int:
-    """Run until SIGTERM or SIGINT; the exit status."""
-    return asyncio.run(_main(config))
+def main(config: Config, *, restarted: bool = False) -> int:
+    """Run until SIGTERM or SIGINT; the exit status.
+
+    ``restarted`` says that a predecessor left its neighbours with its routes (RFC 4724).
+    """
+    return asyncio.run(_main(config, restarted=restarted))
 
 
 class _Events:
@@ -56,12 +59,12 @@ class _Events:
         print(text, file=sys.stderr, flush=True)
 
 
-async def _main(config: Config) -> int:
+async def _main(config: Config, *, restarted: bool) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    speaker = Speaker(on_event=_Events(config))
+    speaker = Speaker(on_event=_Events(config), restarting=restarted)
     api = Api(speaker)
     await speaker.start()
     if config.api_socket is not None:

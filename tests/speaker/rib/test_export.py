@@ -23,6 +23,7 @@ def rules(*, ebgp: bool = True, mp4: bool = False) -> ExportRules:
         local_asn=65000,
         as4=True,
         max_message=4096,
+        long_lived=False,
         families=(IPV4_UNICAST, IPV6_UNICAST),
         next_hops=(
             NextHop(IPV4_UNICAST, OWN6 if mp4 else OWN4, mp4),

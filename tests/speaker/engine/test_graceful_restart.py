@@ -1,0 +1,469 @@
+"""Routes survive the restart of one end: RFC 4724, RFC 8538, RFC 9494, seen from both sides."""
+
+from __future__ import annotations
+
+from speaker.api import GracefulRestart, InstanceConfig, PeerConfig, RouteAttributes, StateChanged
+from speaker.capability import GracefulRestartCapability
+from speaker.engine import Engine
+from speaker.engine.inputs import BytesReceived, RemovePeer, SetInstance, SetPeer, Shutdown
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from tests.speaker.network import INSTANCE, Host, Network
+
+A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+ROUTES = {"10.8.0.0/24": RouteAttributes(), "10.9.0.0/24": RouteAttributes(communities=(7,))}
+RESTART = GracefulRestart(restart_time=60, stale_time=30)
+
+
+def config(name: str, address: str, asn: int, **changes: object) -> PeerConfig:
+    """An open peer with graceful restart."""
+    values: dict[str, object] = {
+        "graceful_restart": RESTART,
+        "import_": "all",
+        "export": "all",
+        **changes,
+    }
+    return PeerConfig(name=name, address=address, peer_asn=asn, **values)  # type: ignore[arg-type]
+
+
+def pair(**changes: object) -> tuple[Network, Host, Host]:
+    """The restarting speaker a, with routes, and its helper b."""
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.peer(config("b", B, 65002, **changes))
+    b.peer(config("a", A, 65001, passive=True, **changes))
+    a.routes(ROUTES)
+    network.run(10)
+    assert b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    return network, a, b
+
+
+def crash(network: Network, host: Host) -> None:
+    """The process is gone: connections end without a word."""
+    network.hosts[host.address].listens = False
+    for number in list(host.ends):
+        network.cut(host, number)
+    host.engine = Engine(network.rng, restarting=True)
+
+
+def revive(host: Host, asn: int, *peers: PeerConfig) -> None:
+    """It starts again and is configured."""
+    host.listens = True
+    host.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=asn, router_id=host.address)))
+    for peer in peers:
+        host.peer(peer)
+
+
+def stale(host: Host) -> int:
+    """How many routes are kept stale, by the peer's status."""
+    return sum(family.stale for family in host.status().families)
+
+
+def test_rfc4724_4_2_routes_of_a_peer_that_goes_without_a_word_are_kept_for_its_restart_time() -> (
+    None
+):
+    network, a, b = pair()
+    crash(network, a)
+    network.run(59)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    assert stale(b) == 2
+    assert "kept" in b.status().families[0].note
+    network.run(2)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc4724_4_2_what_the_peer_says_again_is_no_change_for_anybody_else() -> None:
+    network, a, b = pair()
+    c = network.host("c", C, 65003)
+    c.peer(config("b", B, 65002, graceful_restart=None))
+    b.peer(config("c", C, 65003, graceful_restart=None, passive=True))
+    network.run(10)
+    assert set(c.available(IPV4_UNICAST)) == set(ROUTES)
+    seen = c.status().updates_received
+    crash(network, a)
+    network.run(5)
+    revive(a, 65001, config("b", B, 65002))
+    a.routes(ROUTES)
+    network.run(60)
+    assert b.status("a").established
+    assert c.status().updates_received == seen
+    assert set(c.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_rfc4724_4_2_what_the_peer_does_not_say_again_goes_with_its_end_of_rib() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    revive(a, 65001, config("b", B, 65002))
+    a.routes({"10.9.0.0/24": RouteAttributes(communities=(7,)), "10.7.0.0/24": RouteAttributes()})
+    network.run(20)
+    assert set(b.available(IPV4_UNICAST)) == {"10.9.0.0/24", "10.7.0.0/24"}
+    assert stale(b) == 0
+
+
+def test_rfc4724_4_2_routes_go_at_once_when_the_forwarding_state_was_lost() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    lost = GracefulRestart(restart_time=60, forwarding_preserved=False)
+    revive(a, 65001, config("b", B, 65002, graceful_restart=lost))
+    before = network.now
+    while not b.status().established:
+        network.run(0.1)
+        assert network.now < before + 20
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc4724_4_2_routes_go_at_once_when_the_peer_is_back_without_the_capability() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    revive(a, 65001, config("b", B, 65002, graceful_restart=None))
+    network.run(20)
+    assert b.status().established
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc4724_4_2_a_second_restart_lets_go_of_what_was_stale_already() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    # It waits for a third peer, and says nothing until then.
+    revive(a, 65001, config("b", B, 65002), config("gone", "10.0.0.9", 65009))
+    network.run(10)
+    assert b.status().established
+    assert stale(b) == 2
+    crash(network, a)
+    network.run(1)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_a_peer_that_is_back_and_never_ends_its_rib_loses_the_rest_after_the_stale_time() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    a.engine = Engine(network.rng, restarting=True)
+    # It waits for a third peer that never comes, with everything it has learnt: no End-of-RIB.
+    revive(a, 65001, config("b", B, 65002), config("gone", "10.0.0.9", 65009))
+    network.run(25)
+    assert b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    network.run(15)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc4724_5_a_new_connection_replaces_the_old_one_of_a_peer_that_restarted() -> None:
+    network, a, b = pair()
+    network.run(20)
+    # The host a went down so fast that nothing closed its side: b still believes in the session.
+    for end in a.ends.values():
+        end.open = False
+    a.ends.clear()
+    a.engine = Engine(network.rng, restarting=True)
+    revive(a, 65001, config("b", B, 65002))
+    a.routes(ROUTES)
+    network.run(20)
+    assert b.status().established
+    assert b.status().flaps == 1
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_without_graceful_restart_a_second_connection_is_refused() -> None:
+    network, a, b = pair(graceful_restart=None)
+    network.run(20)
+    for end in a.ends.values():
+        end.open = False
+    a.ends.clear()
+    a.engine = Engine(network.rng)
+    revive(a, 65001, config("b", B, 65002, graceful_restart=None))
+    network.run(5)
+    assert b.status().flaps == 0
+
+
+def test_a_cease_ends_the_routes_where_rfc8538_is_not_spoken() -> None:
+    plain = GracefulRestart(restart_time=60, notification=False)
+    network, a, b = pair(graceful_restart=plain)
+    a.peer(config("b", B, 65002, graceful_restart=plain, hold_time=60, keepalive_time=20))
+    network.run(0.5)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc8538_4_a_cease_that_is_no_hard_reset_leaves_the_routes_in_place() -> None:
+    network, a, b = pair()
+    a.peer(config("b", B, 65002, hold_time=60, keepalive_time=20))
+    network.run(0.01)
+    assert not b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    network.run(20)
+    assert b.status().established
+    assert stale(b) == 0
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_rfc8538_4_an_expired_hold_timer_leaves_the_routes_in_place() -> None:
+    network, a, b = pair()
+    for end in a.ends.values():
+        end.open = False
+    a.ends.clear()
+    a.engine = Engine(network.rng)
+    a.listens = False
+    network.run(95)
+    assert not b.status().established
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    network.run(70)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc8538_3_a_peer_that_is_taken_away_is_told_by_a_hard_reset() -> None:
+    network, a, b = pair()
+    a.give(RemovePeer(INSTANCE, "b"))
+    network.run(1)
+    assert b.available(IPV4_UNICAST) == {}
+    assert "Hard Reset (Cease / Peer De-configured)" in b.status().reason
+
+
+def test_a_peer_that_is_removed_takes_its_kept_routes_along() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    b.give(RemovePeer(INSTANCE, "a"))
+    assert b.available(IPV4_UNICAST) == {}
+    network.run(100)
+
+
+def test_shutdown_keeps_the_routes_at_the_peer_and_says_nothing() -> None:
+    network, a, b = pair()
+    a.writes.clear()
+    a.give(Shutdown())
+    assert a.sent() == b""
+    network.run(5)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_an_import_rule_that_changes_meanwhile_is_applied_to_what_is_kept() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    b.peer(config("a", A, 65001, passive=True, import_="none"))
+    assert b.available(IPV4_UNICAST) == {}
+    b.peer(config("a", A, 65001, passive=True))
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_a_peer_that_comes_back_as_another_router_starts_from_nothing() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(5)
+    a.listens = True
+    a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65001, router_id="192.0.2.99")))
+    a.peer(config("b", B, 65002, export="none"))
+    network.run(20)
+    assert b.status().established
+    assert b.available(IPV4_UNICAST) == {}
+
+
+# ------------------------------------------------------------ the restarting speaker
+
+
+def opened(host: Host) -> GracefulRestartCapability:
+    """What a host's peer said in its OPEN."""
+    (session,) = (peer.primary for peer in host.engine.instance(INSTANCE).peers.values())
+    assert session.peer_open is not None
+    (found,) = (
+        c for c in session.peer_open.capabilities if isinstance(c, GracefulRestartCapability)
+    )
+    return found
+
+
+def test_rfc4724_3_the_r_bit_is_set_after_a_restart_and_never_again() -> None:
+    network, a, b = pair()
+    assert not opened(b).restarting
+    crash(network, a)
+    network.run(5)
+    revive(a, 65001, config("b", B, 65002))
+    network.run(20)
+    assert opened(b).restarting
+    for number in list(a.ends):
+        network.cut(a, number)
+        a.give_closed(number)
+    network.run(60)
+    assert b.status().established
+    assert not opened(b).restarting
+
+
+def test_rfc4724_3_the_forwarding_bit_is_set_for_every_family() -> None:
+    _, _, b = pair()
+    assert opened(b).families == ((IPV4_UNICAST, True), (IPV6_UNICAST, True))
+    assert opened(b).notification
+
+
+def test_rfc4724_4_1_received_routes_are_passed_on_once_all_peers_have_said_all() -> None:
+    network = Network()
+    b = network.host("b", B, 65002)
+    a = network.host("a", A, 65001)
+    c = network.host("c", C, 65003)
+    a.peer(config("b", B, 65002))
+    a.routes(ROUTES)
+    c.peer(config("b", B, 65002))
+    crash(network, b)
+    revive(b, 65002, config("a", A, 65001), config("c", C, 65003))
+    b.routes({"10.1.0.0/24": RouteAttributes()})
+    c.listens = a.listens = True
+    network.run(10)
+    # Both are up and have sent End-of-RIB, so b has selected and told.
+    assert set(c.available(IPV4_UNICAST)) == {*ROUTES, "10.1.0.0/24"}
+
+
+def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_ever() -> None:
+    network = Network()
+    b, a = network.host("b", B, 65002), network.host("a", A, 65001)
+    a.peer(config("b", B, 65002))
+    crash(network, b)
+    revive(b, 65002, config("a", A, 65001), config("c", C, 65003))
+    b.routes({"10.1.0.0/24": RouteAttributes()})
+    network.run(119)
+    assert a.status().established
+    assert a.available(IPV4_UNICAST) == {}
+    network.run(2)
+    assert set(a.available(IPV4_UNICAST)) == {"10.1.0.0/24"}
+
+
+def test_a_route_set_is_told_at_once_after_a_restart() -> None:
+    network = Network()
+    b, a = network.host("b", B, 65002), network.host("a", A, 65001)
+    a.peer(config("b", B, 65002))
+    crash(network, b)
+    revive(
+        b,
+        65002,
+        config("a", A, 65001, export="set", route_set="s"),
+        config("c", C, 65003),
+    )
+    b.routes(ROUTES, "s")
+    network.run(10)
+    assert set(a.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+# ------------------------------------------------------------------- RFC 9494
+
+LONG = GracefulRestart(restart_time=60, stale_time=30, long_lived_time=3600)
+
+
+def test_rfc9494_4_2_after_the_restart_time_routes_are_kept_as_the_last_choice() -> None:
+    network, a, b = pair(graceful_restart=LONG)
+    c = network.host("c", C, 65003)
+    c.peer(config("b", B, 65002, graceful_restart=LONG))
+    b.peer(config("c", C, 65003, graceful_restart=LONG, passive=True))
+    c.routes({"10.8.0.0/24": RouteAttributes(med=5)})
+    network.run(10)
+    crash(network, a)
+    network.run(70)
+    routes = {(r.prefix, r.peer): r for r in b.engine.routes_available(INSTANCE, IPV4_UNICAST)}
+    assert routes["10.8.0.0/24", "c"].best
+    assert routes["10.8.0.0/24", "a"].reason == "long-lived stale"
+    assert "65535:6" in routes["10.9.0.0/24", "a"].communities
+    # c knows what that is, and is told.
+    assert "65535:6" in c.available(IPV4_UNICAST)["10.9.0.0/24"].communities
+    network.run(3600)
+    assert set(b.available(IPV4_UNICAST)) == {"10.8.0.0/24"}
+    assert set(c.available(IPV4_UNICAST)) == {"10.8.0.0/24"}
+
+
+def test_rfc9494_4_3_a_peer_that_does_not_know_them_is_not_told_long_lived_stale_routes() -> None:
+    network, a, b = pair(graceful_restart=LONG)
+    c = network.host("c", C, 65003)
+    c.peer(config("b", B, 65002))
+    b.peer(config("c", C, 65003, passive=True))
+    network.run(10)
+    crash(network, a)
+    network.run(50)
+    assert set(c.available(IPV4_UNICAST)) == set(ROUTES)
+    network.run(20)
+    assert c.available(IPV4_UNICAST) == {}
+
+
+def test_rfc9494_4_2_routes_with_no_llgr_are_not_kept_for_long() -> None:
+    network, a, b = pair(graceful_restart=LONG)
+    a.routes({"10.7.0.0/24": RouteAttributes(communities=(0xFFFF0007,))})
+    network.run(1)
+    crash(network, a)
+    network.run(70)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_rfc9494_a_peer_that_is_back_takes_the_mark_off_again() -> None:
+    network, a, b = pair(graceful_restart=LONG)
+    crash(network, a)
+    network.run(70)
+    revive(a, 65001, config("b", B, 65002, graceful_restart=LONG))
+    a.routes(ROUTES)
+    network.run(130)
+    assert stale(b) == 0
+    assert b.available(IPV4_UNICAST)["10.9.0.0/24"].communities == ("0:7",)
+
+
+def test_rfc9494_the_shorter_of_both_stale_times_counts() -> None:
+    network, a, b = pair(graceful_restart=LONG)
+    short = GracefulRestart(restart_time=60, stale_time=30, long_lived_time=100)
+    b.give(SetPeer(INSTANCE, config("a", A, 65001, passive=True, graceful_restart=short)))
+    network.run(20)
+    crash(network, a)
+    network.run(155)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    network.run(10)
+    assert b.available(IPV4_UNICAST) == {}
+
+
+# --------------------------------------------------------------------- refresh
+
+
+def writes_to_end(host: Host) -> bytes:
+    """All octets that were written."""
+    return b"".join(b"".join(w.parts) for w in host.writes)
+
+
+def test_rfc7313_4_a_refresh_has_a_beginning_and_an_end() -> None:
+    network, a, b = pair()
+    a.writes.clear()
+    b.refresh("a")
+    network.run(1)
+    octets = writes_to_end(a)
+    begin = bytes.fromhex("00170500010101")
+    end = bytes.fromhex("00170500010201")
+    assert begin in octets
+    assert end in octets
+    assert octets.index(begin) < octets.index(bytes.fromhex("180a08")) < octets.index(end)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_rfc7313_4_what_is_not_said_between_beginning_and_end_goes() -> None:
+    _, _, b = pair()
+    adj_in = next(iter(b.engine.instance(INSTANCE).members.values())).adj_in
+    number = next(iter(b.ends))
+    marker = b"\xff" * 16
+    begin = marker + bytes.fromhex("00170500010101")
+    end = marker + bytes.fromhex("00170500010201")
+    b.give(BytesReceived(number, begin))
+    assert adj_in.stale(IPV4_UNICAST) == 2
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    b.give(BytesReceived(number, end))
+    assert b.available(IPV4_UNICAST) == {}
+
+
+def test_rfc7313_4_a_refresh_that_never_ends_is_ended() -> None:
+    network, _, b = pair()
+    number = next(iter(b.ends))
+    b.give(BytesReceived(number, b"\xff" * 16 + bytes.fromhex("00170500010101")))
+    network.run(29)
+    assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+    network.run(2)
+    assert b.available(IPV4_UNICAST) == {}
+    assert b.status().established
+
+
+def test_states_are_told_through_a_restart() -> None:
+    network, a, b = pair()
+    crash(network, a)
+    network.run(2)
+    told = [event for event in b.events if isinstance(event, StateChanged)]
+    assert told[-1].reason
