@@ -12,6 +12,7 @@ protocol.
 from speaker.api.config import (
     BGP_PORT,
     DEFAULT_FAMILIES,
+    AddPathMode,
     DynamicPeerConfig,
     Export,
     GracefulRestart,
@@ -42,6 +43,7 @@ __all__ = [
     "BGP_PORT",
     "DEFAULT_FAMILIES",
     "ESTABLISHED",
+    "AddPathMode",
     "DynamicPeerConfig",
     "Event",
     "Export",

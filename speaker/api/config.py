@@ -18,6 +18,7 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 BGP_PORT = 179
 DEFAULT_FAMILIES = (IPV4_UNICAST, IPV6_UNICAST)
 
+AddPathMode = Literal["none", "receive", "send", "both"]
 Export = Literal["set", "all", "local", "none"]
 
 
@@ -133,6 +134,8 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     password: Secret | None = None
     graceful_restart: GracefulRestart | None = None
     families: tuple[Family, ...] = DEFAULT_FAMILIES
+    add_path: AddPathMode = "none"
+    """Whether several paths of a prefix are received or sent, where the peer agrees (RFC 7911)."""
     route_set: str | None = None
     """With export "set": the route set that the peer is told; None tells it nothing."""
     export: Export = "set"

@@ -114,6 +114,8 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     best: bool
     reason: str
     """Why it is not best, or not used; "best" or "advertised" otherwise."""
+    path_id: int | None = None
+    """The path identifier where the session has them (RFC 7911)."""
 
 
 class StateChanged(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ instance never touches another.
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
@@ -95,6 +96,7 @@ class Instance:
         """More than one where peers differ by their port only."""
         self._dynamic: dict[str, DynamicPeerConfig] = {}
         self._local_paths = LocalPaths()
+        self._numbers = itertools.count(LOCAL.number + 1)
         self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
         self._deferral: Deferral | None = None
         if restarting:
@@ -283,6 +285,7 @@ class Instance:
             address=address_key(session.remote[0]),
             router_id=negotiated.peer_router_id,
             ebgp=negotiated.ebgp,
+            number=next(self._numbers),
         )
         tables = {
             family: self.loc.table(family)
@@ -294,12 +297,13 @@ class Instance:
             before.stale.clear()
             before = None
         if before is None:
-            adj_in = AdjRibIn(source, compile_import(peer.name, peer.config.import_), tables)
+            accept = compile_import(peer.name, peer.config.import_)
+            adj_in = AdjRibIn(source, accept, tables, self._numbers, negotiated.add_path_receive)
             stale = Staleness(self.core, peer, adj_in, self._stale_over)
         else:
             stale = before.stale
             adj_in = stale.adj_in
-            adj_in.attach(tables)
+            adj_in.attach(tables, negotiated.add_path_receive)
             stale.back(negotiated)
         intake = Intake(
             negotiated,
@@ -469,10 +473,10 @@ class Instance:
         for ribs in (self.loc, *self.sets.values()):
             if not ribs.changed:
                 continue
-            changes = ribs.take_changes()
+            changes, touched = ribs.take_changes(), ribs.take_touched()
             for group in self._groups.values():
                 if self._ribs(group.rules) is ribs:
-                    for member, told in group.tell(changes):
+                    for member, told in group.tell(changes, touched):
                         member.send(told)
         for group in self._groups.values():
             if self._waits(group):

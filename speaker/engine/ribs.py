@@ -43,6 +43,14 @@ class Ribs(Mapping[Family, LocRib]):
         """Whether any table has changes that nobody has been told."""
         return any(table.changed for table in self.tables.values())
 
+    def take_touched(self) -> dict[Family, set[bytes]]:
+        """Return the prefixes with any change, of tables where all paths are followed."""
+        return {
+            family: touched
+            for family, table in self.tables.items()
+            if (touched := table.take_touched())
+        }
+
     def take_changes(self) -> dict[Family, list[Change]]:
         """Return the changes of all tables, and forget them."""
         return {
@@ -67,6 +75,7 @@ def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str)
         max_message=negotiated.max_message_size,
         long_lived=negotiated.peer_long_lived is not None,
         families=families,
+        add_path=tuple(sorted(negotiated.add_path_send)),
         next_hops=tuple(
             NextHop(
                 family,

@@ -132,6 +132,7 @@ def _route(
     best: bool,
     reason: str,
     next_hop: bytes | None = None,
+    path_id: int | None = None,
 ) -> RouteView:
     hop = attributes.next_hop if next_hop is None else next_hop
     return RouteView(
@@ -152,6 +153,7 @@ def _route(
         peer=peer,
         best=best,
         reason=reason,
+        path_id=path_id,
     )
 
 
@@ -172,6 +174,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                     peer=peer,
                     best=reason is Reason.BEST,
                     reason=reason.value,
+                    path_id=path.source.path_id,
                 )
     for ribs in instance.sets.values():
         if family not in ribs:
@@ -191,7 +194,9 @@ def advertised(member: Member, family: Family) -> Iterator[RouteView]:
     if group is None or member not in group.members:
         return
     rewritten: dict[Path, tuple[PathAttributes, bytes]] = {}
-    for nlri, path in group.routes(family, member):
+    skip = 4 if family in group.rules.add_path else 0
+    for wire, path in group.routes(family, member):
+        nlri = wire[skip:]
         known = rewritten.get(path)
         if known is None:
             known = rewritten[path] = (
@@ -205,6 +210,7 @@ def advertised(member: Member, family: Family) -> Iterator[RouteView]:
             peer=member.peer.name,
             best=True,
             reason="advertised",
+            path_id=path.source.number if skip else None,
             next_hop=known[1],
         )
 
@@ -221,4 +227,12 @@ def received(instance: Instance, member: Member, family: Family) -> Iterator[Rou
         else:
             why = explain(path, paths)
             reason, best = why.value, why is Reason.BEST
-        yield _route(family, nlri, path.attributes, peer=member.peer.name, best=best, reason=reason)
+        yield _route(
+            family,
+            nlri,
+            path.attributes,
+            peer=member.peer.name,
+            best=best,
+            reason=reason,
+            path_id=path.source.path_id,
+        )

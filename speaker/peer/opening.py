@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from speaker.api import PeerConfig
 from speaker.capability import (
+    AddPath,
     Capability,
     EnhancedRouteRefresh,
     ExtendedMessage,
@@ -26,6 +27,9 @@ from speaker.negotiated import Negotiated, negotiate
 
 if TYPE_CHECKING:
     from speaker.message import Open
+
+
+_ADD_PATH = {"none": 0, "receive": 1, "send": 2, "both": 3}
 
 
 def capabilities(
@@ -45,6 +49,9 @@ def capabilities(
         # IPv4 prefixes on an IPv6 session have our IPv6 address as their next hop (RFC 8950).
         offered.append(ExtendedNextHop(((IPV4_UNICAST, Afi.IPV6),)))
     offered.append(ExtendedMessage())
+    mode = _ADD_PATH[config.add_path]
+    if mode:
+        offered.append(AddPath(tuple((family, mode) for family in config.families)))
     restart = config.graceful_restart
     if restart is not None:
         offered.append(

@@ -4,6 +4,9 @@ Holds received paths before policy, and passes on to the Loc-RIB those that are 
 accepted. A change of the import rule is applied to what is held, without asking the peer again. It
 must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths.
 
+With ADD-PATH (RFC 7911) the key of a route has its path identifier in front, as on the wire, and
+each identifier is a source of its own for the Loc-RIB.
+
 Routes may be stale: held from before a restart of the peer (RFC 4724), or from before it began to
 say all again (RFC 7313). A stale route is used like any other until it is said again, withdrawn or
 swept.
@@ -11,7 +14,7 @@ swept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from speaker.nlri import Family
 from speaker.rib.accept import Accept, accepts_nothing
@@ -22,12 +25,31 @@ from speaker.rib.path import Path, Source
 class AdjRibIn:
     """One session's received routes."""
 
-    __slots__ = ("_accept", "_loc", "_stale", "_unused", "source", "tables")
+    __slots__ = (
+        "_accept",
+        "_loc",
+        "_numbers",
+        "_parts",
+        "_stale",
+        "_unused",
+        "add_path",
+        "source",
+        "tables",
+    )
 
     def __init__(
-        self, source: Source, accept: Accept | None, loc_rib: Mapping[Family, LocRib]
+        self,
+        source: Source,
+        accept: Accept | None,
+        loc_rib: Mapping[Family, LocRib],
+        numbers: Iterator[int],
+        add_path: frozenset[Family] = frozenset(),
     ) -> None:
+        """Begin empty; ``numbers`` are those that new sources get."""
         self.source = source
+        self.add_path = add_path
+        self._numbers = numbers
+        self._parts: dict[bytes, Source] = {}
         self.tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
         self._accept = accept
         self._loc = loc_rib
@@ -47,7 +69,10 @@ class AdjRibIn:
             unused = self._unused[family]
             if unused:
                 unused.difference_update(nlri)
-            self._loc[family].announce(path, nlri, entries)
+            if family in self.add_path:
+                self._loc[family].announce(path, [key[4:] for key in nlri])
+            else:
+                self._loc[family].announce(path, nlri, entries)
         elif not accepts_nothing(accept):
             self._sort_out(family, path, nlri)
 
@@ -57,17 +82,48 @@ class AdjRibIn:
             used: list[bytes] = []
         elif accept is None:
             used = list(nlri)
+        elif family in self.add_path:
+            used = [key for key in nlri if accept(family, key[4:])]
         else:
             used = [prefix for prefix in nlri if accept(family, prefix)]
-        loc = self._loc[family]
         unused = self._unused[family]
         if len(used) < len(nlri):
             refused = set(nlri).difference(used)
             unused.update(refused)
-            loc.withdraw(self.source, refused)
+            self._take_back(family, refused)
         if used:
             unused.difference_update(used)
-            loc.announce(path, used)
+            if family in self.add_path:
+                used = [key[4:] for key in used]
+            self._loc[family].announce(path, used)
+
+    def _take_back(self, family: Family, nlri: Iterable[bytes]) -> None:
+        """Withdraw from the Loc-RIB."""
+        if family not in self.add_path:
+            self._loc[family].withdraw(self.source, nlri)
+            return
+        by_id: dict[bytes, list[bytes]] = {}
+        for key in nlri:
+            by_id.setdefault(key[:4], []).append(key[4:])
+        for path_id, prefixes in by_id.items():
+            if path_id in self._parts:
+                self._loc[family].withdraw(self._parts[path_id], prefixes)
+
+    def source_of(self, path_id: int) -> Source:
+        """Return the source of the paths with an identifier of the peer's."""
+        key = path_id.to_bytes(4, "big")
+        known = self._parts.get(key)
+        if known is None:
+            known = self._parts[key] = self.source.part(path_id, next(self._numbers))
+        return known
+
+    def forget_unused_sources(self) -> None:
+        """Forget path identifiers that no route has: a peer can name four thousand million.
+
+        Whoever remembers paths with them has to forget these, too.
+        """
+        used = {key[:4] for family in self.add_path for key in self.tables.get(family, ())}
+        self._parts = {key: part for key, part in self._parts.items() if key in used}
 
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Forget prefixes; unknown ones are passed over."""
@@ -80,10 +136,16 @@ class AdjRibIn:
         if unused:
             unused.difference_update(nlri)
         if not accepts_nothing(self._accept):
-            self._loc[family].withdraw(self.source, nlri)
+            self._take_back(family, nlri)
 
-    def attach(self, loc_rib: Mapping[Family, LocRib]) -> None:
-        """Go on in another session, with its families; those that it has not are forgotten."""
+    def attach(self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]) -> None:
+        """Go on in another session, with its families; those that it has not are forgotten.
+
+        So are those that have path identifiers in one of the sessions only: the keys are others.
+        """
+        for family in self.tables.keys() & (self.add_path ^ add_path):
+            self.drop(family)
+        self.add_path = add_path
         for family in self.tables.keys() - loc_rib.keys():
             self.drop(family)
             del self.tables[family], self._unused[family]
@@ -100,7 +162,7 @@ class AdjRibIn:
     def drop(self, family: Family) -> None:
         """Forget a family's routes."""
         if not accepts_nothing(self._accept):
-            self._loc[family].withdraw(self.source, self.tables[family])
+            self._take_back(family, self.tables[family])
         self.tables[family] = {}
         self._unused[family] = set()
         self._stale.pop(family, None)
@@ -149,7 +211,7 @@ class AdjRibIn:
         """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""
         for family, table in self.tables.items():
             if not accepts_nothing(self._accept):
-                self._loc[family].withdraw(self.source, table)
+                self._take_back(family, table)
             self._unused[family] = set()
         self._accept = accept
         if accepts_nothing(accept):
@@ -175,5 +237,6 @@ class AdjRibIn:
         """Iterate over prefix, path, and whether it is in the Loc-RIB."""
         nothing = accepts_nothing(self._accept)
         unused = self._unused.get(family, set())
-        for prefix, path in self.tables.get(family, {}).items():
-            yield prefix, path, not nothing and prefix not in unused
+        skip = 4 if family in self.add_path else 0
+        for key, path in self.tables.get(family, {}).items():
+            yield key[skip:], path, not nothing and key not in unused

@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from speaker.nlri import IPV4_UNICAST, Family
 from speaker.rib import pack
+from speaker.rib.all_paths import AllPaths
 from speaker.rib.export import ExportRules, rewrite
 from speaker.rib.loc_rib import Change, LocRib
 from speaker.rib.path import Path, Source
@@ -53,6 +54,7 @@ class UpdateGroup(Generic[M]):
     """The sessions with the same export rules, over the tables of one route set or Loc-RIB."""
 
     __slots__ = (
+        "_all_paths",
         "_counts",
         "_encoded",
         "_full",
@@ -71,6 +73,8 @@ class UpdateGroup(Generic[M]):
         self.oversized = 0
         """Announcements that were left out because their attributes fill a message."""
         self._tables = tables
+        self._all_paths: dict[Family, AllPaths] = {}
+        """What is told in the families with all paths; made by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
         self._full: tuple[object, Told] | None = None
         self._encoded: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
@@ -91,14 +95,23 @@ class UpdateGroup(Generic[M]):
 
     # ---------------------------------------------------------------- changes
 
-    def tell(self, changes: Mapping[Family, Sequence[Change]]) -> Iterator[tuple[M, Told]]:
-        """Yield what changes mean for each member that knows the table as it was before."""
+    def tell(
+        self,
+        changes: Mapping[Family, Sequence[Change]],
+        touched: Mapping[Family, set[bytes]],
+    ) -> Iterator[tuple[M, Told]]:
+        """Yield what changes mean for each member that knows the table as it was before.
+
+        ``touched`` are all prefixes that changed, of the families in which all paths are told.
+        """
         if self._counts is None:
             return
         chunks: list[_Chunk] = []
         private: dict[Source, list[_Chunk]] = {}
         for family in self.rules.sendable:
-            if changes.get(family):
+            if family in self._all_paths:
+                self._encode_all_paths(family, touched.get(family, set()), chunks)
+            elif changes.get(family):
                 self._encode_changes(family, changes[family], chunks, private)
         if not chunks and not private:
             return
@@ -134,12 +147,19 @@ class UpdateGroup(Generic[M]):
             was = old is not None and rules.exports(old)
             now = new is not None and rules.exports(new)
             if was and old is not None:
-                counts[old.source] = counts.get(old.source, 0) - len(nlri)
+                origin = old.source.session
+                counts[origin] = counts.get(origin, 0) - len(nlri)
             if now and new is not None:
-                counts[new.source] = counts.get(new.source, 0) + len(nlri)
-                source = None if new.source.local else new.source
+                origin = new.source.session
+                counts[origin] = counts.get(origin, 0) + len(nlri)
+                source = None if origin.local else origin
                 self._announce(family, new, nlri, source, chunks)
-                if was and source is not None and old is not None and old.source is not source:
+                if (
+                    was
+                    and source is not None
+                    and old is not None
+                    and old.source.session is not source
+                ):
                     # Its own route has become best: what it was told before is no more.
                     private.setdefault(source, []).extend(self._withdrawals(family, nlri))
             elif was:
@@ -148,6 +168,19 @@ class UpdateGroup(Generic[M]):
             # Also told to where it came from, which was never told it: harmless, and the octets
             # stay the same for everybody.
             chunks.extend(self._withdrawals(family, gone))
+
+    def _encode_all_paths(
+        self, family: Family, touched: Iterable[bytes], chunks: list[_Chunk]
+    ) -> None:
+        assert self._counts is not None  # noqa: S101  `tell` has looked
+        counts = self._counts.setdefault(family, {})
+        gone, announced = self._all_paths[family].update(touched, counts)
+        # An identifier is withdrawn before it, or another one of the prefix, is told.
+        if gone:
+            chunks.extend(self._withdrawals(family, gone))
+        for path, wires in announced.items():
+            origin = path.source.session
+            self._announce(family, path, wires, None if origin.local else origin, chunks)
 
     def _announce(
         self,
@@ -234,18 +267,29 @@ class UpdateGroup(Generic[M]):
         table = self._tables.get(family)
         if table is None or family not in self.rules.sendable:
             return
-        for path, nlri in table.best_by_path().items():
-            if self.rules.exports(path) and path.source is not exclude:
+        if family in self._all_paths:
+            groups = self._all_paths[family].by_path()
+        else:
+            groups = table.best_by_path()
+        for path, nlri in groups.items():
+            if self.rules.exports(path) and path.source.session is not exclude:
                 self._announce(family, path, nlri, None, chunks)
 
     def _count(self) -> None:
         self._counts = {}
         for family in self.rules.sendable:
             counts = self._counts[family] = {}
-            if family in self._tables:
-                for path, nlri in self._tables[family].best_by_path().items():
-                    if self.rules.exports(path):
-                        counts[path.source] = counts.get(path.source, 0) + len(nlri)
+            if family not in self._tables:
+                continue
+            table = self._tables[family]
+            if family in self.rules.add_path:
+                told = self._all_paths[family] = AllPaths(table, self.rules.exports)
+                told.update([nlri for nlri, _ in table.items()], counts)
+                continue
+            for path, nlri in table.best_by_path().items():
+                if self.rules.exports(path):
+                    origin = path.source.session
+                    counts[origin] = counts.get(origin, 0) + len(nlri)
 
     # ------------------------------------------------------------------ views
 
@@ -257,17 +301,29 @@ class UpdateGroup(Generic[M]):
         return sum(counts.values()) - counts.get(member.source, 0)
 
     def routes(self, family: Family, member: M) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over what a member is told: prefix and path, before rewriting."""
+        """Iterate over what a member is told: prefix and path, before rewriting.
+
+        In families with all paths the prefix comes behind its path identifier, as on the wire.
+        """
         table = self._tables.get(family)
         if table is None or family not in self.rules.sendable:
             return
+        told = self._all_paths.get(family)
+        if told is not None:
+            for path, wires in told.by_path().items():
+                if path.source.session is not member.source:
+                    for wire in wires:
+                        yield wire, path
+            return
         for nlri, paths in table.items():
             path = paths[0]
-            if self.rules.exports(path) and path.source is not member.source:
+            if self.rules.exports(path) and path.source.session is not member.source:
                 yield nlri, path
 
     def difference(self, before: UpdateGroup[M], member: M) -> Told:
         """Return what turns what the member knows from another group into what this one tells."""
+        if self._counts is None:
+            self._count()
         chunks: list[_Chunk] = []
         for family in self.rules.families:
             old = dict(before.routes(family, member))

@@ -39,7 +39,14 @@ _EARLY = (
     Reason.AS_PATH,
     Reason.ORIGIN,
 )
-_LATE = (Reason.EBGP, Reason.ROUTER_ID, Reason.CLUSTER_LIST, Reason.ADDRESS, Reason.ADDRESS)
+_LATE = (
+    Reason.EBGP,
+    Reason.ROUTER_ID,
+    Reason.CLUSTER_LIST,
+    Reason.ADDRESS,
+    Reason.ADDRESS,
+    Reason.EQUAL,
+)
 
 
 def best(paths: Sequence[Path]) -> Path:

@@ -51,6 +51,8 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Whether the peer knows long-lived stale routes for what they are (RFC 9494)."""
     families: tuple[Family, ...]
     """Negotiated ones, in order."""
+    add_path: tuple[Family, ...]
+    """Those in which all paths of a prefix are told (RFC 7911)."""
     next_hops: tuple[NextHop, ...]
 
     @property

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from speaker.attribute import Outcome, PathAttributes
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
-from speaker.nlri import Family
+from speaker.nlri import Family, PathNlri, join_add_path
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.path import Path
 
@@ -38,6 +38,7 @@ class Intake:
         "end_of_rib",
         "ended",
         "faults",
+        "identified",
         "ignored",
         "paths",
     )
@@ -60,8 +61,11 @@ class Intake:
         # restart is then no change for anybody.
         self.paths: dict[PathAttributes, Path] = {}
         """The path of each attribute set that was met."""
+        self.identified: dict[tuple[PathAttributes, int], Path] = {}
+        """The same where a prefix has path identifiers."""
         if before is not None and before.judged_by == self.judged_by:
             self.paths = before.paths
+            self.identified = before.identified
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB has come."""
         self.ended: Family | None = None
@@ -84,16 +88,19 @@ class Intake:
         adj_in = self._adj_in
         tables = adj_in.tables
         # Withdrawn first: a prefix in both fields counts as announced (RFC 4271 section 4.3).
-        for family, nlri, _ in update.withdrawn:
+        for family, nlri, identified in update.withdrawn:
             if family in tables:
-                adj_in.withdraw(family, nlri)
+                adj_in.withdraw(family, join_add_path(identified) if identified else nlri)
         if update.outcome >= Outcome.TREAT_AS_WITHDRAW:
-            for reach in update.announced:
-                if reach.family in tables:
-                    adj_in.withdraw(reach.family, reach.nlri)
+            for family, _, nlri, identified in update.announced:
+                if family in tables:
+                    adj_in.withdraw(family, join_add_path(identified) if identified else nlri)
         else:
             paths = self.paths
-            for family, attributes, nlri, _ in update.announced:
+            for family, attributes, nlri, identified in update.announced:
+                if identified:
+                    self._announce_identified(family, attributes, identified)
+                    continue
                 path = paths.get(attributes)
                 if path is None:
                     path = self._new_path(attributes)
@@ -111,6 +118,25 @@ class Intake:
         path = Path(attributes, self._adj_in.source, self._judge(attributes))
         self.paths[attributes] = path
         return path
+
+    def _announce_identified(
+        self, family: Family, attributes: PathAttributes, identified: list[PathNlri]
+    ) -> None:
+        """File prefixes that have path identifiers (RFC 7911)."""
+        adj_in = self._adj_in
+        by_id: dict[int, list[PathNlri]] = {}
+        for item in identified:
+            by_id.setdefault(item[0], []).append(item)
+        for path_id, items in by_id.items():
+            path = self.identified.get((attributes, path_id))
+            if path is None:
+                if len(self.identified) >= _PATHS:
+                    self.identified.clear()
+                    adj_in.forget_unused_sources()
+                source = adj_in.source_of(path_id)
+                path = Path(attributes, source, self._judge(attributes))
+                self.identified[attributes, path_id] = path
+            adj_in.announce(family, path, join_add_path(items))
 
     def _judge(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes may not be used (RFC 4271 section 9.1.2)."""

@@ -2,8 +2,9 @@
 
 A prefix with one path maps straight to that shared path, one with several to a tuple; so a full
 table costs one dictionary entry per prefix. Changes since the last `take_changes` are kept as the
-best path before and after, which is all that an Adj-RIB-Out needs to know. It must never look at
-peers or sessions.
+best path before and after, which is all that an Adj-RIB-Out needs to know, unless it tells several
+paths of a prefix (RFC 7911): then all prefixes are noted whose paths changed in any way. It must
+never look at peers or sessions.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Change(NamedTuple):
 class LocRib:
     """Prefix (wire bytes) -> paths."""
 
-    __slots__ = ("_bulk", "_dirty", "_table", "revision")
+    __slots__ = ("_bulk", "_dirty", "_table", "_touched", "revision")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
@@ -34,6 +35,8 @@ class LocRib:
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
+        self._touched: set[bytes] | None = None
+        """Prefixes of which any path changed; None while nobody wants to know."""
         self.revision = 0
         """Moves with each change, so that what was made of a table can be kept until then."""
 
@@ -43,7 +46,19 @@ class LocRib:
     @property
     def changed(self) -> bool:
         """Whether there is anything for `take_changes`."""
-        return bool(self._bulk or self._dirty)
+        return bool(self._bulk or self._dirty or self._touched)
+
+    def follow_all_paths(self) -> None:
+        """Note from now on changes of paths that are not best, too."""
+        if self._touched is None:
+            self._touched = set()
+
+    def take_touched(self) -> set[bytes]:
+        """Return the prefixes of which any path changed since the last call; for followers."""
+        if self._touched is None:
+            return set()
+        touched, self._touched = self._touched, set()
+        return touched
 
     def best(self, nlri: bytes) -> Path | None:
         """Return the best path of a prefix."""
@@ -84,6 +99,8 @@ class LocRib:
         table = self._table
         dirty = self._dirty
         self.revision += 1
+        if self._touched is not None:
+            self._touched.update(nlri)
         if table.keys().isdisjoint(nlri) and (not dirty or dirty.keys().isdisjoint(nlri)):
             if entries is None:
                 entries = dict.fromkeys(nlri, path)
@@ -122,10 +139,13 @@ class LocRib:
         table = self._table
         dirty = self._dirty
         self.revision += 1
+        touched = self._touched
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
                 continue
+            if touched is not None:
+                touched.add(prefix)
             if isinstance(held, tuple):
                 others = [other for other in held if other.source is not source]
                 if len(others) == len(held):

@@ -22,19 +22,45 @@ class Source:
     """Who a path comes from: one session's lifetime, or this router itself.
 
     Compared by identity. A session that comes up again is another source, unless the peer had
-    asked to keep its routes while it restarts.
+    asked to keep its routes while it restarts. With ADD-PATH each path identifier of a session is a
+    source, so that a RIB has at most one path of a source for a prefix.
     """
 
-    __slots__ = ("address", "ebgp", "local", "name", "router_id")
+    __slots__ = ("address", "ebgp", "local", "name", "number", "path_id", "router_id", "session")
 
     def __init__(
-        self, name: str, *, address: bytes = b"", router_id: int = 0, ebgp: bool = False
+        self,
+        name: str,
+        *,
+        address: bytes = b"",
+        router_id: int = 0,
+        ebgp: bool = False,
+        number: int = 1,
     ) -> None:
         self.name = name
+        self.number = number
+        """The path identifier under which its paths are told (RFC 7911); 1 is this router."""
+        self.path_id: int | None = None
+        """The path identifier under which the peer tells them."""
+        self.session = self
+        """Itself, or the source that it is a part of."""
         self.address = address
         self.router_id = router_id
         self.ebgp = ebgp
         self.local = not address
+
+    def part(self, path_id: int, number: int) -> Source:
+        """Return the source of the paths that the peer tells under an identifier (RFC 7911)."""
+        part = Source(
+            self.name,
+            address=self.address,
+            router_id=self.router_id,
+            ebgp=self.ebgp,
+            number=number,
+        )
+        part.path_id = path_id
+        part.session = self
+        return part
 
     def same_router(self, other: Source) -> bool:
         """Tell whether another session is one with the same router, as after its restart."""
@@ -95,6 +121,7 @@ class Path:
             len(attributes.cluster_list),
             len(source.address),
             source.address,
+            source.path_id or 0,
         )
 
     def __repr__(self) -> str:

@@ -217,6 +217,7 @@ def route_object(route: RouteView) -> dict[str, Any]:
         "peer": route.peer,
         "best": route.best,
         "reason": route.reason,
+        "pathID": route.path_id,
     }
 
 

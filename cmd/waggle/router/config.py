@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from speaker.api import (
+    AddPathMode,
     DynamicPeerConfig,
     GracefulRestart,
     InstanceConfig,
@@ -79,6 +80,7 @@ class Neighbor(_Value, frozen=True):
     families: list[str] = []
     import_: Literal["all", "none"] = msgspec.field(name="import", default="none")
     export: Literal["all", "local", "none"] = "none"
+    add_path: AddPathMode = "none"
     hold_time: int = 90
     keepalive_time: int | None = None
     connect_retry_time: int = 120
@@ -112,6 +114,7 @@ class Neighbor(_Value, frozen=True):
                 None if self.graceful_restart is None else self.graceful_restart.settings()
             ),
             "families": families or (IPV4_UNICAST, IPV6_UNICAST),
+            "add_path": self.add_path,
             "import_": self.import_,
             "export": self.export,
             "next_hop_ipv4": self.next_hop_ipv4,

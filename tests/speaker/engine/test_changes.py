@@ -27,6 +27,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"graceful_restart": GracefulRestart(60)}, Effect.RESET),
     ({"password": Secret("x")}, Effect.RESET),
     ({"families": (IPV4_UNICAST,)}, Effect.RESET),
+    ({"add_path": "both"}, Effect.RESET),
     ({"ebgp_multihop": 5}, Effect.RESET),
     ({"local_address": A}, Effect.RESET),
     ({"local_asn": 64999}, Effect.RESET),

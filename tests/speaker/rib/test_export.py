@@ -25,6 +25,7 @@ def rules(*, ebgp: bool = True, mp4: bool = False) -> ExportRules:
         max_message=4096,
         long_lived=False,
         families=(IPV4_UNICAST, IPV6_UNICAST),
+        add_path=(),
         next_hops=(
             NextHop(IPV4_UNICAST, OWN6 if mp4 else OWN4, mp4),
             NextHop(IPV6_UNICAST, OWN6, mp=True),

@@ -1,0 +1,73 @@
+"""What is told of a family in which every path of a prefix is told, not only the best (RFC 7911).
+
+Unlike with best paths, what was told cannot be worked out from the table and a change, so it is
+kept: per prefix the tuple of paths, which the Loc-RIB shares mostly. One `AllPaths` serves all
+members of an update group. A path is told under the number of its source, which is the same for as
+long as the source is there; another path of the same source replaces it implicitly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import final
+
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+
+
+def wire(path: Path, nlri: bytes) -> bytes:
+    """Return a prefix behind the path identifier, as RFC 7911 section 3 has it."""
+    return path.source.number.to_bytes(4, "big") + nlri
+
+
+@final
+class AllPaths:
+    """The Adj-RIB-Out of one family."""
+
+    __slots__ = ("_exports", "_table", "_told")
+
+    def __init__(self, table: LocRib, exports: Callable[[Path], bool]) -> None:
+        self._table = table
+        self._exports = exports
+        self._told: dict[bytes, tuple[Path, ...]] = {}
+        table.follow_all_paths()
+
+    def update(
+        self, touched: Iterable[bytes], counts: dict[Source, int]
+    ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
+        """Take in the present paths of prefixes; what has to be withdrawn and announced, as wire.
+
+        ``counts`` (paths by the session that they came from) are brought up to date.
+        """
+        gone: list[bytes] = []
+        announced: dict[Path, list[bytes]] = {}
+        told = self._told
+        for nlri in touched:
+            before = told.get(nlri, ())
+            held = self._table.paths(nlri)
+            now = tuple(path for path in held if self._exports(path))
+            if now == before:
+                continue
+            sources = {path.source for path in now}
+            for path in before:
+                counts[path.source.session] -= 1
+                if path.source not in sources:
+                    gone.append(wire(path, nlri))
+            for path in now:
+                origin = path.source.session
+                counts[origin] = counts.get(origin, 0) + 1
+                if path not in before:
+                    announced.setdefault(path, []).append(wire(path, nlri))
+            if now:
+                told[nlri] = held if len(now) == len(held) else now
+            else:
+                told.pop(nlri, None)
+        return gone, announced
+
+    def by_path(self) -> dict[Path, list[bytes]]:
+        """Group what is told by path."""
+        groups: dict[Path, list[bytes]] = {}
+        for nlri, paths in self._told.items():
+            for path in paths:
+                groups.setdefault(path, []).append(wire(path, nlri))
+        return groups
