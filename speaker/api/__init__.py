@@ -4,6 +4,7 @@ Used by everything that talks to a speaker. It must stay free of work: no socket
 protocol.
 
 * `config`: instances, peers, local routes
+* `policy`: which routes pass, and how they are changed
 * `status`: sessions, routes, events
 * `surface`: the methods of a speaker, as a protocol
 * `secret`: passwords that do not leak
@@ -21,9 +22,9 @@ from speaker.api.config import (
     InvalidConfig,
     PeerConfig,
     PeerSettings,
-    PrefixRule,
     RouteAttributes,
 )
+from speaker.api.policy import Match, Policy, PrefixRule, Set, Term
 from speaker.api.secret import InvalidSecret, Secret
 from speaker.api.status import (
     ESTABLISHED,
@@ -56,16 +57,20 @@ __all__ = [
     "InvalidConfig",
     "InvalidSecret",
     "ListenChanged",
+    "Match",
     "PeerConfig",
     "PeerSettings",
     "PeerStatus",
+    "Policy",
     "PrefixRule",
     "RouteAttributes",
     "RouteChanges",
     "RouteView",
     "Secret",
     "SessionError",
+    "Set",
     "SpeakerPort",
     "StateChanged",
+    "Term",
     "UnknownName",
 ]

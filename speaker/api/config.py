@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from speaker.api.policy import Policy, PrefixRule
 from speaker.api.secret import Secret
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
@@ -33,15 +34,8 @@ class InvalidConfig(ValueError):  # noqa: N818  the name says what is wrong with
         self.rule = rule
 
 
-class PrefixRule(msgspec.Struct, frozen=True, order=True):
-    """A prefix and the lengths of more specific prefixes that it covers (exact by default)."""
-
-    prefix: str
-    ge: int | None = None
-    le: int | None = None
-
-
-Import = Literal["all", "none"] | tuple[PrefixRule, ...]
+Import = Literal["all", "none"] | tuple[PrefixRule, ...] | Policy
+"""A list of prefixes is the policy that accepts what is within one of them."""
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):
@@ -139,6 +133,8 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     route_set: str | None = None
     """With export "set": the route set that the peer is told; None tells it nothing."""
     export: Export = "set"
+    export_policy: Policy | None = None
+    """What becomes of the routes that ``export`` chooses; None tells them as they are."""
     import_: Import = "none"
     """What enters the Loc-RIB. What is not imported stays visible in the Adj-RIB-In."""
     next_hop_ipv4: str | None = None

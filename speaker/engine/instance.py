@@ -32,13 +32,13 @@ from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.core import Core
 from speaker.peer.peer import SHUTDOWN, Peer
 from speaker.peer.session import Session
-from speaker.rib.accept import compile_import
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.adj_out import Told, UpdateGroup
 from speaker.rib.export import ExportRules
 from speaker.rib.intake import Intake
 from speaker.rib.local import LOCAL, LocalPaths
 from speaker.rib.path import Source
+from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 CONFIGURATION: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)
@@ -118,6 +118,7 @@ class Instance:
             self._set_dynamic(config)
             return
         compile_import(config.name, config.import_)
+        compile_export(config.name, config.export_policy)
         peer = self.peers.get(config.name)
         if peer is None:
             self._add(Peer(self.core, self, config))
@@ -174,6 +175,7 @@ class Instance:
 
     def _set_dynamic(self, config: DynamicPeerConfig) -> None:
         compile_import(config.name, config.import_)
+        compile_export(config.name, config.export_policy)
         before = self._dynamic.get(config.name)
         self._dynamic[config.name] = config
         if before is None or before == config:
@@ -196,7 +198,7 @@ class Instance:
         if member is None:
             return
         if before.import_ != peer.config.import_:
-            member.adj_in.set_accept(compile_import(peer.name, peer.config.import_))
+            member.adj_in.set_policy(compile_import(peer.name, peer.config.import_))
         old = member.group
         if old is None:
             return
@@ -297,8 +299,8 @@ class Instance:
             before.stale.clear()
             before = None
         if before is None:
-            accept = compile_import(peer.name, peer.config.import_)
-            adj_in = AdjRibIn(source, accept, tables, self._numbers, negotiated.add_path_receive)
+            policy = compile_import(peer.name, peer.config.import_)
+            adj_in = AdjRibIn(source, policy, tables, self._numbers, negotiated.add_path_receive)
             stale = Staleness(self.core, peer, adj_in, self._stale_over)
         else:
             stale = before.stale

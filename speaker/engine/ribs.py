@@ -69,6 +69,7 @@ def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str)
     return ExportRules(
         export=export,
         route_set=config.route_set if export == "set" else None,
+        policy=None if silent else config.export_policy,
         ebgp=negotiated.ebgp,
         local_asn=negotiated.local_asn,
         as4=negotiated.as4,

@@ -219,13 +219,13 @@ def received(instance: Instance, member: Member, family: Family) -> Iterator[Rou
     """Iterate over one session's Adj-RIB-In, with why a route is not used."""
     table = instance.loc.tables.get(family)
     for nlri, path, used in member.adj_in.routes(family):
-        paths = table.paths(nlri) if table is not None and used else ()
+        paths = table.paths(nlri) if table is not None and used is not None else ()
         if path.rejected is not None:
             reason, best = path.rejected, False
-        elif not used or not paths:
-            reason, best = "not accepted by the import rule", False
+        elif used is None or used not in paths:
+            reason, best = "not accepted by the import policy", False
         else:
-            why = explain(path, paths)
+            why = explain(used, paths)
             reason, best = why.value, why is Reason.BEST
         yield _route(
             family,

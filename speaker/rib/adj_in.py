@@ -17,19 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from speaker.nlri import Family
-from speaker.rib.accept import Accept, accepts_nothing
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
+from speaker.rib.policy import CompiledPolicy
 
 
 class AdjRibIn:
     """One session's received routes."""
 
     __slots__ = (
-        "_accept",
         "_loc",
         "_numbers",
         "_parts",
+        "_policy",
         "_stale",
         "_unused",
         "add_path",
@@ -40,7 +40,7 @@ class AdjRibIn:
     def __init__(
         self,
         source: Source,
-        accept: Accept | None,
+        policy: CompiledPolicy | None,
         loc_rib: Mapping[Family, LocRib],
         numbers: Iterator[int],
         add_path: frozenset[Family] = frozenset(),
@@ -51,7 +51,7 @@ class AdjRibIn:
         self._numbers = numbers
         self._parts: dict[bytes, Source] = {}
         self.tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
-        self._accept = accept
+        self._policy = policy
         self._loc = loc_rib
         self._unused: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
         """Prefixes that are held but are not in the Loc-RIB; unless nothing is accepted at all."""
@@ -64,8 +64,7 @@ class AdjRibIn:
         self.tables[family].update(entries)
         if self._stale:
             self._refreshed(family, nlri)
-        accept = self._accept
-        if accept is None and path.rejected is None:
+        if self._policy is None and path.rejected is None:
             unused = self._unused[family]
             if unused:
                 unused.difference_update(nlri)
@@ -73,29 +72,27 @@ class AdjRibIn:
                 self._loc[family].announce(path, [key[4:] for key in nlri])
             else:
                 self._loc[family].announce(path, nlri, entries)
-        elif not accepts_nothing(accept):
+        elif not self._closed:
             self._sort_out(family, path, nlri)
 
+    @property
+    def _closed(self) -> bool:
+        return self._policy is not None and self._policy.accepts_nothing
+
     def _sort_out(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
-        accept = self._accept
-        if path.rejected is not None:
-            used: list[bytes] = []
-        elif accept is None:
-            used = list(nlri)
-        elif family in self.add_path:
-            used = [key for key in nlri if accept(family, key[4:])]
-        else:
-            used = [prefix for prefix in nlri if accept(family, prefix)]
+        policy = self._policy
         unused = self._unused[family]
-        if len(used) < len(nlri):
-            refused = set(nlri).difference(used)
-            unused.update(refused)
-            self._take_back(family, refused)
-        if used:
-            unused.difference_update(used)
-            if family in self.add_path:
-                used = [key[4:] for key in used]
-            self._loc[family].announce(path, used)
+        skip = 4 if family in self.add_path else 0
+        parts = ((0, nlri),) if policy is None else policy.split(family, nlri, skip)
+        for place, keys in parts:
+            accepted = path if policy is None else policy.apply(path, family, place)
+            if accepted is None or path.rejected is not None:
+                unused.update(keys)
+                self._take_back(family, keys)
+            else:
+                unused.difference_update(keys)
+                used = [key[skip:] for key in keys] if skip else keys
+                self._loc[family].announce(accepted, used)
 
     def _take_back(self, family: Family, nlri: Iterable[bytes]) -> None:
         """Withdraw from the Loc-RIB."""
@@ -135,7 +132,7 @@ class AdjRibIn:
         unused = self._unused[family]
         if unused:
             unused.difference_update(nlri)
-        if not accepts_nothing(self._accept):
+        if not self._closed:
             self._take_back(family, nlri)
 
     def attach(self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]) -> None:
@@ -161,7 +158,7 @@ class AdjRibIn:
 
     def drop(self, family: Family) -> None:
         """Forget a family's routes."""
-        if not accepts_nothing(self._accept):
+        if not self._closed:
             self._take_back(family, self.tables[family])
         self.tables[family] = {}
         self._unused[family] = set()
@@ -207,14 +204,14 @@ class AdjRibIn:
             if not stale:
                 del self._stale[family]
 
-    def set_accept(self, accept: Accept | None) -> None:
+    def set_policy(self, policy: CompiledPolicy | None) -> None:
         """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""
         for family, table in self.tables.items():
-            if not accepts_nothing(self._accept):
+            if not self._closed:
                 self._take_back(family, table)
             self._unused[family] = set()
-        self._accept = accept
-        if accepts_nothing(accept):
+        self._policy = policy
+        if self._closed:
             return
         for family, table in self.tables.items():
             by_path: dict[Path, list[bytes]] = {}
@@ -229,14 +226,20 @@ class AdjRibIn:
 
     def accepted(self, family: Family) -> int:
         """Return how many of them are in the Loc-RIB."""
-        if accepts_nothing(self._accept) or family not in self.tables:
+        if self._closed or family not in self.tables:
             return 0
         return len(self.tables[family]) - len(self._unused[family])
 
-    def routes(self, family: Family) -> Iterator[tuple[bytes, Path, bool]]:
-        """Iterate over prefix, path, and whether it is in the Loc-RIB."""
-        nothing = accepts_nothing(self._accept)
+    def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
+        """Iterate over prefix, path as received, and path in the Loc-RIB, or None if not there."""
         unused = self._unused.get(family, set())
         skip = 4 if family in self.add_path else 0
+        policy = self._policy
         for key, path in self.tables.get(family, {}).items():
-            yield key[skip:], path, not nothing and key not in unused
+            nlri = key[skip:]
+            if self._closed or key in unused:
+                yield nlri, path, None
+            elif policy is None:
+                yield nlri, path, path
+            else:
+                yield nlri, path, policy.apply(path, family, policy.place(family, nlri))

@@ -1,14 +1,16 @@
 """The Adj-RIB-Out of peers that are told the same: encoded once, the same octets for all of them.
 
-An update group is every session with the same `ExportRules`: same routes, same rewriting, same
-encoding. What a peer has been told is not stored but follows from the table and the rules, which
-are a pure function of a path; so a change is its best path before and after. The one exception
+An update group is every session with the same `ExportRules`: same routes, same policy, same
+rewriting, same encoding. What a peer has been told is not stored but follows from the table and the
+rules, which are a pure function of a path and of the prefix lists that a prefix is in; so a change
+is its best path before and after. The one exception
 is that a peer is not told its own routes, which costs extra only for the peer that a change came
 from.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -17,7 +19,8 @@ from speaker.rib import pack
 from speaker.rib.all_paths import AllPaths
 from speaker.rib.export import ExportRules, rewrite
 from speaker.rib.loc_rib import Change, LocRib
-from speaker.rib.path import Path, Source
+from speaker.rib.path import Path, Source, same_told
+from speaker.rib.policy import compile_export
 
 
 class Member(Protocol):
@@ -58,6 +61,7 @@ class UpdateGroup(Generic[M]):
         "_counts",
         "_encoded",
         "_full",
+        "_policy",
         "_tables",
         "members",
         "newcomers",
@@ -73,6 +77,7 @@ class UpdateGroup(Generic[M]):
         self.oversized = 0
         """Announcements that were left out because their attributes fill a message."""
         self._tables = tables
+        self._policy = compile_export("", rules.policy)
         self._all_paths: dict[Family, AllPaths] = {}
         """What is told in the families with all paths; made by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
@@ -139,35 +144,54 @@ class UpdateGroup(Generic[M]):
         chunks: list[_Chunk],
         private: dict[Source, list[_Chunk]],
     ) -> None:
-        rules = self.rules
         assert self._counts is not None  # noqa: S101  `tell` has looked
         counts = self._counts.setdefault(family, {})
         gone: list[bytes] = []
         for old, new, nlri in changes:
-            was = old is not None and rules.exports(old)
-            now = new is not None and rules.exports(new)
-            if was and old is not None:
-                origin = old.source.session
-                counts[origin] = counts.get(origin, 0) - len(nlri)
-            if now and new is not None:
-                origin = new.source.session
-                counts[origin] = counts.get(origin, 0) + len(nlri)
+            for place, part in self._split(family, nlri):
+                was = None if old is None else self._exported(family, old, place)
+                now = None if new is None else self._exported(family, new, place)
+                if was is not None:
+                    origin = was.source.session
+                    counts[origin] = counts.get(origin, 0) - len(part)
+                if now is None:
+                    if was is not None:
+                        gone.extend(part)
+                    continue
+                origin = now.source.session
+                counts[origin] = counts.get(origin, 0) + len(part)
                 source = None if origin.local else origin
-                self._announce(family, new, nlri, source, chunks)
-                if (
-                    was
-                    and source is not None
-                    and old is not None
-                    and old.source.session is not source
-                ):
+                self._announce(family, now, part, source, chunks)
+                if was is not None and source is not None and was.source.session is not source:
                     # Its own route has become best: what it was told before is no more.
-                    private.setdefault(source, []).extend(self._withdrawals(family, nlri))
-            elif was:
-                gone.extend(nlri)
+                    private.setdefault(source, []).extend(self._withdrawals(family, part))
         if gone:
             # Also told to where it came from, which was never told it: harmless, and the octets
             # stay the same for everybody.
             chunks.extend(self._withdrawals(family, gone))
+
+    def _split(
+        self, family: Family, nlri: Sequence[bytes]
+    ) -> Iterable[tuple[int, Sequence[bytes]]]:
+        return ((0, nlri),) if self._policy is None else self._policy.split(family, nlri)
+
+    def _exported(self, family: Family, path: Path, place: int) -> Path | None:
+        """Return a path as the policy leaves it, or None where it is not told."""
+        if not self.rules.exports(path):
+            return None
+        return path if self._policy is None else self._policy.apply(path, family, place)
+
+    def _exported_prefix(self, family: Family, path: Path, nlri: bytes) -> Path | None:
+        place = 0 if self._policy is None else self._policy.place(family, nlri)
+        return self._exported(family, path, place)
+
+    def _best(self, family: Family) -> Iterator[tuple[Path, Sequence[bytes]]]:
+        """Iterate over what is told of a family whose best paths are told, by path."""
+        for path, nlri in self._tables[family].best_by_path().items():
+            for place, part in self._split(family, nlri):
+                exported = self._exported(family, path, place)
+                if exported is not None:
+                    yield exported, part
 
     def _encode_all_paths(
         self, family: Family, touched: Iterable[bytes], chunks: list[_Chunk]
@@ -268,11 +292,13 @@ class UpdateGroup(Generic[M]):
         if table is None or family not in self.rules.sendable:
             return
         if family in self._all_paths:
-            groups = self._all_paths[family].by_path()
+            groups: Iterable[tuple[Path, Sequence[bytes]]] = (
+                self._all_paths[family].by_path().items()
+            )
         else:
-            groups = table.best_by_path()
-        for path, nlri in groups.items():
-            if self.rules.exports(path) and path.source.session is not exclude:
+            groups = self._best(family)
+        for path, nlri in groups:
+            if path.source.session is not exclude:
                 self._announce(family, path, nlri, None, chunks)
 
     def _count(self) -> None:
@@ -283,13 +309,13 @@ class UpdateGroup(Generic[M]):
                 continue
             table = self._tables[family]
             if family in self.rules.add_path:
-                told = self._all_paths[family] = AllPaths(table, self.rules.exports)
+                exported = functools.partial(self._exported_prefix, family)
+                told = self._all_paths[family] = AllPaths(table, exported)
                 told.update([nlri for nlri, _ in table.items()], counts)
                 continue
-            for path, nlri in table.best_by_path().items():
-                if self.rules.exports(path):
-                    origin = path.source.session
-                    counts[origin] = counts.get(origin, 0) + len(nlri)
+            for path, nlri in self._best(family):
+                origin = path.source.session
+                counts[origin] = counts.get(origin, 0) + len(nlri)
 
     # ------------------------------------------------------------------ views
 
@@ -315,10 +341,10 @@ class UpdateGroup(Generic[M]):
                     for wire in wires:
                         yield wire, path
             return
-        for nlri, paths in table.items():
-            path = paths[0]
-            if self.rules.exports(path) and path.source.session is not member.source:
-                yield nlri, path
+        for path, part in self._best(family):
+            if path.source.session is not member.source:
+                for nlri in part:
+                    yield nlri, path
 
     def difference(self, before: UpdateGroup[M], member: M) -> Told:
         """Return what turns what the member knows from another group into what this one tells."""
@@ -330,7 +356,7 @@ class UpdateGroup(Generic[M]):
             announced: dict[Path, list[bytes]] = {}
             for nlri, path in self.routes(family, member):
                 known = old.pop(nlri, None)
-                if known is None or (known is not path and known.attributes != path.attributes):
+                if known is None or not same_told(known, path):
                     announced.setdefault(path, []).append(nlri)
             if old:
                 chunks.extend(self._withdrawals(family, list(old)))

@@ -24,11 +24,12 @@ def wire(path: Path, nlri: bytes) -> bytes:
 class AllPaths:
     """The Adj-RIB-Out of one family."""
 
-    __slots__ = ("_exports", "_table", "_told")
+    __slots__ = ("_exported", "_table", "_told")
 
-    def __init__(self, table: LocRib, exports: Callable[[Path], bool]) -> None:
+    def __init__(self, table: LocRib, exported: Callable[[Path, bytes], Path | None]) -> None:
+        """Begin with nothing told; ``exported`` is a path of a prefix as it is told, or None."""
         self._table = table
-        self._exports = exports
+        self._exported = exported
         self._told: dict[bytes, tuple[Path, ...]] = {}
         table.follow_all_paths()
 
@@ -45,7 +46,8 @@ class AllPaths:
         for nlri in touched:
             before = told.get(nlri, ())
             held = self._table.paths(nlri)
-            now = tuple(path for path in held if self._exports(path))
+            exported = (self._exported(path, nlri) for path in held)
+            now = tuple(path for path in exported if path is not None)
             if now == before:
                 continue
             sources = {path.source for path in now}
@@ -59,7 +61,7 @@ class AllPaths:
                 if path not in before:
                     announced.setdefault(path, []).append(wire(path, nlri))
             if now:
-                told[nlri] = held if len(now) == len(held) else now
+                told[nlri] = held if now == held else now
             else:
                 told.pop(nlri, None)
         return gone, announced

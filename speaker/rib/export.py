@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from speaker.api import Export
+from speaker.api import Export, Policy
 from speaker.attribute import (
     PathAttributes,
     UnknownAttribute,
@@ -19,7 +19,13 @@ from speaker.attribute import (
     prepend,
 )
 from speaker.iana import IPV4_UNICAST, WELL_KNOWN_COMMUNITIES, AttributeType, Family
-from speaker.rib.path import DEFAULT_LOCAL_PREFERENCE, Path
+from speaker.rib.path import (
+    DEFAULT_LOCAL_PREFERENCE,
+    MED_SET,
+    NEXT_HOP_SELF,
+    NEXT_HOP_SET,
+    Path,
+)
 
 NO_ADVERTISE: Final = WELL_KNOWN_COMMUNITIES["no-advertise"]
 NO_EXPORT: Final = frozenset(
@@ -43,6 +49,7 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     export: Export
     route_set: str | None
+    policy: Policy | None
     ebgp: bool
     local_asn: int
     as4: bool
@@ -78,7 +85,7 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         return hop is None or hop.mp
 
     def exports(self, path: Path) -> bool:
-        """Whether a path is told to the sessions of these rules, its own source aside."""
+        """Whether a path is told to the sessions of these rules, its own source and policy aside."""
         if path.source.local:
             return True
         if self.export != "all":
@@ -107,7 +114,7 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
             as_path=prepend(attributes.as_path, rules.local_asn),
             local_preference=None,
             # RFC 4271 section 5.1.4: a MED that was received is not for another AS.
-            med=attributes.med if path.source.local else None,
+            med=attributes.med if path.source.local or path.overrides & MED_SET else None,
             originator_id=None,
             cluster_list=(),
             unknown=_partial(attributes),
@@ -133,8 +140,10 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
     hop = rules.next_hop(family)
     own = b"" if hop is None else hop.octets
     theirs = path.attributes.next_hop
-    keep = bool(theirs) and (path.source.local or not rules.ebgp)
-    if not keep:
+    keep = bool(theirs) and (
+        path.source.local or not rules.ebgp or bool(path.overrides & NEXT_HOP_SET)
+    )
+    if not keep or path.overrides & NEXT_HOP_SELF:
         return own
     # A third party's address of the other kind cannot be told without RFC 8950.
     same_kind = (len(theirs) == 4) == (len(own) == 4)

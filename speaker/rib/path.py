@@ -14,6 +14,10 @@ from speaker.attribute import AS_SEQUENCE, AsPath, PathAttributes, hop_count
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 
 DEFAULT_LOCAL_PREFERENCE: Final = 100
+MED_SET: Final = 1
+NEXT_HOP_SET: Final = 2
+NEXT_HOP_SELF: Final = 4
+"""What a policy has decided, so that the rules of a session leave it alone."""
 LLGR_STALE: Final = WELL_KNOWN_COMMUNITIES["llgr-stale"]
 
 
@@ -79,7 +83,7 @@ class Path:
     """One attribute set from one source; frozen by convention, compared by identity.
 
     ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None;
-    ``long_lived`` that it is stale for long (RFC 9494).
+    ``long_lived`` that it is stale for long (RFC 9494). ``overrides`` are `MED_SET` and the like.
     The keys compare with ``<``, smaller is better.
     """
 
@@ -91,16 +95,22 @@ class Path:
         "long_lived",
         "med",
         "neighbor_as",
+        "overrides",
         "rejected",
         "source",
     )
 
     def __init__(
-        self, attributes: PathAttributes, source: Source, rejected: str | None = None
+        self,
+        attributes: PathAttributes,
+        source: Source,
+        rejected: str | None = None,
+        overrides: int = 0,
     ) -> None:
         self.attributes = attributes
         self.source = source
         self.rejected = rejected
+        self.overrides = overrides
         preference = attributes.local_preference
         # RFC 9494 section 4.3: such a path is the last choice, also where another router marked it.
         self.long_lived = LLGR_STALE in attributes.communities
@@ -126,6 +136,15 @@ class Path:
 
     def __repr__(self) -> str:
         return f"Path({self.source.name!r}, {self.attributes!r})"
+
+
+def same_told(one: Path, other: Path) -> bool:
+    """Tell whether two paths make the same of a prefix for a peer."""
+    return one is other or (
+        one.attributes == other.attributes
+        and one.overrides == other.overrides
+        and one.source.session is other.source.session
+    )
 
 
 def _neighbor_as(as_path: AsPath) -> int:

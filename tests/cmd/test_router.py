@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig
+from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
 from waggle.router import add_parser, run
 from waggle.router.client import ask
 from waggle.router.config import ConfigError, load
@@ -58,6 +58,23 @@ def test_a_prefix_makes_a_dynamic_neighbour(tmp_path: Path) -> None:
     assert (peer.prefix, peer.hold_time, peer.keepalive_time) == ("10.0.0.0/8", 9, 3)
 
 
+def test_a_neighbour_names_its_policies(tmp_path: Path) -> None:
+    text = """
+prefixLists: {ours: [192.0.2.0/24, {prefix: 10.0.0.0/8, ge: 16, le: 24}]}
+policies:
+  out:
+    terms:
+      - {match: {prefixList: ours, source: local}, set: {med: 5}}
+neighbors: [{address: 10.0.0.1, export: out}]
+"""
+    (peer,) = load(write(tmp_path, MINIMAL + text)).peers()
+    assert peer.export == "all"
+    assert peer.export_policy is not None
+    (term,) = peer.export_policy.terms
+    assert term.match.prefixes == (PrefixRule("192.0.2.0/24"), PrefixRule("10.0.0.0/8", 16, 24))
+    assert (term.match.received, term.set.med, term.name) == (False, 5, "policies.out.terms[0]")
+
+
 def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
     neighbor = "{address: 10.0.0.1, gracefulRestart: {restartTime: 9, longLivedTime: 70}}"
     (peer,) = load(write(tmp_path, f"{MINIMAL}neighbors: [{neighbor}]")).peers()
@@ -70,7 +87,14 @@ def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
         (MINIMAL + "lisen: []", 'unknown key "lisen"'),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, holdtime: 3}]",
          'neighbors[0]: unknown key "holdtime"'),
-        (MINIMAL + "neighbors: [{address: 10.0.0.1, import: some}]", "neighbors[0].import"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, import: some}]", "neighbors[0]: import: 'some'"),
+        (MINIMAL + "policies: {p: {terms: [{match: {prefixList: x}}]}}",
+         "policies.p.terms[0].match.prefixList: there is no 'x'"),
+        (MINIMAL + "policies: {p: {terms: [{match: {comunities: []}}]}}",
+         'policies[...].terms[0].match: unknown key "comunities"'),
+        (MINIMAL + "policies: {p: {terms: [{set: {addCommunities: [x]}}]}}",
+         "policies.p.terms[0]: 'x' is not a community"),
+        (MINIMAL + "policies: {all: {}}", "policies.all: the name means something else"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, prefix: 10.0.0.0/8}]", "either address or"),
         (MINIMAL + "neighbors: [{address: router1}]", "neighbors[0]: peer 'router1': address"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "hold_time"),

@@ -6,8 +6,9 @@ Nothing here opens a socket. An error is one sentence with the file and the key.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import yaml
@@ -20,9 +21,12 @@ from speaker.api import (
     InvalidConfig,
     InvalidSecret,
     PeerConfig,
+    Policy,
     Secret,
 )
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+from speaker.rib.policy import compile_export
+from waggle.router.policies import PolicyFile, PrefixList
 
 INSTANCE = "router"
 MAX_FILE = 64 * 1024 * 1024
@@ -78,8 +82,10 @@ class Neighbor(_Value, frozen=True):
     port: Port = 179
     passive: bool = False
     families: list[str] = []
-    import_: Literal["all", "none"] = msgspec.field(name="import", default="none")
-    export: Literal["all", "local", "none"] = "none"
+    import_: str = msgspec.field(name="import", default="none")
+    """``all``, ``none`` or the name of a policy."""
+    export: str = "none"
+    """``all``, ``local``, ``none`` or the name of a policy, which then decides about all routes."""
     add_path: AddPathMode = "none"
     hold_time: int = 90
     keepalive_time: int | None = None
@@ -93,7 +99,7 @@ class Neighbor(_Value, frozen=True):
     limit: int = 1000
     """Of a prefix: how many neighbours at a time."""
 
-    def settings(self) -> PeerConfig | DynamicPeerConfig:
+    def settings(self, policies: Mapping[str, Policy]) -> PeerConfig | DynamicPeerConfig:
         """Return the peer. Raises `InvalidConfig`, `InvalidSecret` or ValueError."""
         if (self.address is None) == (self.prefix is None):
             raise ValueError("either address or prefix, and not both")
@@ -115,8 +121,13 @@ class Neighbor(_Value, frozen=True):
             ),
             "families": families or (IPV4_UNICAST, IPV6_UNICAST),
             "add_path": self.add_path,
-            "import_": self.import_,
-            "export": self.export,
+            "import_": _choice("import", self.import_, _IMPORTS, policies),
+            "export": self.export if self.export in _EXPORTS else "all",
+            "export_policy": (
+                None
+                if self.export in _EXPORTS
+                else _choice("export", self.export, _EXPORTS, policies)
+            ),
             "next_hop_ipv4": self.next_hop_ipv4,
             "next_hop_ipv6": self.next_hop_ipv6,
         }
@@ -135,6 +146,21 @@ class Neighbor(_Value, frozen=True):
         return f"Neighbor({self.address or self.prefix!r})"
 
 
+_IMPORTS = ("all", "none")
+_EXPORTS = ("all", "local", "none")
+
+
+def _choice(
+    key: str, text: str, words: tuple[str, ...], policies: Mapping[str, Policy]
+) -> str | Policy:
+    if text in words:
+        return text
+    try:
+        return policies[text]
+    except KeyError:
+        raise ValueError(f"{key}: {text!r} is neither {', '.join(words)} nor a policy") from None
+
+
 class Config(_Value, frozen=True):
     """The whole file."""
 
@@ -143,6 +169,8 @@ class Config(_Value, frozen=True):
     listen: list[Listen] = []
     originate: list[str] = []
     neighbors: list[Neighbor] = []
+    prefix_lists: dict[str, PrefixList] = {}
+    policies: dict[str, PolicyFile] = {}
     api_socket: str | None = None
     selection_deferral_time: int = 120
     """After a restart: how long, at most, received routes wait for neighbours to say all."""
@@ -160,15 +188,32 @@ class Config(_Value, frozen=True):
     def peers(self) -> list[PeerConfig | DynamicPeerConfig]:
         """Return the peers. Raises `ConfigError` naming the neighbour."""
         peers: dict[str, PeerConfig | DynamicPeerConfig] = {}
+        policies = self._policies()
         for place, neighbor in enumerate(self.neighbors):
             try:
-                peer = neighbor.settings()
+                peer = neighbor.settings(policies)
             except (InvalidConfig, InvalidSecret, ValueError) as error:
                 raise ConfigError(f"neighbors[{place}]: {error}") from None
             if peer.name in peers:
                 raise ConfigError(f"neighbors[{place}]: {peer.name} is there twice")
             peers[peer.name] = peer
         return list(peers.values())
+
+    def _policies(self) -> dict[str, Policy]:
+        found = {}
+        for name, policy in self.policies.items():
+            if name in _EXPORTS:
+                raise ConfigError(f"policies.{name}: the name means something else already")
+            try:
+                found[name] = policy.policy(name, self.prefix_lists)
+            except ValueError as error:
+                raise ConfigError(str(error)) from None
+            try:
+                # Compiled here as well, so that what is wrong is found before anything runs.
+                compile_export(name, found[name])
+            except InvalidConfig as error:
+                raise ConfigError(error.rule) from None
+        return found
 
     def originated(self) -> list[tuple[Family, bytes]]:
         """Return the prefixes. Raises `ConfigError` naming the one that is none."""

@@ -7,7 +7,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from speaker.api import GracefulRestart, PeerConfig, RouteAttributes, Secret, StateChanged
+from speaker.api import GracefulRestart, PeerConfig, Policy, RouteAttributes, Secret, StateChanged
 from speaker.engine.changes import Effect, effect_of
 from speaker.iana import IPV4_UNICAST
 from tests.speaker.network import Host, Network
@@ -22,6 +22,8 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"route_set": "two"}, Effect.SOFT),
     ({"export": "all"}, Effect.SOFT),
     ({"import_": "all"}, Effect.SOFT),
+    ({"import_": Policy()}, Effect.SOFT),
+    ({"export_policy": Policy()}, Effect.SOFT),
     ({"hold_time": 30}, Effect.RESET),
     ({"keepalive_time": 10}, Effect.RESET),
     ({"graceful_restart": GracefulRestart(60)}, Effect.RESET),

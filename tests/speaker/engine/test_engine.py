@@ -197,7 +197,7 @@ def test_without_import_routes_are_counted_and_visible_but_not_used() -> None:
     a, b = pair(network, import_="none")
     a.routes({"10.1.0.0/16": RouteAttributes()})
     network.run(1)
-    assert b.received(IPV4_UNICAST)["10.1.0.0/16"].reason == "not accepted by the import rule"
+    assert b.received(IPV4_UNICAST)["10.1.0.0/16"].reason == "not accepted by the import policy"
     assert not b.available(IPV4_UNICAST)
     family = b.status().families[0]
     assert (family.received, family.accepted) == (1, 0)

@@ -19,6 +19,7 @@ def rules(*, ebgp: bool = True, mp4: bool = False) -> ExportRules:
     return ExportRules(
         export="all",
         route_set=None,
+        policy=None,
         ebgp=ebgp,
         local_asn=65000,
         as4=True,

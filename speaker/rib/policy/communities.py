@@ -1,0 +1,124 @@
+"""Communities as text with wildcards, matched against and applied to attributes.
+
+One notation for all kinds, by the number of parts; see `speaker.api.policy`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from speaker.attribute import PathAttributes
+from speaker.iana import WELL_KNOWN_COMMUNITIES
+
+Standard = int
+Large = tuple[int, int, int]
+Extended = bytes
+_EXTENDED: Final = re.compile(r"0x([0-9a-fA-F]{16})")
+_ANY: Final = "*"
+
+
+class Pattern(NamedTuple):
+    """A community, or all that agree with it in the parts that are not None."""
+
+    parts: tuple[int | None, ...]
+    """Two or three numbers, or none for an extended community."""
+    extended: bytes = b""
+
+    def found_in(self, attributes: PathAttributes) -> bool:
+        """Tell whether a route has one that matches."""
+        if self.extended:
+            return self.extended in attributes.extended_communities
+        if len(self.parts) == 3:
+            return any(map(self.is_large, attributes.large_communities))
+        return any(map(self.is_standard, attributes.communities))
+
+    def is_standard(self, value: Standard) -> bool:
+        """Tell whether a standard community matches."""
+        if len(self.parts) != 2:
+            return False
+        high, low = self.parts
+        return high in (None, value >> 16) and low in (None, value & 0xFFFF)
+
+    def is_large(self, value: Large) -> bool:
+        """Tell whether a large community matches."""
+        return len(self.parts) == 3 and all(
+            part in (None, number) for part, number in zip(self.parts, value, strict=True)
+        )
+
+
+def pattern(text: str) -> Pattern:
+    """Read a community with wildcards. Raises ValueError."""
+    well_known = WELL_KNOWN_COMMUNITIES.get(text)
+    if well_known is not None:
+        return Pattern((well_known >> 16, well_known & 0xFFFF))
+    extended = _EXTENDED.fullmatch(text)
+    if extended:
+        return Pattern((), bytes.fromhex(extended[1]))
+    fields = text.split(":")
+    limit = {2: 0xFFFF, 3: 0xFFFFFFFF}.get(len(fields))
+    if limit is None:
+        raise ValueError(f"{text!r} is not a community such as 65001:80, 65001:1:2 or no-export")
+    return Pattern(
+        tuple(None if field == _ANY else _number(text, field, limit) for field in fields)
+    )
+
+
+def _number(text: str, field: str, limit: int) -> int:
+    if not field.isascii() or not field.isdigit() or int(field) > limit:
+        raise ValueError(f"community {text!r}: {field!r} is not a number up to {limit}")
+    return int(field)
+
+
+class Communities(NamedTuple):
+    """Communities without wildcards, by kind."""
+
+    standard: tuple[Standard, ...] = ()
+    large: tuple[Large, ...] = ()
+    extended: tuple[Extended, ...] = ()
+
+
+def exact(texts: Iterable[str]) -> Communities:
+    """Read communities. Raises ValueError, also for wildcards."""
+    standard: list[Standard] = []
+    large: list[Large] = []
+    extended: list[Extended] = []
+    for text in texts:
+        parts, octets = pattern(text)
+        if octets:
+            extended.append(octets)
+            continue
+        numbers = [part for part in parts if part is not None]
+        if len(numbers) != len(parts):
+            raise ValueError(f"community {text!r}: no wildcard stands for one that is set")
+        if len(numbers) == 3:
+            large.append((numbers[0], numbers[1], numbers[2]))
+        else:
+            standard.append(numbers[0] << 16 | numbers[1])
+    return Communities(tuple(standard), tuple(large), tuple(extended))
+
+
+def held_by(attributes: PathAttributes) -> Communities:
+    """Return a route's communities."""
+    return Communities(
+        attributes.communities, attributes.large_communities, attributes.extended_communities
+    )
+
+
+def without(communities: Communities, patterns: Sequence[Pattern]) -> Communities:
+    """Leave out what matches any of the patterns."""
+    return Communities(
+        tuple(c for c in communities.standard if not any(p.is_standard(c) for p in patterns)),
+        tuple(c for c in communities.large if not any(p.is_large(c) for p in patterns)),
+        tuple(c for c in communities.extended if not any(p.extended == c for p in patterns)),
+    )
+
+
+def joined(one: Communities, other: Communities) -> Communities:
+    """Put communities together, each once, in order."""
+    return Communities(
+        tuple(dict.fromkeys(one.standard + other.standard)),
+        tuple(dict.fromkeys(one.large + other.large)),
+        tuple(dict.fromkeys(one.extended + other.extended)),
+    )

@@ -1,0 +1,256 @@
+"""Policies compiled: terms in order, applied to a path once, whatever number of prefixes has it.
+
+Only prefix lists look at prefixes: which of a policy's lists a prefix is in is a number (one bit per
+list), and a path with that number has one result, which is remembered for as long as the path lives.
+A result is another `Path` of the same source, or the same path where nothing was changed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, final
+from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
+
+from speaker.api import Import, InvalidConfig, Match, Policy, Set, Term
+from speaker.attribute import PathAttributes, hop_count, prepend
+from speaker.nlri import Family
+from speaker.rib.path import MED_SET, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
+from speaker.rib.policy.as_path import AsPathPattern
+from speaker.rib.policy.communities import (
+    Communities,
+    exact,
+    held_by,
+    joined,
+    pattern,
+    without,
+)
+from speaker.rib.policy.prefixes import PrefixList, prefix_list
+
+_LARGEST: Final = 0xFFFFFFFF
+Test = Callable[[Family, PathAttributes, Source], bool]
+Change = Callable[[PathAttributes], PathAttributes]
+
+
+def compile_import(peer: str, rule: Import) -> CompiledPolicy | None:
+    """Return what decides about received routes, or None where all are accepted.
+
+    Raises `InvalidConfig`.
+    """
+    if rule == "all":
+        return None
+    if rule == "none":
+        return NOTHING
+    if isinstance(rule, Policy):
+        return CompiledPolicy(rule, peer, "import")
+    assert not isinstance(rule, str)  # noqa: S101  the two words are dealt with
+    terms = (Term(match=Match(prefixes=rule)),)
+    return CompiledPolicy(Policy(terms=terms), peer, "import")
+
+
+def compile_export(peer: str, policy: Policy | None) -> CompiledPolicy | None:
+    """Return what decides about routes that are told, or None. Raises `InvalidConfig`."""
+    return None if policy is None else CompiledPolicy(policy, peer, "export_policy")
+
+
+@final
+class CompiledPolicy:
+    """A policy that can be applied. Raises `InvalidConfig` with the term and what is wrong in it."""
+
+    __slots__ = ("_default", "_lists", "_results", "_terms")
+
+    def __init__(self, policy: Policy, peer: str, field: str) -> None:
+        self._default = policy.default == "accept"
+        self._lists: list[PrefixList] = []
+        self._terms: list[_Term] = []
+        self._results: WeakKeyDictionary[Path, dict[tuple[Family, int], Path | bool]] = (
+            WeakKeyDictionary()
+        )
+        """True is the path itself, so that a result never keeps its own key; False rejects it."""
+        for place, term in enumerate(policy.terms):
+            try:
+                self._terms.append(self._compile(term))
+            except ValueError as error:
+                where = term.name or f"term {place}"
+                raise InvalidConfig("peer", peer, field, f"{where}: {error}") from None
+
+    def _compile(self, term: Term) -> _Term:
+        bit = 0
+        if term.match.prefixes is not None:
+            compiled = prefix_list(term.match.prefixes)
+            if compiled not in self._lists:
+                self._lists.append(compiled)
+            bit = 1 << self._lists.index(compiled)
+        return _Term(term, bit)
+
+    @property
+    def accepts_nothing(self) -> bool:
+        """Whether it needs no look at a route."""
+        return not self._terms and not self._default
+
+    @property
+    def by_prefix(self) -> bool:
+        """Whether the result depends on the prefix."""
+        return bool(self._lists)
+
+    def place(self, family: Family, nlri: bytes) -> int:
+        """Return which prefix lists a prefix is in, one bit per list."""
+        found = 0
+        for number, compiled in enumerate(self._lists):
+            if compiled.covers(family, nlri):
+                found |= 1 << number
+        return found
+
+    def split(
+        self, family: Family, nlri: Sequence[bytes], skip: int = 0
+    ) -> Iterable[tuple[int, Sequence[bytes]]]:
+        """Group prefixes by their place; ``skip`` octets of each stand before the prefix."""
+        if not self._lists:
+            return ((0, nlri),)
+        groups: dict[int, list[bytes]] = {}
+        for wire in nlri:
+            groups.setdefault(self.place(family, wire[skip:] if skip else wire), []).append(wire)
+        return groups.items()
+
+    def apply(self, path: Path, family: Family, place: int) -> Path | None:
+        """Return the path as it passes, or None where it does not."""
+        results = self._results.get(path)
+        if results is None:
+            results = self._results[path] = {}
+        known = results.get((family, place))
+        if known is None:
+            known = results[family, place] = self._evaluate(path, family, place)
+        if isinstance(known, bool):
+            return path if known else None
+        return known
+
+    def _evaluate(self, path: Path, family: Family, place: int) -> Path | bool:
+        attributes, overrides = path.attributes, path.overrides
+        accepted = self._default
+        for term in self._terms:
+            if term.bit and not term.bit & place:
+                continue
+            if not all(test(family, attributes, path.source) for test in term.tests):
+                continue
+            for change in term.changes:
+                attributes = change(attributes)
+            overrides = term.override(overrides)
+            if term.action != "next":
+                accepted = term.action == "accept"
+                break
+        if not accepted:
+            return False
+        if attributes == path.attributes and overrides == path.overrides:
+            return True
+        return Path(attributes, path.source, path.rejected, overrides)
+
+
+@final
+class _Term:
+    """One term as functions."""
+
+    __slots__ = ("_next_hop", "_overrides", "action", "bit", "changes", "tests")
+
+    def __init__(self, term: Term, bit: int) -> None:
+        self.bit = bit
+        self.action = term.action
+        self.tests = tuple(_tests(term.match))
+        self.changes = tuple(_changes(term.set))
+        self._next_hop = term.set.next_hop
+        touches_med = term.set.med is not None or term.set.add_med or term.set.remove_med
+        self._overrides = MED_SET if touches_med else 0
+
+    def override(self, before: int) -> int:
+        """Return what the rules of a session may not change any more."""
+        after = before | self._overrides
+        if self._next_hop is None:
+            return after
+        after &= ~(NEXT_HOP_SET | NEXT_HOP_SELF)
+        return after | (NEXT_HOP_SELF if self._next_hop == "self" else NEXT_HOP_SET)
+
+
+def _tests(match: Match) -> Iterable[Test]:
+    if match.families:
+        families = frozenset(match.families)
+        yield lambda family, _, __: family in families
+    if match.received is not None:
+        received = match.received
+        yield lambda _, __, source: source.local is not received
+    if match.peers:
+        peers = frozenset(match.peers)
+        yield lambda _, __, source: not source.local and source.name in peers
+    if match.origin:
+        origins = frozenset(match.origin)
+        yield lambda _, attributes, __: attributes.origin in origins
+    if match.communities:
+        some = [pattern(text) for text in match.communities]
+        yield lambda _, attributes, __: any(one.found_in(attributes) for one in some)
+    if match.all_communities:
+        every = [pattern(text) for text in match.all_communities]
+        yield lambda _, attributes, __: all(one.found_in(attributes) for one in every)
+    if match.as_path is not None:
+        compiled = AsPathPattern(match.as_path)
+        yield lambda _, attributes, __: compiled.matches(attributes.as_path)
+    if match.as_path_min is not None or match.as_path_max is not None:
+        low = match.as_path_min or 0
+        high = _LARGEST if match.as_path_max is None else match.as_path_max
+        yield lambda _, attributes, __: low <= hop_count(attributes.as_path) <= high
+
+
+def _changes(changes: Set) -> Iterable[Change]:
+    if changes.local_preference is not None:
+        preference = _within(changes.local_preference, "local preference")
+        yield lambda attributes: replace(attributes, local_preference=preference)
+    if changes.remove_med:
+        yield lambda attributes: replace(attributes, med=None)
+    if changes.med is not None:
+        med = _within(changes.med, "MED")
+        yield lambda attributes: replace(attributes, med=med)
+    if changes.add_med:
+        more = changes.add_med
+        yield lambda attributes: replace(
+            attributes, med=min(max((attributes.med or 0) + more, 0), _LARGEST)
+        )
+    if changes.communities is not None:
+        instead = exact(changes.communities)
+        yield lambda attributes: _with_communities(attributes, instead)
+    if changes.remove_communities:
+        gone = [pattern(text) for text in changes.remove_communities]
+        yield lambda attributes: _with_communities(attributes, without(held_by(attributes), gone))
+    if changes.add_communities:
+        added = exact(changes.add_communities)
+        yield lambda attributes: _with_communities(attributes, joined(held_by(attributes), added))
+    if changes.prepend:
+        asns = tuple(_within(asn, "AS number") for asn in reversed(changes.prepend))
+        yield lambda attributes: _prepended(attributes, asns)
+    if changes.next_hop not in (None, "self", "unchanged"):
+        octets = ipaddress.ip_address(changes.next_hop).packed
+        yield lambda attributes: replace(attributes, next_hop=octets)
+
+
+def _within(value: int, what: str) -> int:
+    if not 0 <= value <= _LARGEST:
+        raise ValueError(f"{what} {value} is not within 0 to {_LARGEST}")
+    return value
+
+
+def _with_communities(attributes: PathAttributes, communities: Communities) -> PathAttributes:
+    return replace(
+        attributes,
+        communities=communities.standard,
+        large_communities=communities.large,
+        extended_communities=communities.extended,
+    )
+
+
+def _prepended(attributes: PathAttributes, asns: Sequence[int]) -> PathAttributes:
+    path = attributes.as_path
+    for asn in asns:
+        path = prepend(path, asn)
+    return replace(attributes, as_path=path)
+
+
+NOTHING: Final = CompiledPolicy(Policy(), "", "")
+"""Rejects everything."""

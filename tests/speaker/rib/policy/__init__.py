@@ -1,0 +1,1 @@
+"""Policies: lists, patterns, terms."""
