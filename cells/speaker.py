@@ -28,6 +28,7 @@ from speaker.api import (
     Fault,
     ListenChanged,
     PeerStatus,
+    PrefixLimit,
     SessionError,
     StateChanged,
 )
@@ -67,6 +68,17 @@ class SpeakerEvents:
                 self._session_error(event)
             case ListenChanged():
                 self._listen_changed(event)
+            case PrefixLimit():
+                log.warning(
+                    "prefix limit",
+                    event_name="peer.prefix_limit",
+                    instance=event.instance,
+                    peer=event.peer,
+                    family=str(event.family),
+                    received=event.received,
+                    limit=event.limit,
+                    ended=event.ended,
+                )
             case Fault():
                 log.error(
                     "fault",

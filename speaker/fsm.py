@@ -388,6 +388,21 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
 }
 
 
-def step(state: State, event: Event) -> Transition:
+_DELAYED: Final = (_A.STOP_CONNECT_RETRY, _A.START_DELAY_OPEN)
+DELAY_OPEN_TABLE: Final[dict[State, dict[Event, Transition]]] = {
+    state: {
+        _E.TCP_CR_ACKED: Transition(state, _DELAYED),
+        _E.TCP_CONNECTION_CONFIRMED: Transition(state, _DELAYED),
+    }
+    for state in (_S.CONNECT, _S.ACTIVE)
+}
+"""What is different with the DelayOpen attribute: a connection waits for the peer's OPEN first."""
+
+
+def step(state: State, event: Event, *, delay_open: bool = False) -> Transition:
     """Return what an event does in a state; total over all states and events."""
+    if delay_open:
+        delayed = DELAY_OPEN_TABLE.get(state, {}).get(event)
+        if delayed is not None:
+            return delayed
     return TABLE[state][event]

@@ -14,6 +14,7 @@ import msgspec
 
 from speaker.api.policy import Policy, PrefixRule
 from speaker.api.secret import Secret
+from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 BGP_PORT = 179
@@ -54,6 +55,27 @@ class GracefulRestart(msgspec.Struct, frozen=True):
     """Whether packets are forwarded while we are away. On a node the kernel does that."""
 
 
+class MaximumPrefixes(msgspec.Struct, frozen=True):
+    """How many prefixes a peer may send in a family, before policy (RFC 4486 section 4)."""
+
+    limit: int
+    family: Family | None = None
+    """None is every family on its own."""
+    warning_percent: int = 75
+    """From this part of the limit on there is a warning."""
+    warning_only: bool = False
+    """Beyond the limit, too, there is only a warning."""
+    restart_after: int | None = None
+    """Seconds until the session is tried again; None waits until the peer is reset by hand."""
+
+
+class Confederation(msgspec.Struct, frozen=True):
+    """RFC 5065: the AS that the outside sees, and the member ASes next to ours."""
+
+    identifier: int
+    members: tuple[int, ...] = ()
+
+
 class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
     """What a local route carries, the same for every peer; a session adds its own next hop and AS.
 
@@ -83,6 +105,8 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
     router_id: str
     listen: tuple[tuple[str, int], ...] = ()
     vrf: str | None = None
+    confederation: Confederation | None = None
+    """Then ``local_asn`` is our member AS."""
     selection_deferral_time: int = 120
     """After a restart: how many seconds, at most, peers that keep our routes are waited for before
     received routes are passed on (RFC 4724 section 4.1)."""
@@ -104,6 +128,9 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
         _check_range(
             "instance", self.name, "selection_deferral_time", self.selection_deferral_time, 0, 4095
         )
+        if self.confederation is not None:
+            for asn in (self.confederation.identifier, *self.confederation.members):
+                _check_range("instance", self.name, "confederation", asn, 1, 0xFFFFFFFF)
         for address, port in self.listen:
             _check_address("instance", self.name, "listen", address)
             _check_range("instance", self.name, "listen", port, 0, 65535)
@@ -125,6 +152,13 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The first pause after an error; it doubles with each further one (RFC 4271 section 8.1.1)."""
     ebgp_multihop: int = 1
     """The TTL towards eBGP peers; iBGP is not limited."""
+    delay_open_time: int = 0
+    """How long our OPEN waits for the peer's, in seconds (DelayOpen, RFC 4271 section 8.1.1)."""
+    role: Role | None = None
+    """What we are to an eBGP peer (RFC 9234)."""
+    role_strict: bool = False
+    """A peer that says no role is refused."""
+    maximum_prefixes: tuple[MaximumPrefixes, ...] = ()
     password: Secret | None = None
     graceful_restart: GracefulRestart | None = None
     families: tuple[Family, ...] = DEFAULT_FAMILIES
@@ -164,6 +198,18 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 ("long_lived_time", restart.long_lived_time, 0xFFFFFF),
             ):
                 _check_range(kind, self.name, f"graceful_restart.{field}", value, 0, highest)
+        _check_range(kind, self.name, "delay_open_time", self.delay_open_time, 0, 240)
+        for limit in self.maximum_prefixes:
+            _check_range(kind, self.name, "maximum_prefixes.limit", limit.limit, 1, 0xFFFFFFFF)
+            _check_range(
+                kind, self.name, "maximum_prefixes.warning_percent", limit.warning_percent, 1, 100
+            )
+            if limit.restart_after is not None:
+                _check_range(
+                    kind, self.name, "maximum_prefixes.restart_after", limit.restart_after, 1, 86400
+                )
+        if self.role_strict and self.role is None:
+            raise InvalidConfig(kind, self.name, "role_strict", "only with a role")
         if not self.families:
             raise InvalidConfig(kind, self.name, "families", "at least one family")
         for field, address, version in (

@@ -160,4 +160,16 @@ class ListenChanged(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None
 
 
-Event = StateChanged | SessionError | Fault | ListenChanged
+class PrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
+    """A peer has sent so many prefixes that its limit is near, or has been reached."""
+
+    instance: str
+    peer: str
+    family: Family
+    received: int
+    limit: int
+    ended: bool
+    """Whether the session ended by it."""
+
+
+Event = StateChanged | SessionError | PrefixLimit | Fault | ListenChanged

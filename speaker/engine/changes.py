@@ -4,7 +4,7 @@
 what changed                                   what happens
 =============================================  ==========================================
 address, interface, peer AS                    another peer: removed and added
-route set, export, import, policies            only differences are told; no reset
+route set, export, import, policies, limits    only differences are told; no reset
 connect-retry and idle-hold time, name         nothing that runs
 everything else                                reset, with the reason on show
 =============================================  ==========================================
@@ -28,7 +28,7 @@ class Effect(enum.Enum):
 
 
 QUIET: Final = frozenset({"name", "connect_retry_time", "idle_hold_time"})
-SOFT: Final = frozenset({"route_set", "export", "export_policy", "import_"})
+SOFT: Final = frozenset({"route_set", "export", "export_policy", "import_", "maximum_prefixes"})
 
 
 def effect_of(before: PeerConfig, after: PeerConfig) -> Effect:

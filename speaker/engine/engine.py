@@ -17,16 +17,20 @@ from speaker.engine import views
 from speaker.engine.inputs import (
     BytesReceived,
     Command,
+    EnablePeer,
     Flush,
     Input,
+    PeerCommand,
     QueueChanged,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
     RequestRefresh,
+    ResetPeer,
     SetInstance,
     SetPeer,
     Shutdown,
+    ShutDownPeer,
     TimersDue,
     Transport,
     TransportAccepted,
@@ -101,16 +105,17 @@ class Engine:
                 gone = self._instances.pop(name, None)
                 if gone is not None:
                     gone.stop(DECONFIGURED)
-            case SetPeer(name, peer):
-                self.instance(name).set_peer(peer)
-            case RemovePeer(name, peer_name):
-                known = self._instances.get(name)
-                if known is not None:
-                    known.remove_peer(peer_name)
+            case (
+                SetPeer()
+                | RemovePeer()
+                | ShutDownPeer()
+                | EnablePeer()
+                | ResetPeer()
+                | RequestRefresh()
+            ):
+                self._peer_command(item)
             case UpdateRoutes(name, route_set, changes):
                 self.instance(name).update_routes(route_set, changes)
-            case RequestRefresh(name, peer_name, families):
-                self.instance(name).request_refresh(peer_name, families)
             case RemoveRouteSet(name, route_set):
                 known = self._instances.get(name)
                 if known is not None:
@@ -119,6 +124,26 @@ class Engine:
                 cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
                 for instance in self._instances.values():
                     instance.stop(cease, keep_routes=True)
+            case _:
+                assert_never(item)
+
+    def _peer_command(self, item: PeerCommand) -> None:
+        match item:
+            case SetPeer(name, peer):
+                self.instance(name).set_peer(peer)
+            case RemovePeer(name, peer_name):
+                known = self._instances.get(name)
+                if known is not None:
+                    known.remove_peer(peer_name)
+            case ShutDownPeer(name, peer_name, communication):
+                self.instance(name).peer(peer_name).shut_down(communication)
+            case EnablePeer(name, peer_name):
+                self.instance(name).peer(peer_name).enable()
+            case ResetPeer(name, peer_name, communication):
+                cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_RESET, communication)
+                self.instance(name).peer(peer_name).reset(cease, "reset by hand")
+            case RequestRefresh(name, peer_name, families):
+                self.instance(name).request_refresh(peer_name, families)
             case _:
                 assert_never(item)
 

@@ -89,6 +89,29 @@ class RemovePeer(msgspec.Struct, frozen=True):
     name: str
 
 
+class ShutDownPeer(msgspec.Struct, frozen=True):
+    """End a peer's session by hand, and keep it down, with a word to the other side (RFC 9003)."""
+
+    instance: str
+    peer: str
+    communication: str = ""
+
+
+class EnablePeer(msgspec.Struct, frozen=True):
+    """Begin again after `ShutDownPeer`."""
+
+    instance: str
+    peer: str
+
+
+class ResetPeer(msgspec.Struct, frozen=True):
+    """End a peer's session and begin again at once; also out of a pause after too many prefixes."""
+
+    instance: str
+    peer: str
+    communication: str = ""
+
+
 class UpdateRoutes(msgspec.Struct, frozen=True):
     """A change of a route set, or of the instance's own routes (``route_set`` None)."""
 
@@ -125,14 +148,6 @@ class Shutdown(msgspec.Struct, frozen=True):
 Transport = (
     TransportConnected | TransportFailed | TransportAccepted | TransportClosed | QueueChanged
 )
-Command = (
-    SetInstance
-    | RemoveInstance
-    | SetPeer
-    | RemovePeer
-    | RequestRefresh
-    | UpdateRoutes
-    | RemoveRouteSet
-    | Shutdown
-)
+PeerCommand = SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | RequestRefresh
+Command = SetInstance | RemoveInstance | PeerCommand | UpdateRoutes | RemoveRouteSet | Shutdown
 Input = Transport | Command | BytesReceived | TimersDue | Flush

@@ -15,12 +15,14 @@ from speaker.api import (
     DynamicPeerConfig,
     InstanceConfig,
     PeerConfig,
+    PrefixLimit,
     RouteAttributes,
     SessionError,
     UnknownName,
 )
 from speaker.engine.changes import Effect, effect_of
 from speaker.engine.deferral import Deferral, has_said_all
+from speaker.engine.limits import Limits, limits_of
 from speaker.engine.ribs import Ribs, export_rules
 from speaker.engine.staleness import Staleness
 from speaker.fsm import State
@@ -49,7 +51,17 @@ CHANGED: Final = "configuration changed"
 class Member:
     """An Established session as the RIBs know it; afterwards what is kept of it."""
 
-    __slots__ = ("adj_in", "group", "intake", "negotiated", "peer", "session", "source", "stale")
+    __slots__ = (
+        "adj_in",
+        "group",
+        "intake",
+        "limits",
+        "negotiated",
+        "peer",
+        "session",
+        "source",
+        "stale",
+    )
 
     def __init__(
         self,
@@ -65,6 +77,7 @@ class Member:
         self.adj_in = stale.adj_in
         self.source = self.adj_in.source
         self.intake = intake
+        self.limits = limits_of(peer.config, self.adj_in.tables)
         self.stale = stale
         self.group: UpdateGroup[Member] | None = None
 
@@ -83,6 +96,7 @@ class Instance:
         self.name = config.name
         self.local_asn = config.local_asn
         self.router_id = int(ipaddress.IPv4Address(config.router_id))
+        self.confederation = config.confederation
         self.vrf = config.vrf
         self.peers: dict[str, Peer] = {}
         self.members: dict[Peer, Member] = {}
@@ -199,6 +213,8 @@ class Instance:
             return
         if before.import_ != peer.config.import_:
             member.adj_in.set_policy(compile_import(peer.name, peer.config.import_))
+        if before.maximum_prefixes != peer.config.maximum_prefixes:
+            member.limits = limits_of(peer.config, member.adj_in.tables)
         old = member.group
         if old is None:
             return
@@ -286,7 +302,8 @@ class Instance:
             peer.name,
             address=address_key(session.remote[0]),
             router_id=negotiated.peer_router_id,
-            ebgp=negotiated.ebgp,
+            ebgp=negotiated.ebgp and not negotiated.confederation,
+            internal=not negotiated.ebgp,
             number=next(self._numbers),
         )
         tables = {
@@ -321,7 +338,10 @@ class Instance:
         self._select_if_all_is_said()
 
     def _own_asns(self, peer: Peer) -> frozenset[int]:
-        return frozenset({self.local_asn, peer.local_asn})
+        own = {self.local_asn, peer.local_asn}
+        if self.confederation is not None:
+            own.add(self.confederation.identifier)
+        return frozenset(own)
 
     def _own_addresses(self, session: Session) -> frozenset[bytes]:
         # Both ends may have one address, when they are on the same host.
@@ -384,6 +404,8 @@ class Instance:
             member.stale.sweep(intake.ended)
             intake.ended = None
             self._select_if_all_is_said()
+        if member.limits is not None and member.limits.reached(member.adj_in):
+            self._limit(member, member.limits)
         if fault is not None:
             self.core.tell(
                 SessionError(
@@ -396,6 +418,23 @@ class Instance:
                     text=fault.text,
                 )
             )
+
+    def _limit(self, member: Member, limits: Limits) -> None:
+        peer = member.peer
+        for reached in limits.take(member.adj_in):
+            self.core.tell(
+                PrefixLimit(
+                    instance=self.name,
+                    peer=peer.name,
+                    family=reached.family,
+                    received=reached.received,
+                    limit=reached.limit,
+                    ended=reached.ends,
+                )
+            )
+            if reached.ends:
+                peer.over_limit(reached.reason, reached.cease, reached.restart_after)
+                return
 
     def refresh(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in a ROUTE-REFRESH (`Host`; RFC 2918, RFC 7313). Raises `NotificationError`."""

@@ -71,6 +71,8 @@ def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str)
         route_set=config.route_set if export == "set" else None,
         policy=None if silent else config.export_policy,
         ebgp=negotiated.ebgp,
+        confederation=negotiated.confederation,
+        role=negotiated.local_role,
         local_asn=negotiated.local_asn,
         as4=negotiated.as4,
         max_message=negotiated.max_message_size,

@@ -19,11 +19,12 @@ from speaker.capability import (
     GracefulRestartCapability,
     LongLivedGracefulRestart,
     Multiprotocol,
+    RoleCapability,
     RouteRefreshCapability,
 )
 from speaker.errors import open_error
 from speaker.iana import IPV4_UNICAST, Afi, OpenSubcode
-from speaker.negotiated import Negotiated, negotiate
+from speaker.negotiated import Negotiated, negotiate, roles_match
 
 if TYPE_CHECKING:
     from speaker.message import Open
@@ -33,9 +34,16 @@ _ADD_PATH = {"none": 0, "receive": 1, "send": 2, "both": 3}
 
 
 def capabilities(
-    config: PeerConfig, local_asn: int, *, plain: bool = False, restarting: bool = False
+    config: PeerConfig,
+    local_asn: int,
+    *,
+    plain: bool = False,
+    restarting: bool = False,
+    external: bool = True,
 ) -> tuple[Capability, ...]:
     """Return what we offer a peer; ``plain`` leaves out what is not needed.
+
+    ``external``: the peer is in another AS, and in no confederation with us: it is told our role.
 
     ``restarting`` sets the R bit of graceful restart: we have just started again (RFC 4724).
     """
@@ -49,6 +57,8 @@ def capabilities(
         # IPv4 prefixes on an IPv6 session have our IPv6 address as their next hop (RFC 8950).
         offered.append(ExtendedNextHop(((IPV4_UNICAST, Afi.IPV6),)))
     offered.append(ExtendedMessage())
+    if config.role is not None and external:
+        offered.append(RoleCapability(config.role))
     mode = _ADD_PATH[config.add_path]
     if mode:
         offered.append(AddPath(tuple((family, mode) for family in config.families)))
@@ -83,6 +93,7 @@ def judge(
     local_asn: int,
     local_router_id: int,
     offered: tuple[Capability, ...],
+    confederation: bool = False,
 ) -> Negotiated:
     """Return what the session may use. Raises `NotificationError` for an OPEN that cannot be had."""
     asn = opened.asn
@@ -105,7 +116,10 @@ def judge(
         keepalive_time=config.keepalive_time,
         local_router_id=local_router_id,
         peer_router_id=opened.router_id,
+        confederation=confederation,
     )
+    if negotiated.local_role is not None:
+        _judge_role(config, opened, negotiated.local_role)
     if not negotiated.families:
         ours = ", ".join(str(family) for family in config.families)
         raise open_error(
@@ -119,3 +133,18 @@ def judge(
             f"the peer speaks none of {ours}",
         )
     return negotiated
+
+
+def _judge_role(config: PeerConfig, opened: Open, local: int) -> None:
+    """Refuse a peer whose role does not go with ours (RFC 9234 section 4.2)."""
+    theirs = {c.role for c in opened.capabilities if isinstance(c, RoleCapability)}
+    if not theirs and config.role_strict:
+        raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer says no role")
+    if len(theirs) > 1:
+        raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer says several roles")
+    for role in theirs:
+        if not roles_match(local, role):
+            raise open_error(
+                OpenSubcode.ROLE_MISMATCH,
+                detail=f"peer: {RoleCapability(role)}, ours: {RoleCapability(local)}",
+            )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from speaker.api import PeerConfig, SessionError, StateChanged
+from speaker.api import Confederation, PeerConfig, SessionError, StateChanged
 from speaker.capability import Capability
 from speaker.errors import NotificationError
 from speaker.fsm import Event, State
@@ -32,6 +32,7 @@ class Host(Protocol):
     name: str
     local_asn: int
     router_id: int
+    confederation: Confederation | None
 
     @property
     def restarting(self) -> bool:
@@ -86,6 +87,10 @@ class Peer:
         """The peer refused our capabilities: the next OPEN goes without optional ones."""
         self._damping = Damping(core.rng)
         self._restart_at_once = False
+        self.held: float | None = 0.0
+        """A pause after the session that is longer than damping has it; None is for good."""
+        self.down: str | None = None
+        """Why the peer is shut down by hand, until it is enabled again."""
         self._lost_transport = False
         self._protocol_error = False
         self._established_at: float | None = None
@@ -102,8 +107,23 @@ class Peer:
 
     @property
     def local_asn(self) -> int:
-        """The AS that this peer sees."""
-        return self.config.local_asn or self.host.local_asn
+        """The AS that this peer sees: outside of a confederation its identifier (RFC 5065)."""
+        if self.config.local_asn:
+            return self.config.local_asn
+        confederation = self.host.confederation
+        if confederation is not None and not self._inside(confederation):
+            return confederation.identifier
+        return self.host.local_asn
+
+    def _inside(self, confederation: Confederation) -> bool:
+        # An AS that is to be learnt counts as outside: our OPEN may have to be the first.
+        return self.config.peer_asn in (self.host.local_asn, *confederation.members)
+
+    @property
+    def confederation_peer(self) -> bool:
+        """Whether the peer is in another member AS of our confederation."""
+        confederation = self.host.confederation
+        return confederation is not None and self.ebgp and self._inside(confederation)
 
     @property
     def remote_asn(self) -> int:
@@ -140,7 +160,7 @@ class Peer:
 
     def start(self) -> None:
         """Begin, unless the configuration keeps the peer down."""
-        if self.config.disabled_reason is None and not self.stopped:
+        if self.config.disabled_reason is None and not self.stopped and self.down is None:
             self.primary.fire(
                 Event.AUTOMATIC_START_WITH_PASSIVE_TCP_ESTABLISHMENT
                 if self.passive
@@ -165,9 +185,33 @@ class Peer:
         self.primary.fire(Event.MANUAL_STOP)
         self.primary.stop_all_timers()
 
+    def shut_down(self, communication: str) -> None:
+        """End the session by hand, and stay down (RFC 9003)."""
+        self.down = f"shut down: {communication}" if communication else "shut down"
+        self.cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
+        if self.secondary is not None:
+            self._dump(self.secondary, self.cease)
+        self.primary.fire(Event.MANUAL_STOP)
+        self.primary.stop_all_timers()
+
+    def enable(self) -> None:
+        """Begin again after `shut_down`."""
+        if self.down is not None:
+            self.down = None
+            self._damping.forgive()
+            self.start()
+
+    def over_limit(self, reason: str, cease: Notification, restart_after: int | None) -> None:
+        """End a session whose peer sends too much, and wait (RFC 4271 section 6.7)."""
+        self.failed(reason)
+        self.cease = cease
+        self.held = None if restart_after is None else float(restart_after)
+        self.primary.fire(Event.AUTOMATIC_STOP)
+
     def reset(self, cease: Notification, reason: str) -> None:
         """End the session and begin again at once."""
         self.failed(reason)
+        self.held = 0.0
         self._damping.forgive()
         self.cease = cease
         if self.secondary is not None:
@@ -184,8 +228,13 @@ class Peer:
         """Begin the pause after a session, for the FSM."""
         if session is not self.primary or self.stopped or self.config.disabled_reason is not None:
             return
+        held, self.held = self.held, 0.0
         if self._restart_at_once:
             pause = 0.0
+        elif held is None:
+            return
+        elif held:
+            pause = held
         else:
             up = self._established_at
             pause = self._damping.pause(
@@ -245,12 +294,12 @@ class Peer:
     def accepted(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
         """Take a connection that the peer made; False refuses it without a word."""
         primary = self.primary
-        if self.stopped or self.config.disabled_reason is not None:
+        if self.stopped or self.config.disabled_reason is not None or self.down is not None:
             return False
         match primary.state:
             case State.IDLE:
                 return False
-            case State.ACTIVE:
+            case State.ACTIVE if primary.connection is None:
                 self._take(primary, connection, local, remote)
                 return True
             case State.ESTABLISHED if self._restartable(primary) and not self._is_young:
@@ -289,6 +338,11 @@ class Peer:
         if self.ttl:
             self.core.out.append(Configure(connection, self.ttl))
         session.fire(Event.TCP_CONNECTION_CONFIRMED)
+
+    @property
+    def delays_open(self) -> bool:
+        """DelayOpen of RFC 4271 section 8.1.1."""
+        return bool(self.config.delay_open_time)
 
     def _refuse(self, connection: int) -> None:
         self.core.out.append(Write(connection, (COLLISION.encode(),)))
@@ -350,6 +404,7 @@ class Peer:
             local_asn=self.local_asn,
             local_router_id=self.host.router_id,
             offered=self._offered(),
+            confederation=self.confederation_peer,
         )
         session.negotiated = negotiated
         session.stream.maximum = negotiated.max_message_size
@@ -370,7 +425,11 @@ class Peer:
                 # not become Established here: it would refuse the other one, and we this one.
                 session.withheld = True
                 session.start_timer(Timer.COLLISION, COLLISION_WAIT)
-        session.fire(Event.BGP_OPEN)
+        session.fire(
+            Event.BGP_OPEN
+            if session.state is State.OPEN_SENT
+            else Event.BGP_OPEN_WITH_DELAY_OPEN_TIMER_RUNNING
+        )
 
     def _dump(self, session: Session, cease: Notification) -> None:
         """End one of two connections with a Cease."""
@@ -429,6 +488,7 @@ class Peer:
             and negotiated.peer_graceful_restart is not None
             and not self.stopped
             and self.config.disabled_reason is None
+            and self.down is None
             and not self._ended_hard
         )
 
@@ -462,6 +522,7 @@ class Peer:
             self.local_asn,
             plain=self._plain,
             restarting=self.host.restarting and not self._was_up,
+            external=self.ebgp and not self.confederation_peer,
         )
 
     def session_up(self, session: Session) -> None:

@@ -100,7 +100,7 @@ class Session:
     def fire(self, event: Event) -> None:
         """Take an event through the table."""
         before = self.state
-        transition = step(before, event)
+        transition = step(before, event, delay_open=self.peer.delays_open)
         self.state = transition.state
         for action in transition.actions:
             self._do(action, before)
@@ -114,7 +114,9 @@ class Session:
                 self._start(Timer.CONNECT_RETRY, self.peer.connect_retry(self.state))
             case Action.STOP_CONNECT_RETRY:
                 self._stop(Timer.CONNECT_RETRY)
-            case Action.START_DELAY_OPEN | Action.STOP_DELAY_OPEN:
+            case Action.START_DELAY_OPEN:
+                self._start(Timer.DELAY_OPEN, self.peer.config.delay_open_time)
+            case Action.STOP_DELAY_OPEN:
                 self._stop(Timer.DELAY_OPEN)
             case Action.START_IDLE_HOLD:
                 self.peer.start_idle_hold(self)
@@ -395,7 +397,7 @@ class Session:
         self.peer.update(self, body)
 
     def _open(self, body: bytes) -> None:
-        if self.state is State.OPEN_SENT:
+        if self.state is State.OPEN_SENT or self.deadline(Timer.DELAY_OPEN) is not None:
             self.peer.opened(self, body)
         else:
             self.peer.failed(f"OPEN received in {self.state}")

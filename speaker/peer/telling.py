@@ -21,6 +21,8 @@ def reason(peer: Peer) -> str:
         return ""
     if peer.config.disabled_reason is not None:
         return peer.config.disabled_reason
+    if peer.down is not None:
+        return peer.down
     doing = _doing(peer, state)
     why = "; then ".join(text for text in (peer.failure, peer.trouble) if text)
     return f"{why} ({doing})" if why else doing

@@ -18,7 +18,8 @@ from speaker.attribute import (
     encode_attributes,
     prepend,
 )
-from speaker.iana import IPV4_UNICAST, WELL_KNOWN_COMMUNITIES, AttributeType, Family
+from speaker.attribute.as_path import AS_CONFED_SEQUENCE, without_confederation
+from speaker.iana import IPV4_UNICAST, WELL_KNOWN_COMMUNITIES, AttributeType, Family, Role
 from speaker.rib.path import (
     DEFAULT_LOCAL_PREFERENCE,
     MED_SET,
@@ -28,9 +29,12 @@ from speaker.rib.path import (
 )
 
 NO_ADVERTISE: Final = WELL_KNOWN_COMMUNITIES["no-advertise"]
-NO_EXPORT: Final = frozenset(
-    {WELL_KNOWN_COMMUNITIES["no-export"], WELL_KNOWN_COMMUNITIES["no-export-subconfed"]}
-)
+NO_EXPORT: Final = WELL_KNOWN_COMMUNITIES["no-export"]
+NO_EXPORT_SUBCONFED: Final = WELL_KNOWN_COMMUNITIES["no-export-subconfed"]
+_NOT_UPWARDS: Final = frozenset({Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLIENT})
+"""Our roles towards a provider, a peer and a route server."""
+_MARKS: Final = frozenset({Role.PROVIDER, Role.PEER, Role.ROUTE_SERVER})
+"""Our roles towards those who must not pass on upwards what we tell them (RFC 9234 section 5)."""
 _WELL_KNOWN_TRANSITIVE: Final = 0x40
 
 
@@ -51,6 +55,10 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     route_set: str | None
     policy: Policy | None
     ebgp: bool
+    confederation: bool
+    """Whether the peer is in another member AS of our confederation (RFC 5065)."""
+    role: int | None
+    """What we are to the peer (RFC 9234)."""
     local_asn: int
     as4: bool
     max_message: int
@@ -86,11 +94,14 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     def exports(self, path: Path) -> bool:
         """Whether a path is told to the sessions of these rules, its own source and policy aside."""
+        if path.attributes.otc is not None and self.role in _NOT_UPWARDS:
+            # RFC 9234 section 5: it came down once, and must not go up or sideways again.
+            return False
         if path.source.local:
             return True
         if self.export != "all":
             return False
-        if not self.ebgp and not path.source.ebgp:
+        if not self.ebgp and path.source.internal:
             # RFC 4271 section 9.2: routes of an internal peer are not for internal peers.
             return False
         if path.long_lived and not self.long_lived:
@@ -100,7 +111,9 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         if communities:
             if NO_ADVERTISE in communities:
                 return False
-            if self.ebgp and not NO_EXPORT.isdisjoint(communities):
+            if self.ebgp and NO_EXPORT_SUBCONFED in communities:
+                return False
+            if self.ebgp and not self.confederation and NO_EXPORT in communities:
                 return False
         return True
 
@@ -108,10 +121,15 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
     """Return a path's attributes as these sessions see them, the next hop aside."""
     attributes = path.attributes
-    if rules.ebgp:
+    if rules.ebgp and not rules.confederation:
         return msgspec.structs.replace(
             attributes,
-            as_path=prepend(attributes.as_path, rules.local_asn),
+            as_path=prepend(without_confederation(attributes.as_path), rules.local_asn),
+            otc=(
+                rules.local_asn
+                if attributes.otc is None and rules.role in _MARKS
+                else attributes.otc
+            ),
             local_preference=None,
             # RFC 4271 section 5.1.4: a MED that was received is not for another AS.
             med=attributes.med if path.source.local or path.overrides & MED_SET else None,
@@ -120,6 +138,15 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
             unknown=_partial(attributes),
         )
     preference = attributes.local_preference
+    if rules.confederation:
+        # RFC 5065 section 5.2: LOCAL_PREF and MED cross member ASes; those of route reflection,
+        # which belong to one AS, do not.
+        attributes = msgspec.structs.replace(
+            attributes,
+            as_path=prepend(attributes.as_path, rules.local_asn, AS_CONFED_SEQUENCE),
+            originator_id=None,
+            cluster_list=(),
+        )
     return msgspec.structs.replace(
         attributes,
         local_preference=DEFAULT_LOCAL_PREFERENCE if preference is None else preference,
@@ -141,7 +168,10 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
     own = b"" if hop is None else hop.octets
     theirs = path.attributes.next_hop
     keep = bool(theirs) and (
-        path.source.local or not rules.ebgp or bool(path.overrides & NEXT_HOP_SET)
+        path.source.local
+        or not rules.ebgp
+        or rules.confederation
+        or bool(path.overrides & NEXT_HOP_SET)
     )
     if not keep or path.overrides & NEXT_HOP_SELF:
         return own

@@ -12,8 +12,9 @@ from speaker.attribute import Outcome, PathAttributes
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, join_add_path
+from speaker.rib import roles
 from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.path import Path
+from speaker.rib.path import Path, Source
 
 _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
@@ -77,7 +78,12 @@ class Intake:
     @property
     def judged_by(self) -> tuple[object, ...]:
         """What decides whether attributes are rejected."""
-        return (self._negotiated.local_router_id, self._own_asns, self._own_addresses)
+        return (
+            self._negotiated.local_router_id,
+            self._negotiated.local_role,
+            self._own_asns,
+            self._own_addresses,
+        )
 
     def update(self, body: bytes) -> Rejected | None:
         """Take in an UPDATE's body; what people should know of it, now and then.
@@ -115,9 +121,17 @@ class Intake:
     def _new_path(self, attributes: PathAttributes) -> Path:
         if len(self.paths) >= _PATHS:
             self.paths.clear()
-        path = Path(attributes, self._adj_in.source, self._judge(attributes))
+        path = self._make_path(attributes, self._adj_in.source)
         self.paths[attributes] = path
         return path
+
+    def _make_path(self, attributes: PathAttributes, source: Source) -> Path:
+        rejected = self._judge(attributes)
+        role = self._negotiated.local_role
+        if role is not None:
+            leak, attributes = roles.ingress(role, self._negotiated.peer_asn, attributes)
+            rejected = rejected or leak
+        return Path(attributes, source, rejected)
 
     def _announce_identified(
         self, family: Family, attributes: PathAttributes, identified: list[PathNlri]
@@ -134,7 +148,7 @@ class Intake:
                     self.identified.clear()
                     adj_in.forget_unused_sources()
                 source = adj_in.source_of(path_id)
-                path = Path(attributes, source, self._judge(attributes))
+                path = self._make_path(attributes, source)
                 self.identified[attributes, path_id] = path
             adj_in.announce(family, path, join_add_path(items))
 

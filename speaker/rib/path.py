@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from speaker.attribute import AS_SEQUENCE, AsPath, PathAttributes, hop_count
+from speaker.attribute.as_path import CONFEDERATION
 from speaker.iana import WELL_KNOWN_COMMUNITIES
 
 DEFAULT_LOCAL_PREFERENCE: Final = 100
@@ -30,7 +31,17 @@ class Source:
     source, so that a RIB has at most one path of a source for a prefix.
     """
 
-    __slots__ = ("address", "ebgp", "local", "name", "number", "path_id", "router_id", "session")
+    __slots__ = (
+        "address",
+        "ebgp",
+        "internal",
+        "local",
+        "name",
+        "number",
+        "path_id",
+        "router_id",
+        "session",
+    )
 
     def __init__(
         self,
@@ -39,8 +50,11 @@ class Source:
         address: bytes = b"",
         router_id: int = 0,
         ebgp: bool = False,
+        internal: bool | None = None,
         number: int = 1,
     ) -> None:
+        """Name a session; a peer in our confederation is neither eBGP nor internal (RFC 5065)."""
+        self.internal = not ebgp if internal is None else internal
         self.name = name
         self.number = number
         """The path identifier under which its paths are told (RFC 7911); 1 is this router."""
@@ -60,6 +74,7 @@ class Source:
             address=self.address,
             router_id=self.router_id,
             ebgp=self.ebgp,
+            internal=self.internal,
             number=number,
         )
         part.path_id = path_id
@@ -148,8 +163,10 @@ def same_told(one: Path, other: Path) -> bool:
 
 
 def _neighbor_as(as_path: AsPath) -> int:
-    if as_path and as_path[0].kind == AS_SEQUENCE:
-        return as_path[0].asns[0]
+    # RFC 5065 section 5.3: the AS next to the confederation, whatever member the path came through.
+    for kind, asns in as_path:
+        if kind not in CONFEDERATION:
+            return asns[0] if kind == AS_SEQUENCE else 0
     return 0
 
 

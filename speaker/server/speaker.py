@@ -29,15 +29,18 @@ from speaker.api import (
 )
 from speaker.engine import Engine
 from speaker.engine.inputs import (
+    EnablePeer,
     Flush,
     Input,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
     RequestRefresh,
+    ResetPeer,
     SetInstance,
     SetPeer,
     Shutdown,
+    ShutDownPeer,
     TimersDue,
     UpdateRoutes,
 )
@@ -140,6 +143,27 @@ class Speaker:
     def remove_peer(self, instance: str, name: str) -> None:
         """See `speaker.api.SpeakerPort`."""
         self._feed(RemovePeer(instance, name))
+
+    def shut_down_peer(self, instance: str, peer: str, communication: str = "") -> None:
+        """End a session by hand and keep it down; the other side is told why (RFC 9003).
+
+        A dynamic peer may connect again. Raises `UnknownName`.
+        """
+        self._known(instance)
+        self._feed(ShutDownPeer(instance, peer, communication))
+
+    def enable_peer(self, instance: str, peer: str) -> None:
+        """Begin again after `shut_down_peer`. Raises `UnknownName`."""
+        self._known(instance)
+        self._feed(EnablePeer(instance, peer))
+
+    def reset_peer(self, instance: str, peer: str, communication: str = "") -> None:
+        """End a session and begin again at once (RFC 9003). Raises `UnknownName`.
+
+        Also ends the wait of a peer that had sent too many prefixes.
+        """
+        self._known(instance)
+        self._feed(ResetPeer(instance, peer, communication))
 
     def request_refresh(self, instance: str, peer: str, families: Sequence[Family] = ()) -> None:
         """Ask a peer to say its routes again, of all families where none is named (RFC 2918).

@@ -41,6 +41,18 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         _add_where(action)
         if name == "announce":
             _add_attributes(action)
+    for name, text in (
+        ("reset", "end a neighbour's session and begin again"),
+        ("shutdown", "end a neighbour's session and keep it down"),
+        ("enable", "begin again with a neighbour that was shut down"),
+    ):
+        action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
+        action.add_argument("peer", metavar="NEIGHBOR", help="its name")
+        if name != "enable":
+            action.add_argument(
+                "--message", default="", metavar="TEXT", help="for the people at the other end"
+            )
+        _add_where(action)
     refresh = actions.add_parser(
         "refresh",
         help="ask a neighbour of a running router to send its routes again",

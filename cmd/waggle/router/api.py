@@ -30,7 +30,16 @@ class Request(
 ):
     """What a client asks for."""
 
-    op: Literal["announce", "withdraw", "refresh", "peers", "routes"]
+    op: Literal[
+        "announce",
+        "withdraw",
+        "refresh",
+        "reset",
+        "shutdown",
+        "enable",
+        "peers",
+        "routes",
+    ]
     prefixes: list[str] = []
     next_hop: str | None = None
     med: int | None = None
@@ -40,6 +49,7 @@ class Request(
     table: Literal["available", "received", "advertised"] = "available"
     family: str | None = None
     peer: str | None = None
+    message: str = ""
 
 
 class ApiError(OSError):
@@ -103,8 +113,8 @@ class Api:
                 return self._change(request.prefixes, attributes(request))
             case "withdraw":
                 return self._change(request.prefixes, None)
-            case "refresh":
-                return self._refresh(request)
+            case "refresh" | "reset" | "shutdown" | "enable":
+                return self._act(request)
             case "peers":
                 return {"peers": [peer_object(status) for status in self._speaker.peers()]}
             case "routes":
@@ -118,11 +128,20 @@ class Api:
         self._speaker.update_local(INSTANCE, changes)
         return {"changed": len(prefixes)}
 
-    def _refresh(self, request: Request) -> dict[str, Any]:
-        if request.peer is None:
-            raise ValueError("peer: whom to ask")
-        families = () if request.family is None else (Family.parse(request.family),)
-        self._speaker.request_refresh(INSTANCE, request.peer, families)
+    def _act(self, request: Request) -> dict[str, Any]:
+        name = request.peer
+        if name is None:
+            raise ValueError("peer: which one")
+        match request.op:
+            case "reset":
+                self._speaker.reset_peer(INSTANCE, name, request.message)
+            case "shutdown":
+                self._speaker.shut_down_peer(INSTANCE, name, request.message)
+            case "enable":
+                self._speaker.enable_peer(INSTANCE, name)
+            case _:
+                families = () if request.family is None else (Family.parse(request.family),)
+                self._speaker.request_refresh(INSTANCE, name, families)
         return {}
 
     def _routes(self, request: Request) -> list[RouteView]:

@@ -37,8 +37,11 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
         request["localPreference"] = args.local_preference
         request["communities"] = args.communities
         request["largeCommunities"] = args.large_communities
-    if action == "refresh":
+    if action in ("refresh", "reset", "shutdown", "enable"):
         request["peer"] = args.peer
+    if action in ("reset", "shutdown"):
+        request["message"] = args.message
+    if action == "refresh":
         request["family"] = args.family
     if action == "routes":
         request["table"] = args.table

@@ -8,22 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
 
 from speaker.api import (
     AddPathMode,
+    Confederation,
     DynamicPeerConfig,
     GracefulRestart,
     InstanceConfig,
     InvalidConfig,
     InvalidSecret,
+    MaximumPrefixes,
     PeerConfig,
     Policy,
     Secret,
 )
+from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import compile_export
 from waggle.router.policies import PolicyFile, PrefixList
@@ -70,6 +73,42 @@ class Restart(_Value, frozen=True):
         )
 
 
+class Limit(_Value, frozen=True):
+    """See `speaker.api.MaximumPrefixes`."""
+
+    limit: int
+    family: str | None = None
+    warning_percent: int = 75
+    warning_only: bool = False
+    restart_after: int | None = None
+
+    def settings(self) -> MaximumPrefixes:
+        """Return it in the speaker's words. Raises ValueError."""
+        return MaximumPrefixes(
+            self.limit,
+            None if self.family is None else Family.parse(self.family),
+            self.warning_percent,
+            self.warning_only,
+            self.restart_after,
+        )
+
+
+class ConfederationFile(_Value, frozen=True):
+    """See `speaker.api.Confederation`."""
+
+    identifier: Asn
+    members: list[Asn] = []
+
+
+_ROLES = {
+    "provider": Role.PROVIDER,
+    "rs-server": Role.ROUTE_SERVER,
+    "rs-client": Role.ROUTE_SERVER_CLIENT,
+    "customer": Role.CUSTOMER,
+    "peer": Role.PEER,
+}
+
+
 class Neighbor(_Value, frozen=True):
     """One neighbour, or with ``prefix`` all that connect from there."""
 
@@ -90,6 +129,11 @@ class Neighbor(_Value, frozen=True):
     hold_time: int = 90
     keepalive_time: int | None = None
     connect_retry_time: int = 120
+    delay_open_time: int = 0
+    role: Literal["provider", "rs-server", "rs-client", "customer", "peer"] | None = None
+    """What we are to the neighbour."""
+    role_strict: bool = False
+    maximum_prefixes: list[Limit] = []
     ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
     local_address: str | None = None
     next_hop_ipv4: str | None = msgspec.field(name="nextHopIPv4", default=None)
@@ -114,6 +158,10 @@ class Neighbor(_Value, frozen=True):
             "hold_time": self.hold_time,
             "keepalive_time": keepalive,
             "connect_retry_time": self.connect_retry_time,
+            "delay_open_time": self.delay_open_time,
+            "role": None if self.role is None else _ROLES[self.role],
+            "role_strict": self.role_strict,
+            "maximum_prefixes": tuple(limit.settings() for limit in self.maximum_prefixes),
             "ebgp_multihop": self.ebgp_multihop,
             "password": None if self.password is None else Secret(self.password),
             "graceful_restart": (
@@ -169,6 +217,8 @@ class Config(_Value, frozen=True):
     listen: list[Listen] = []
     originate: list[str] = []
     neighbors: list[Neighbor] = []
+    confederation: ConfederationFile | None = None
+    """``asn`` is then the member AS."""
     prefix_lists: dict[str, PrefixList] = {}
     policies: dict[str, PolicyFile] = {}
     api_socket: str | None = None
@@ -182,6 +232,11 @@ class Config(_Value, frozen=True):
             local_asn=self.asn,
             router_id=self.router_id,
             listen=tuple((listen.address, listen.port) for listen in self.listen),
+            confederation=(
+                None
+                if self.confederation is None
+                else Confederation(self.confederation.identifier, tuple(self.confederation.members))
+            ),
             selection_deferral_time=self.selection_deferral_time,
         )
 

@@ -7,9 +7,17 @@ import dataclasses
 import msgspec
 import pytest
 
-from speaker.api import GracefulRestart, PeerConfig, Policy, RouteAttributes, Secret, StateChanged
+from speaker.api import (
+    GracefulRestart,
+    MaximumPrefixes,
+    PeerConfig,
+    Policy,
+    RouteAttributes,
+    Secret,
+    StateChanged,
+)
 from speaker.engine.changes import Effect, effect_of
-from speaker.iana import IPV4_UNICAST
+from speaker.iana import IPV4_UNICAST, Role
 from tests.speaker.network import Host, Network
 
 A, B = "10.0.0.1", "10.0.0.2"
@@ -34,6 +42,10 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"local_address": A}, Effect.RESET),
     ({"local_asn": 64999}, Effect.RESET),
     ({"port": 1179}, Effect.RESET),
+    ({"delay_open_time": 3}, Effect.RESET),
+    ({"role": Role.CUSTOMER}, Effect.RESET),
+    ({"role": Role.CUSTOMER, "role_strict": True}, Effect.RESET),
+    ({"maximum_prefixes": (MaximumPrefixes(9),)}, Effect.SOFT),
     ({"passive": True}, Effect.RESET),
     ({"next_hop_ipv4": "10.0.0.9"}, Effect.RESET),
     ({"next_hop_ipv6": "fd00::1"}, Effect.RESET),

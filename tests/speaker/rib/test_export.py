@@ -21,6 +21,8 @@ def rules(*, ebgp: bool = True, mp4: bool = False) -> ExportRules:
         route_set=None,
         policy=None,
         ebgp=ebgp,
+        confederation=False,
+        role=None,
         local_asn=65000,
         as4=True,
         max_message=4096,

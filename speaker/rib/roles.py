@@ -1,0 +1,35 @@
+"""Route leaks kept out by roles and the Only to Customer attribute (RFC 9234 section 5), inbound.
+
+Pure. What is told to peers of a role is in `speaker.rib.export`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from speaker.attribute import PathAttributes
+from speaker.iana import Role
+
+_FROM_BELOW: Final = frozenset({Role.PROVIDER, Role.ROUTE_SERVER})
+"""Our roles towards a customer and a client of our route server."""
+_FROM_ABOVE: Final = frozenset({Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLIENT})
+"""Our roles towards a provider, a peer and a route server."""
+
+
+def ingress(
+    role: int, peer_asn: int, attributes: PathAttributes
+) -> tuple[str | None, PathAttributes]:
+    """Return why received attributes are a leak, or None, and the attributes with their mark.
+
+    ``role`` is what we are to the peer.
+    """
+    otc = attributes.otc
+    if otc is None:
+        if role in _FROM_ABOVE:
+            return None, replace(attributes, otc=peer_asn)
+        return None, attributes
+    if role in _FROM_BELOW or (role == Role.PEER and otc != peer_asn):
+        return f"route leak: only to customer, says AS {otc} (RFC 9234)", attributes
+    return None, attributes
