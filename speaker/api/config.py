@@ -159,6 +159,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     role_strict: bool = False
     """A peer that says no role is refused."""
     maximum_prefixes: tuple[MaximumPrefixes, ...] = ()
+    ttl_security: int = 0
+    """How many hops away the peer may be, 1 to 254: packets from further away are dropped, and ours
+    have a TTL of 255 (RFC 5082). 0 is off."""
     password: Secret | None = None
     graceful_restart: GracefulRestart | None = None
     families: tuple[Family, ...] = DEFAULT_FAMILIES
@@ -190,6 +193,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         _check_range(kind, self.name, "connect_retry_time", self.connect_retry_time, 1, 2**31 - 1)
         _check_range(kind, self.name, "idle_hold_time", self.idle_hold_time, 0, 3600)
         _check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
+        _check_range(kind, self.name, "ttl_security", self.ttl_security, 0, 254)
+        if self.ttl_security and self.ebgp_multihop != 1:
+            raise InvalidConfig(kind, self.name, "ttl_security", "not together with ebgp_multihop")
         if self.graceful_restart is not None:
             restart = self.graceful_restart
             for field, value, highest in (
@@ -236,6 +242,9 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
         self._check("peer")
         if self.address is None and self.interface is None:
             raise InvalidConfig("peer", self.name, "address", "an address or an interface")
+        if self.address is None and self.password is not None:
+            # A key belongs to an address; without one the other side could come in without it.
+            raise InvalidConfig("peer", self.name, "password", "only for a peer with an address")
         if self.address is not None:
             version = _check_address("peer", self.name, "address", self.address)
             if self.local_address is not None and version != _check_address(

@@ -20,6 +20,7 @@ from speaker.engine.inputs import (
     EnablePeer,
     Flush,
     Input,
+    NeighborFound,
     PeerCommand,
     QueueChanged,
     RemoveInstance,
@@ -63,6 +64,8 @@ class Engine:
         self._instances: dict[str, Instance] = {}
         self._max_queue = max_queue
         self._restarting = restarting
+        self._neighbors: dict[str, str | None] = {}
+        """Interface -> who is at its other end, as far as unnumbered peers asked for it."""
 
     def handle(self, item: Input, now: float) -> list[Action]:
         """Take one input at a time; what the shell has to do about it, in order.
@@ -84,6 +87,11 @@ class Engine:
                         instance.flush()
             case TimersDue():
                 self._timers(now)
+            case NeighborFound(interface, address):
+                self._neighbors[interface] = address
+                for instance in self._instances.values():
+                    with self._fence("a neighbour was found", instance.name):
+                        instance.neighbor_found(interface, address)
             case (
                 TransportConnected()
                 | TransportFailed()
@@ -198,7 +206,10 @@ class Engine:
         if before is not None and before.config == config:
             return
         after = self._instances[config.name] = Instance(
-            self._core, config, restarting=self._restarting and before is None
+            self._core,
+            config,
+            neighbors=self._neighbors,
+            restarting=self._restarting and before is None,
         )
         if before is not None:
             # Another AS or identifier is another router; what it was told to do stays.

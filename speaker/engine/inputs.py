@@ -52,6 +52,13 @@ class BytesReceived(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class NeighborFound(msgspec.Struct, frozen=True):
+    """Who is at the other end of an interface: a link-local address with its zone, or nobody."""
+
+    interface: str
+    address: str | None
+
+
 class QueueChanged(msgspec.Struct, frozen=True):
     """How many octets wait to be sent on a connection, told when it stops and goes on again."""
 
@@ -150,4 +157,4 @@ Transport = (
 )
 PeerCommand = SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | RequestRefresh
 Command = SetInstance | RemoveInstance | PeerCommand | UpdateRoutes | RemoveRouteSet | Shutdown
-Input = Transport | Command | BytesReceived | TimersDue | Flush
+Input = Transport | NeighborFound | Command | BytesReceived | TimersDue | Flush

@@ -30,6 +30,7 @@ from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, RefreshKind, RouteRefresh
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, has_prefixes
+from speaker.peer.actions import Close, Write
 from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.core import Core
 from speaker.peer.peer import SHUTDOWN, Peer
@@ -44,6 +45,7 @@ from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 CONFIGURATION: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)
+REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
 CHANGED: Final = "configuration changed"
 
 
@@ -90,7 +92,15 @@ class Member:
 class Instance:
     """One router."""
 
-    def __init__(self, core: Core, config: InstanceConfig, *, restarting: bool = False) -> None:
+    def __init__(
+        self,
+        core: Core,
+        config: InstanceConfig,
+        *,
+        neighbors: Mapping[str, str | None],
+        restarting: bool = False,
+    ) -> None:
+        """Begin without peers; ``neighbors`` are the engine's, by interface."""
         self.core = core
         self.config = config
         self.name = config.name
@@ -108,6 +118,7 @@ class Instance:
         """Connections from addresses that are nobody's."""
         self._by_address: dict[bytes, list[Peer]] = {}
         """More than one where peers differ by their port only."""
+        self._neighbors = neighbors
         self._dynamic: dict[str, DynamicPeerConfig] = {}
         self._local_paths = LocalPaths()
         self._numbers = itertools.count(LOCAL.number + 1)
@@ -157,9 +168,37 @@ class Instance:
 
     def _add(self, peer: Peer) -> None:
         self.peers[peer.name] = peer
-        if peer.config.address is not None:
-            self._by_address.setdefault(address_key(peer.config.address), []).append(peer)
+        if peer.config.address is None and peer.config.interface is not None:
+            peer.neighbor = self._neighbors.get(peer.config.interface)
+        self._register(peer)
         peer.start()
+
+    def _register(self, peer: Peer) -> None:
+        if peer.address is not None:
+            self._by_address.setdefault(address_key(peer.address), []).append(peer)
+
+    def _unregister(self, peer: Peer) -> None:
+        if peer.address is None:
+            return
+        key = address_key(peer.address)
+        others = [other for other in self._by_address.get(key, ()) if other is not peer]
+        if others:
+            self._by_address[key] = others
+        else:
+            self._by_address.pop(key, None)
+
+    def neighbor_found(self, interface: str, address: str | None) -> None:
+        """Go on with who is at the other end of an interface now."""
+        for peer in list(self.peers.values()):
+            config = peer.config
+            if (
+                config.address is None
+                and config.interface == interface
+                and peer.neighbor != address
+            ):
+                self._unregister(peer)
+                peer.neighbor_changed(address)
+                self._register(peer)
 
     def _remove(self, peer: Peer, cease: Notification) -> None:
         self._forget(peer)
@@ -170,13 +209,7 @@ class Instance:
         kept = self.away.pop(peer, None)
         if kept is not None:
             kept.stale.clear()
-        if peer.config.address is not None:
-            key = address_key(peer.config.address)
-            others = [other for other in self._by_address.get(key, ()) if other is not peer]
-            if others:
-                self._by_address[key] = others
-            else:
-                self._by_address.pop(key, None)
+        self._unregister(peer)
 
     def remove_peer(self, name: str) -> None:
         """Take a peer away; dynamic ones with all that came in by them."""
@@ -252,15 +285,24 @@ class Instance:
         """Take a connection; False refuses it without a word."""
         known = self._by_address.get(address_key(remote[0]))
         if known is not None:
-            peer: Peer | None = min(known, key=_established)
+            peer = min(known, key=_established)
         else:
-            peer = self._admit(remote[0])
-        if peer is None:
-            self.refused += 1
-            return False
+            config = self._dynamic_for(remote[0])
+            if config is None:
+                self.refused += 1
+                return False
+            if self._is_full(config):
+                # Said, so that the other side's people do not look for a firewall (RFC 4486).
+                self.refused += 1
+                self.core.out.append(Write(connection, (REJECTED.encode(),)))
+                self.core.out.append(Close(connection))
+                return True
+            peer = Peer(self.core, self, config.for_address(remote[0]), dynamic=config.name)
+            self._add(peer)
         return peer.accepted(connection, local, remote)
 
-    def _admit(self, remote: str) -> Peer | None:
+    def _dynamic_for(self, remote: str) -> DynamicPeerConfig | None:
+        """Return the configuration with the longest prefix that an address is in."""
         address = ipaddress.ip_address(remote)
         best: DynamicPeerConfig | None = None
         for config in self._dynamic.values():
@@ -269,13 +311,10 @@ class Instance:
                 best is None or network.prefixlen > ipaddress.ip_network(best.prefix).prefixlen
             ):
                 best = config
-        if best is None:
-            return None
-        if sum(peer.dynamic == best.name for peer in self.peers.values()) >= best.limit:
-            return None
-        peer = Peer(self.core, self, best.for_address(str(address)), dynamic=best.name)
-        self._add(peer)
-        return peer
+        return best
+
+    def _is_full(self, config: DynamicPeerConfig) -> bool:
+        return sum(peer.dynamic == config.name for peer in self.peers.values()) >= config.limit
 
     def gone(self, peer: Peer) -> None:
         """Forget a dynamic peer whose session has ended (`Host`)."""
@@ -411,7 +450,7 @@ class Instance:
                 SessionError(
                     instance=self.name,
                     peer=peer.name,
-                    address=peer.config.address,
+                    address=peer.address,
                     sent=False,
                     code=int(ErrorCode.UPDATE_MESSAGE),
                     subcode=fault.subcode,

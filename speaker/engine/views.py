@@ -27,7 +27,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
     return PeerStatus(
         instance=instance.name,
         name=config.name,
-        address=config.address,
+        address=peer.address,
         interface=config.interface,
         port=config.port,
         local_address=session.local[0] or config.local_address,

@@ -14,7 +14,8 @@ from speaker.api import Event, Secret
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
     """Open a TCP connection; answered by TransportConnected or TransportFailed.
 
-    ``ttl`` 0 leaves the system's. With a password the connection is protected by it or is not
+    ``ttl`` 0 leaves the system's; packets with less than ``min_ttl`` are dropped (RFC
+    5082). With a password the connection is protected by it or is not
     made at all.
     """
 
@@ -27,14 +28,16 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
     local_address: str | None
     local_port: int | None
     ttl: int
+    min_ttl: int
     password: Secret | None
 
 
 class Configure(msgspec.Struct, frozen=True):
-    """Give an accepted connection the TTL of its peer."""
+    """Give an accepted connection the TTLs of its peer, as in `Connect`."""
 
     connection: int
     ttl: int
+    min_ttl: int
 
 
 class Write(msgspec.Struct, frozen=True):

@@ -53,7 +53,8 @@ def capabilities(
         return tuple(offered)
     offered.append(RouteRefreshCapability())
     offered.append(EnhancedRouteRefresh())
-    if IPV4_UNICAST in config.families and config.address is not None and ":" in config.address:
+    over_ipv6 = config.address is None or ":" in config.address
+    if IPV4_UNICAST in config.families and over_ipv6:
         # IPv4 prefixes on an IPv6 session have our IPv6 address as their next hop (RFC 8950).
         offered.append(ExtendedNextHop(((IPV4_UNICAST, Afi.IPV6),)))
     offered.append(ExtendedMessage())

@@ -82,6 +82,8 @@ class Peer:
         """Why the last session ended, until the next one is Established."""
         self.trouble: str | None = None
         """What the transport did since: it must not hide the failure, which says more."""
+        self.neighbor: str | None = None
+        """Of an unnumbered peer: who is at the other end of its interface."""
         self.stopped = False
         self._plain = False
         """The peer refused our capabilities: the next OPEN goes without optional ones."""
@@ -104,6 +106,11 @@ class Peer:
     def name(self) -> str:
         """The peer's name."""
         return self.config.name
+
+    @property
+    def address(self) -> str | None:
+        """The configured address, or the one that was found at the interface."""
+        return self.config.address or self.neighbor
 
     @property
     def local_asn(self) -> int:
@@ -139,12 +146,20 @@ class Peer:
     @property
     def ttl(self) -> int:
         """The TTL of the session, 0 for the system's."""
+        if self.config.ttl_security:
+            return 255
         return self.config.ebgp_multihop if self.ebgp else 0
+
+    @property
+    def min_ttl(self) -> int:
+        """The least TTL that a packet of the peer may come with, 0 for any (RFC 5082)."""
+        hops = self.config.ttl_security
+        return 256 - hops if hops else 0
 
     @property
     def passive(self) -> bool:
         """Whether only the peer connects."""
-        return self.config.passive or self.config.address is None
+        return self.config.passive or self.address is None
 
     @property
     def state(self) -> State:
@@ -223,6 +238,26 @@ class Peer:
         self._restart_at_once = True
         self.primary.fire(Event.AUTOMATIC_STOP)
         self._restart_at_once = False
+
+    def neighbor_changed(self, address: str | None) -> None:
+        """Begin with who is at the other end of the interface now, or wait for somebody."""
+        if self.primary.state is State.ESTABLISHED and address is None:
+            # The session itself tells whether the other side is gone.
+            return
+        had, self.neighbor = self.neighbor, address
+        if self.stopped or self.down is not None or self.config.disabled_reason is not None:
+            return
+        if had is None and self.primary.state is State.ACTIVE and self.primary.connection is None:
+            self.primary.stop_all_timers()
+            self.primary.state = State.IDLE
+            self.start()
+            return
+        self.reset(
+            Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE),
+            "another neighbour was found at the interface"
+            if address
+            else "nobody is at the interface",
+        )
 
     def start_idle_hold(self, session: Session) -> None:
         """Begin the pause after a session, for the FSM."""
@@ -336,7 +371,7 @@ class Peer:
         session.state = State.ACTIVE
         session.attach(connection, local, remote, outgoing=False)
         if self.ttl:
-            self.core.out.append(Configure(connection, self.ttl))
+            self.core.out.append(Configure(connection, self.ttl, self.min_ttl))
         session.fire(Event.TCP_CONNECTION_CONFIRMED)
 
     @property
@@ -497,7 +532,7 @@ class Peer:
             StateChanged(
                 instance=self.host.name,
                 peer=self.name,
-                address=self.config.address,
+                address=self.address,
                 old=str(before),
                 new=str(self.primary.state),
                 reason=self.reason,
@@ -585,7 +620,7 @@ class Peer:
             SessionError(
                 instance=self.host.name,
                 peer=self.name,
-                address=self.config.address,
+                address=self.address,
                 sent=sent,
                 code=message.code,
                 subcode=message.subcode,

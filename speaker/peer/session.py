@@ -234,18 +234,19 @@ class Session:
         self.core.connections[self.connection] = self
         peer = self.peer
         config = peer.config
-        assert config.address is not None  # noqa: S101  a peer without address is passive
+        assert peer.address is not None  # noqa: S101  a peer without address is passive
         self.core.out.append(
             Connect(
                 connection=self.connection,
                 instance=peer.host.name,
                 peer=config.name,
-                address=config.address,
+                address=peer.address,
                 port=config.port,
                 interface=config.interface,
                 local_address=config.local_address,
                 local_port=config.local_port,
                 ttl=peer.ttl,
+                min_ttl=peer.min_ttl,
                 password=config.password,
             )
         )

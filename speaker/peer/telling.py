@@ -23,6 +23,8 @@ def reason(peer: Peer) -> str:
         return peer.config.disabled_reason
     if peer.down is not None:
         return peer.down
+    if peer.address is None:
+        return f"no neighbour was heard on interface {peer.config.interface} yet"
     doing = _doing(peer, state)
     why = "; then ".join(text for text in (peer.failure, peer.trouble) if text)
     return f"{why} ({doing})" if why else doing

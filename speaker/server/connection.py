@@ -111,10 +111,10 @@ class Connection(asyncio.Protocol):
         buffered = self._transport.get_write_buffer_size() if self._transport else 0
         return self._waiting + buffered
 
-    def set_ttl(self, ttl: int) -> None:
-        """Limit how far packets go. Raises `speaker.server.sockets.SocketError`."""
+    def set_ttl(self, ttl: int, min_ttl: int) -> None:
+        """Limit how far packets go and come. Raises `speaker.server.sockets.SocketError`."""
         if self._transport is not None:
-            sockets.set_ttl(self._transport.get_extra_info("socket"), ttl)
+            sockets.set_ttl(self._transport.get_extra_info("socket"), ttl, min_ttl)
 
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Return our address and port, and the peer's."""

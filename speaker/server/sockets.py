@@ -18,6 +18,8 @@ from speaker.api import Secret
 BACKLOG: Final = 1024
 """Of listening sockets: a rack that comes back connects all at once."""
 
+_IP_MINTTL: Final = 21
+_IPV6_MINHOPCOUNT: Final = 73
 _TCP_MD5SIG: Final = 14
 _TCP_MD5SIG_EXT: Final = 32
 _MD5_FLAG_PREFIX: Final = 1
@@ -66,6 +68,7 @@ def outgoing(
     *,
     address: str,
     ttl: int,
+    min_ttl: int = 0,
     local_address: str | None = None,
     local_port: int | None = None,
     device: str | None = None,
@@ -81,7 +84,7 @@ def outgoing(
         if password is not None:
             set_password(sock, address, password)
         if ttl:
-            set_ttl(sock, ttl)
+            set_ttl(sock, ttl, min_ttl)
         if local_address is not None or local_port:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             anywhere = "0.0.0.0" if sock.family is socket.AF_INET else "::"  # noqa: S104  source
@@ -133,15 +136,22 @@ class _HasOptions(Protocol):
     def setsockopt(self, level: int, name: int, value: int, /) -> None: ...
 
 
-def set_ttl(sock: _HasOptions, ttl: int) -> None:
-    """Limit how far packets of the session go. Raises `SocketError`."""
+def set_ttl(sock: _HasOptions, ttl: int, min_ttl: int = 0) -> None:
+    """Limit how far packets of the session go, and how far they may have come (RFC 5082).
+
+    Raises `SocketError`.
+    """
     try:
         if sock.family == socket.AF_INET:
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, ttl)
+            if min_ttl:
+                sock.setsockopt(socket.IPPROTO_IP, _IP_MINTTL, min_ttl)
         else:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, ttl)
+            if min_ttl:
+                sock.setsockopt(socket.IPPROTO_IPV6, _IPV6_MINHOPCOUNT, min_ttl)
     except OSError as error:
-        raise SocketError(f"TTL {ttl}", error) from error
+        raise SocketError(f"TTL {ttl}, at least {min_ttl}", error) from error
 
 
 def set_password(sock: socket.socket, peer: str, password: Secret | None) -> None:

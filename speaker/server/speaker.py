@@ -47,6 +47,7 @@ from speaker.engine.inputs import (
 from speaker.nlri import Family
 from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
 from speaker.server.causes import Causes
+from speaker.server.discovery import Neighbors
 from speaker.server.instances import Instances
 from speaker.server.transports import Transports
 
@@ -89,6 +90,7 @@ class Speaker:
         self._flushing = False
         self._transports = Transports(self._feed)
         self._instances = Instances(self._transports, self._on_event)
+        self._neighbors = Neighbors(self._feed)
         self._causes = Causes()
 
     # ------------------------------------------------------------------ life
@@ -197,7 +199,11 @@ class Speaker:
         now = self._now()
         to_wall = self._wall_clock() - now
         return [
-            msgspec.structs.replace(status, since=status.since + to_wall)
+            msgspec.structs.replace(
+                status,
+                since=status.since + to_wall,
+                reason=self._neighbors.error(status) or status.reason,
+            )
             for status in self._engine.peers(now)
         ]
 
@@ -248,6 +254,7 @@ class Speaker:
             while inputs:
                 item = inputs.popleft()
                 self._instances.prepare(item)
+                self._neighbors.follow(item)
                 for action in engine.handle(item, self._now()):
                     self._perform(action)
         finally:

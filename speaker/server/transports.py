@@ -52,6 +52,7 @@ class Transports:
             sock = sockets.outgoing(
                 address=action.address,
                 ttl=action.ttl,
+                min_ttl=action.min_ttl,
                 local_address=action.local_address,
                 local_port=action.local_port,
                 device=action.interface or device,
@@ -102,7 +103,7 @@ class Transports:
         if connection is None:
             return
         try:
-            connection.set_ttl(action.ttl)
+            connection.set_ttl(action.ttl, action.min_ttl)
         except OSError as error:
             self._drop(action.connection, str(error))
 

@@ -135,6 +135,8 @@ class Neighbor(_Value, frozen=True):
     role_strict: bool = False
     maximum_prefixes: list[Limit] = []
     ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
+    ttl_security: int = 0
+    interface: str | None = None
     local_address: str | None = None
     next_hop_ipv4: str | None = msgspec.field(name="nextHopIPv4", default=None)
     next_hop_ipv6: str | None = msgspec.field(name="nextHopIPv6", default=None)
@@ -145,14 +147,16 @@ class Neighbor(_Value, frozen=True):
 
     def settings(self, policies: Mapping[str, Policy]) -> PeerConfig | DynamicPeerConfig:
         """Return the peer. Raises `InvalidConfig`, `InvalidSecret` or ValueError."""
-        if (self.address is None) == (self.prefix is None):
+        if self.address is None and self.prefix is None and self.interface is None:
+            raise ValueError("one of address, prefix and interface")
+        if self.prefix is not None and (self.address or self.interface):
             raise ValueError("either address or prefix, and not both")
         families = tuple(Family.parse(text) for text in self.families)
         keepalive = self.keepalive_time
         if keepalive is None:
             keepalive = max(1, self.hold_time // 3) if self.hold_time else 0
         shared: dict[str, Any] = {
-            "name": self.name or self.address or self.prefix,
+            "name": self.name or self.address or self.prefix or self.interface,
             "peer_asn": self.asn,
             "local_asn": self.local_asn,
             "hold_time": self.hold_time,
@@ -163,6 +167,7 @@ class Neighbor(_Value, frozen=True):
             "role_strict": self.role_strict,
             "maximum_prefixes": tuple(limit.settings() for limit in self.maximum_prefixes),
             "ebgp_multihop": self.ebgp_multihop,
+            "ttl_security": self.ttl_security,
             "password": None if self.password is None else Secret(self.password),
             "graceful_restart": (
                 None if self.graceful_restart is None else self.graceful_restart.settings()
@@ -183,6 +188,7 @@ class Neighbor(_Value, frozen=True):
             return DynamicPeerConfig(prefix=self.prefix, limit=self.limit, **shared)
         return PeerConfig(
             address=self.address,
+            interface=self.interface,
             port=self.port,
             passive=self.passive,
             local_address=self.local_address,
@@ -191,7 +197,7 @@ class Neighbor(_Value, frozen=True):
 
     def __repr__(self) -> str:
         """Leave the password out."""
-        return f"Neighbor({self.address or self.prefix!r})"
+        return f"Neighbor({self.address or self.prefix or self.interface!r})"
 
 
 _IMPORTS = ("all", "none")
@@ -216,6 +222,8 @@ class Config(_Value, frozen=True):
     router_id: str = msgspec.field(name="routerID")
     listen: list[Listen] = []
     originate: list[str] = []
+    vrf: str | None = None
+    """The device that listening and connecting sockets are bound to."""
     neighbors: list[Neighbor] = []
     confederation: ConfederationFile | None = None
     """``asn`` is then the member AS."""
@@ -231,6 +239,7 @@ class Config(_Value, frozen=True):
             name=INSTANCE,
             local_asn=self.asn,
             router_id=self.router_id,
+            vrf=self.vrf,
             listen=tuple((listen.address, listen.port) for listen in self.listen),
             confederation=(
                 None

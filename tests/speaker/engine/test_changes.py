@@ -42,6 +42,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"local_address": A}, Effect.RESET),
     ({"local_asn": 64999}, Effect.RESET),
     ({"port": 1179}, Effect.RESET),
+    ({"ttl_security": 1}, Effect.RESET),
     ({"delay_open_time": 3}, Effect.RESET),
     ({"role": Role.CUSTOMER}, Effect.RESET),
     ({"role": Role.CUSTOMER, "role_strict": True}, Effect.RESET),

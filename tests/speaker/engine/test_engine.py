@@ -382,6 +382,10 @@ def test_dynamic_peers_come_from_their_prefix_up_to_the_limit_and_go_with_the_se
     network.run(5)
     assert len(list(a.engine.peers(network.now))) == 2
     assert not stranger.status().established
+    # RFC 4486: the one too many is told so; the stranger is told nothing.
+    refused = next(host for host in hosts if not host.status().established)
+    assert "Connection Rejected" in refused.status().reason
+    assert "Connection Rejected" not in stranger.status().reason
     up = next(host for host in hosts if host.status().established)
     up.give(RemovePeer(INSTANCE, "a"))
     network.run(300)

@@ -25,6 +25,14 @@ def test_an_ipv6_socket_has_its_hop_limit() -> None:
         assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS) == 255
 
 
+def test_rfc5082_packets_from_too_far_away_are_dropped_by_the_kernel() -> None:
+    with sockets.outgoing(address="127.0.0.1", ttl=255, min_ttl=254) as sock:
+        assert sock.getsockopt(socket.IPPROTO_IP, socket.IP_TTL) == 255
+        assert sock.getsockopt(socket.IPPROTO_IP, 21) == 254
+    with sockets.outgoing(address="::1", ttl=255, min_ttl=255) as sock:
+        assert sock.getsockopt(socket.IPPROTO_IPV6, 73) == 255
+
+
 def test_a_ttl_of_zero_leaves_the_systems() -> None:
     with socket.socket() as plain, sockets.outgoing(address="127.0.0.1", ttl=0) as sock:
         option = (socket.IPPROTO_IP, socket.IP_TTL)

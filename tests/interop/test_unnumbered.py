@@ -1,0 +1,82 @@
+"""Unnumbered sessions: two routers that know nothing of each other but the cable between them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.daemon import Daemon
+from tests.support.netns import DEVICE, Link, Namespace
+from tests.support.wait import eventually
+from waggle.router.client import ask
+
+pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+
+
+class Unnumbered:
+    """A ``waggle router`` with one neighbour, by interface."""
+
+    def __init__(self, directory: Path, namespace: Namespace, number: int) -> None:
+        directory.mkdir()
+        self.socket = directory / "api"
+        self.prefixes = {f"10.{number}.0.0/16", f"fd00:{number}::/48"}
+        document = {
+            "asn": 65000 + number,
+            "routerID": f"192.0.2.{number}",
+            "listen": [{"address": "::", "port": 1790}],
+            "originate": sorted(self.prefixes),
+            "apiSocket": str(self.socket),
+            "neighbors": [{"interface": DEVICE, "port": 1790, "import": "all", "export": "all"}],
+        }
+        (directory / "router.yaml").write_text(json.dumps(document))
+        command = (sys.executable, "-m", "waggle", "router", "-c", directory / "router.yaml")
+        name = f"waggle {number}"
+        self.daemon = Daemon(name, command, log=directory / "log", namespace=namespace)
+
+    def learnt(self) -> dict[str, str]:
+        """Received prefixes and their next hops."""
+        assert self.socket.exists()
+        routes = ask(self.socket, {"op": "routes", "table": "received"})["routes"]
+        return {route["prefix"]: route["nextHop"] for route in routes if route["best"]}
+
+    def peer(self) -> dict[str, object]:
+        """The one session."""
+        assert self.socket.exists()
+        (peer,) = ask(self.socket, {"op": "peers"})["peers"]
+        return dict(peer)
+
+
+def test_two_ends_find_each_other_and_exchange_both_families(link: Link, tmp_path: Path) -> None:
+    left = Unnumbered(tmp_path / "left", link.left, 1)
+    right = Unnumbered(tmp_path / "right", link.right, 2)
+
+    def logs() -> str:
+        return f"{left.daemon.tail()}\n{right.daemon.tail()}"
+
+    def nobody() -> None:
+        peer = left.peer()
+        assert peer["reason"] == f"no neighbour was heard on interface {DEVICE} yet", peer
+
+    def learnt() -> None:
+        for one, other in ((left, right), (right, left)):
+            found = one.learnt()
+            assert set(found) == other.prefixes
+            # IPv4 as well: RFC 8950 with the link-local address.
+            assert all(hop.startswith("fe80::") for hop in found.values()), found
+
+    left.daemon.start()
+    try:
+        eventually(nobody, context=logs)
+        right.daemon.start()
+        eventually(learnt, context=logs)
+        assert str(left.peer()["address"]).endswith(f"%{DEVICE}")
+        # The other end goes and another one comes, with the same address.
+        right.daemon.kill()
+        right.daemon.start()
+        eventually(learnt, context=logs)
+    finally:
+        left.daemon.stop()
+        right.daemon.stop()

@@ -1,0 +1,111 @@
+"""Peers known by interface: they wait for a neighbour, begin with it, and follow it."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import InvalidConfig, PeerConfig, RouteAttributes, Secret
+from speaker.engine.inputs import NeighborFound, RemovePeer
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from tests.speaker.network import INSTANCE, Host, Network
+
+NEAR, FAR, OTHER = "fe80::1%eth0", "fe80::2%eth0", "fe80::3%eth0"
+
+
+def config(**changes: object) -> PeerConfig:
+    """A peer at eth0."""
+    values: dict[str, object] = {"import_": "all", "export": "all", **changes}
+    return PeerConfig(name="eth0", address=None, interface="eth0", **values)  # type: ignore[arg-type]
+
+
+def cable() -> tuple[Network, Host, Host]:
+    """Two hosts with link-local addresses only."""
+    network = Network()
+    return network, network.host("near", NEAR, 65001), network.host("far", FAR, 65002)
+
+
+def test_nothing_happens_until_a_neighbour_is_found() -> None:
+    network, near, _ = cable()
+    near.peer(config())
+    network.run(300)
+    assert near.status().reason == "no neighbour was heard on interface eth0 yet"
+    assert near.status().address is None
+    assert not near.connects
+
+
+def test_both_ends_meet_and_exchange_ipv4_with_link_local_next_hops_rfc_8950() -> None:
+    network, near, far = cable()
+    for host, other in ((near, FAR), (far, NEAR)):
+        host.peer(config())
+        host.give(NeighborFound("eth0", other))
+    near.routes({"10.8.0.0/24": RouteAttributes(), "fd00:8::/48": RouteAttributes()})
+    network.run(5)
+    assert near.status().established
+    assert near.status().address == FAR
+    assert near.status().peer_asn == 65002
+    assert far.available(IPV4_UNICAST)["10.8.0.0/24"].next_hop == "fe80::1"
+    assert far.available(IPV6_UNICAST)["fd00:8::/48"].next_hop == "fe80::1"
+
+
+def test_a_neighbour_that_was_found_before_the_peer_is_used() -> None:
+    network, near, far = cable()
+    far.peer(config(passive=True))
+    far.give(NeighborFound("eth0", NEAR))
+    near.give(NeighborFound("eth0", FAR))
+    near.peer(config())
+    network.run(5)
+    assert near.status().established
+
+
+def test_the_neighbour_of_another_interface_is_somebody_else() -> None:
+    network, near, _ = cable()
+    near.peer(config())
+    near.give(NeighborFound("eth1", "fe80::2%eth1"))
+    network.run(5)
+    assert near.status().address is None
+
+
+def test_another_neighbour_is_another_session() -> None:
+    network, near, far = cable()
+    other = network.host("other", OTHER, 65003)
+    for host in (far, other):
+        host.peer(config(passive=True))
+        host.give(NeighborFound("eth0", NEAR))
+    near.peer(config())
+    near.give(NeighborFound("eth0", FAR))
+    network.run(5)
+    assert near.status().peer_asn == 65002
+    near.give(NeighborFound("eth0", OTHER))
+    network.run(5)
+    assert near.status().established
+    assert near.status().peer_asn == 65003
+    assert not far.status().established
+
+
+def test_a_silent_neighbour_does_not_end_a_session_that_lives() -> None:
+    network, near, far = cable()
+    for host, other in ((near, FAR), (far, NEAR)):
+        host.peer(config())
+        host.give(NeighborFound("eth0", other))
+    network.run(5)
+    near.give(NeighborFound("eth0", None))
+    network.run(200)
+    assert near.status().established
+    near.give(NeighborFound("eth0", FAR))
+    network.run(200)
+    assert near.status().flaps == 0
+
+
+def test_removing_the_peer_forgets_the_neighbour() -> None:
+    network, near, _ = cable()
+    near.peer(config())
+    near.give(NeighborFound("eth0", FAR))
+    near.give(RemovePeer(INSTANCE, "eth0"))
+    near.give(NeighborFound("eth0", OTHER))
+    network.run(10)
+    assert list(near.engine.peers(network.now)) == []
+
+
+def test_a_password_needs_an_address() -> None:
+    with pytest.raises(InvalidConfig, match="password: only for a peer with an address"):
+        config(password=Secret("x"))

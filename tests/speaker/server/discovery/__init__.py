@@ -1,0 +1,1 @@
+"""Neighbours of unnumbered peers."""
