@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test unit check format lock bench clean help
+.PHONY: run test unit check format lock bench bench-speed clean help
 
 help:                ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--once: one round, then exit)
 	@$(BIN)/waggle demo $(ARGS)
@@ -29,10 +29,21 @@ format: $(VENV)/.installed-dev  ## ruff's formatter and its safe fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.installed-dev  ## the measurements: database, render, one change to a hundred routers
+bench: $(VENV)/.installed-dev build/bench-tester  ## the measurements: database, render, a change to a hundred routers, the speaker
 	@$(BIN)/python -m bench.bench_statedb
 	@$(BIN)/python -m bench.bench_render
 	@$(BIN)/python -m bench.bench_propagation
+	@tests/support/install-routers
+	@$(BIN)/python -m bench.speed $(ARGS)
+
+bench-speed: $(VENV)/.installed-dev build/bench-tester  ## the speaker against other routers (ARGS=--full, ARGS=--help)
+	@tests/support/install-routers
+	@$(BIN)/python -m bench.speed $(ARGS)
+
+build/bench-tester: bench/tester/main.c bench/tester/session.c bench/tester/tester.h
+	@command -v cc >/dev/null || { echo "a C compiler is missing. On Debian and Ubuntu: apt-get install gcc libc6-dev"; exit 1; }
+	@mkdir -p build
+	@cc -std=c11 -O2 -Wall -Wextra -Werror -o $@ bench/tester/main.c bench/tester/session.c
 
 lock:                ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build pyproject.toml -o requirements.lock

@@ -1,0 +1,150 @@
+"""``python -m bench.speed``: run, print, and write down.
+
+Without options it is the quick form of everything, and docs/performance.md gets its table and its
+picture; with a choice of scenarios or daemons only the figures are printed. Needs root, for network
+namespaces. One daemon runs at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from bench.speed import plan, plot, report, streams
+from bench.speed.arena import ROOT, Arena, TesterError, address_of, arena, asn_of
+from bench.speed.daemons import CONTENDERS
+from tests.support.netns import unavailable
+
+RESULTS = ROOT / "bench" / "results"
+PAGE = ROOT / "docs" / "performance.md"
+PICTURE = ROOT / "docs" / "performance.svg"
+FILES = 8192
+"""Open files: a thousand sessions need as many."""
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(prog="bench.speed", description=__doc__.partition("\n")[0])
+    parser.add_argument("--full", action="store_true", help="all sizes, more repetitions")
+    parser.add_argument("--scenarios", metavar="P1a,P3", help="only these")
+    parser.add_argument("--daemons", metavar="waggle,bird", help="only these")
+    parser.add_argument(
+        "--peers", metavar="1,10", help="only these numbers of peers, for P1 and P2"
+    )
+    parser.add_argument("--repetitions", type=int, metavar="N")
+    args = parser.parse_args()
+    if reason := unavailable():
+        print(f"not measured: {reason}", file=sys.stderr)
+        return 0
+    size = plan.FULL if args.full else plan.QUICK
+    if args.peers:
+        size = replace(size, peers=tuple(int(word) for word in args.peers.split(",")))
+    if args.repetitions:
+        size = replace(size, repetitions=args.repetitions)
+    daemons = args.daemons.split(",") if args.daemons else list(CONTENDERS)
+    wanted = args.scenarios.split(",") if args.scenarios else None
+    there = _there(daemons)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES, hard), hard))
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        table = directory / "table"
+        if wanted is None or {"P4", "stall"} & set(wanted):
+            print("making the table ...", flush=True)
+            streams.table(table, asn_of(0), address_of(0))
+        run = directory / "run"
+        run.mkdir()
+        cases = [
+            case
+            for case in plan.cases(size, table, streams.TABLE_PREFIXES)
+            if wanted is None or case.scenario in wanted
+        ]
+        with arena(run) as place:
+            outcomes = [_measure(place, case, there) for case in cases]
+    seconds = time.monotonic() - began
+    everything = not (args.scenarios or args.daemons or args.peers or args.repetitions)
+    command = "make bench-speed" + (" ARGS=--full" if args.full else "")
+    if everything:
+        _write(outcomes, there, command, seconds, full=args.full)
+    missed = [
+        f"{one.case.scenario} {one.case.size}: {judged.goal}: {judged.value:.2f}"
+        for one in outcomes
+        for judged in report.judge(one)
+        if judged.met is False
+    ]
+    print(f"\n{seconds:.0f} s; goals missed: {len(missed)}")
+    for line in missed:
+        print(f"  {line}")
+    return 1 if missed else 0
+
+
+def _there(daemons: list[str]) -> dict[str, str]:
+    """Return the versions of the daemons that are installed."""
+    found = {}
+    for name in daemons:
+        contender = CONTENDERS[name]
+        if reason := contender.missing():
+            print(f"without {name}: {reason}", file=sys.stderr)
+        else:
+            found[name] = contender.version()
+            print(f"{name}: {found[name]}")
+    return found
+
+
+def _measure(place: Arena, case: plan.Case, there: dict[str, str]) -> report.Outcome:
+    outcome = report.Outcome(case, {}, {})
+    print(f"\n{case.scenario} {case.size}", flush=True)
+    taking_part = [one for one in case.repetitions if one.split(":")[0] in there]
+    for turn in range(max(case.repetitions.values())):
+        for contender in taking_part:
+            if turn >= case.repetitions[contender]:
+                continue
+            try:
+                figures = case.run(place, contender)
+            except (TesterError, TimeoutError, RuntimeError) as error:
+                outcome.failures.setdefault(contender, []).append(str(error))
+                print(f"  {contender}: {error}", flush=True)
+            else:
+                outcome.runs.setdefault(contender, []).append(figures)
+    for contender in outcome.runs:
+        shown = "  ".join(
+            f"{figure} {report.number(value)}"
+            for figure in case.shown
+            if (value := outcome.median(contender, figure)) is not None
+        )
+        print(f"  {contender:16} {shown}")
+    for judged in report.judge(outcome):
+        if judged.value is not None:
+            print(f"    {judged.goal}: {judged.value:.2f}{'' if judged.met else '  MISSED'}")
+    return outcome
+
+
+def _write(
+    outcomes: list[report.Outcome],
+    versions: dict[str, str],
+    command: str,
+    seconds: float,
+    *,
+    full: bool,
+) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    name = "speed-full.json" if full else "speed-quick.json"
+    (RESULTS / name).write_text(report.as_json(outcomes, versions, command, seconds))
+    PICTURE.write_text(plot.draw(outcomes))
+    head = (
+        f"`{command}` ({seconds / 60:.0f} minutes) on {report.machine()}: "
+        + ", ".join(versions.values())
+        + f". The raw figures are in `bench/results/{name}`.\n\n"
+        + f"![time by number of peers]({PICTURE.name})\n\n"
+    )
+    report.write_docs(PAGE, head + report.tables(outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

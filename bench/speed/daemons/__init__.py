@@ -1,0 +1,17 @@
+"""The routers that are measured; each module knows one of them."""
+
+from __future__ import annotations
+
+from bench.speed.daemons.base import Contender, Neighbor, Setting
+from bench.speed.daemons.bird import Bird
+from bench.speed.daemons.exabgp import ExaBGP
+from bench.speed.daemons.frr import Frr
+from bench.speed.daemons.gobgp import GoBGP
+from bench.speed.daemons.openbgpd import OpenBGPD
+from bench.speed.daemons.waggle import Waggle
+
+CONTENDERS: dict[str, type[Contender]] = {
+    one.name: one for one in (Waggle, Bird, Frr, OpenBGPD, GoBGP, ExaBGP)
+}
+
+__all__ = ["CONTENDERS", "Contender", "Neighbor", "Setting"]

@@ -1,0 +1,96 @@
+"""GoBGP. Prefixes of its own cannot be configured: a peer says them before it is measured."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from bench.speed.daemons.base import Contender
+from tests.support.routers.gobgp import GoBGP as Driver
+
+
+class GoBGP(Contender):
+    """A ``gobgpd``."""
+
+    name = "gobgp"
+    originates = False
+    switches = ("gobgp",)
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return Driver.missing()
+
+    @classmethod
+    def version(cls) -> str:
+        return Driver.version()
+
+    def command(self) -> Sequence[str | Path]:
+        return [
+            "gobgpd",
+            "-f", self.directory / "gobgpd.toml",
+            "--api-hosts", f"unix://{self.directory / 'api'}",
+            "--pprof-disable",
+            "-l", "error",
+        ]  # fmt: skip
+
+    def configuration(self) -> Mapping[str, str]:
+        return {"gobgpd.toml": "\n".join(self._lines()) + "\n"}
+
+    def _lines(self) -> Iterator[str]:
+        setting = self.setting
+        yield from (
+            "[global.config]",
+            f"as = {setting.asn}",
+            f'router-id = "{setting.address}"',
+            "port = 179",
+            f'local-address-list = ["{setting.address}"]',
+        )
+        told = [f'"{one.address}/32"' for one in setting.neighbors if one.export]
+        if len(told) < len(setting.neighbors):
+            # By those that are told: the set of those that are not makes it slower.
+            yield from (
+                "[global.apply-policy.config]",
+                'export-policy-list = ["nothing"]',
+                'default-export-policy = "accept-route"',
+                "[[defined-sets.neighbor-sets]]",
+                'neighbor-set-name = "told"',
+                f"neighbor-info-list = [{', '.join(told)}]",
+                "[[policy-definitions]]",
+                'name = "nothing"',
+                "[[policy-definitions.statements]]",
+                "[policy-definitions.statements.conditions.match-neighbor-set]",
+                'neighbor-set = "told"',
+                'match-set-options = "invert"',
+                "[policy-definitions.statements.actions]",
+                'route-disposition = "reject-route"',
+            )
+        for neighbor in setting.neighbors:
+            yield from (
+                "[[neighbors]]",
+                "[neighbors.config]",
+                f'neighbor-address = "{neighbor.address}"',
+                f"peer-as = {neighbor.asn}",
+                "[neighbors.transport.config]",
+                "passive-mode = true",
+                "[neighbors.timers.config]",
+                f"hold-time = {setting.hold_time}",
+                f"keepalive-interval = {setting.hold_time // 3}",
+                "[[neighbors.afi-safis]]",
+                "[neighbors.afi-safis.config]",
+                'afi-safi-name = "ipv4-unicast"',
+            )
+
+    def ready(self) -> bool:
+        return self._listens() and (self.directory / "api").exists()
+
+    def switch(self, way: str, *, announce: bool) -> None:
+        subprocess.run(
+            [
+                "gobgp", "--target", f"unix://{self.directory / 'api'}",
+                "global", "rib", "add" if announce else "del", self.setting.switched,
+                "-a", "ipv4",
+            ],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )  # fmt: skip

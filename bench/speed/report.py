@@ -1,0 +1,212 @@
+"""Medians, spreads, ratios and goals; as JSON for machines and a table for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.speed.plan import OURS, Case, Goal
+from bench.speed.scenarios import Figures
+
+BEGIN = "<!-- measured: begin -->"
+END = "<!-- measured: end -->"
+TITLES = {
+    "rest": "At rest",
+    "P1a": "P1a: peers come up, each is told 10,000 prefixes",
+    "P1b": "P1b: 10,000 prefixes arrive, N peers are told",
+    "P2": "P2: N feeders with 10,000 prefixes each, one monitor (or mesh: all are told all)",
+    "P3": "P3: one prefix, 10,000 present, until ten peers have heard",
+    "P4": "P4: a full table from one peer",
+    "stall": "The longest stall: a change of one peer while P4's table comes from another",
+    "P5": "P5: idle sessions, KEEPALIVE each 30 s",
+    "P6": "P6: P3 while one peer floods and one has stopped reading",
+}
+HEADS = {
+    "time": "time, ms",
+    "cpu": "CPU, ms",
+    "rss": "peak RSS, MB",
+    "told": "table told to a newcomer, ms",
+    "rss_told": "peak RSS then, MB",
+    "p50": "p50, ms",
+    "p99": "p99, ms",
+    "max": "max, ms",
+    "changes": "changes",
+    "percent": "% of a core",
+    "established": "sessions",
+    "p50_before": "p50 alone, ms",
+    "p99_before": "p99 alone, ms",
+    "flooded": "changes/s taken",
+    "rss_before": "peak RSS before, MB",
+}
+NAMES = {
+    "waggle": "Waggle", "bird": "BIRD", "frr": "FRR", "openbgpd": "OpenBGPD", "gobgp": "GoBGP",
+    "exabgp": "ExaBGP",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All runs of a case, by contender; what failed is a sentence instead of figures."""
+
+    case: Case
+    runs: dict[str, list[Figures]]
+    failures: dict[str, list[str]]
+
+    def median(self, contender: str, figure: str) -> float | None:
+        """Return the median of a figure."""
+        values = self.values(contender, figure)
+        return statistics.median(values) if values else None
+
+    def values(self, contender: str, figure: str) -> list[float]:
+        """Return a figure of each run."""
+        return [run[figure] for run in self.runs.get(contender, ()) if figure in run]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A goal, and how far we are."""
+
+    goal: Goal
+    value: float | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it is met; None where the rival has nothing to be compared with."""
+        return None if self.value is None else self.value <= self.goal.limit
+
+
+def judge(outcome: Outcome) -> list[Judged]:
+    """Compare with the goals, by medians."""
+    found = []
+    ours = next((one for one in outcome.case.repetitions if one.split(":")[0] == OURS), OURS)
+    for goal in outcome.case.goals:
+        value = outcome.median(ours, goal.figure)
+        base: float | None = 1.0
+        if goal.rival is not None:
+            base = outcome.median(goal.rival, goal.figure)
+        elif goal.own is not None:
+            base = outcome.median(ours, goal.own)
+        found.append(Judged(goal, None if value is None or not base else value / base))
+    return found
+
+
+def name_of(contender: str) -> str:
+    """Return the name of a contender for people."""
+    daemon, _, way = contender.partition(":")
+    return NAMES[daemon] + (f" ({way})" if way else "")
+
+
+def number(value: float) -> str:
+    """Write a figure with three digits or so."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _cell(values: Sequence[float], *, spread: bool) -> str:
+    if not values:
+        return ""
+    text = number(statistics.median(values))
+    if spread and len(values) > 1:
+        text += f" [{number(min(values))}–{number(max(values))}]"  # noqa: RUF001  a range
+    return text
+
+
+def tables(outcomes: Iterable[Outcome]) -> str:
+    """Return Markdown: a table for each scenario, with the ratio to ours and the goals below."""
+    lines: list[str] = []
+    last = ""
+    for outcome in outcomes:
+        case = outcome.case
+        if case.scenario != last:
+            last = case.scenario
+            lines += ["", f"### {TITLES[last]}"]
+        figure, *others = case.shown
+        lines += [
+            "",
+            f"**{case.size}**",
+            "",
+            "| | " + " | ".join(HEADS[name] for name in case.shown) + " | Waggle/it | runs |",
+            "| --- " * (len(case.shown) + 3) + "|",
+        ]
+        ours = next((one for one in case.repetitions if one.split(":")[0] == OURS), OURS)
+        mine = outcome.median(ours, figure)
+        for contender in case.repetitions:
+            values = outcome.values(contender, figure)
+            if not values:
+                why = outcome.failures.get(contender, ["not run"])[0]
+                lines.append(f"| {name_of(contender)} | {why} |" + " |" * (len(case.shown) + 1))
+                continue
+            theirs = statistics.median(values)
+            ratio = f"{mine / theirs:.2f}" if mine and theirs and contender != ours else ""
+            cells = [
+                _cell(values, spread=True),
+                *(_cell(outcome.values(contender, one), spread=False) for one in others),
+            ]
+            lines.append(
+                f"| {name_of(contender)} | {' | '.join(cells)} | {ratio} | {len(values)} |"
+            )
+        judged = [one for one in judge(outcome) if one.value is not None]
+        if judged:
+            lines += ["", "; ".join(_goal(one) for one in judged) + "."]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _goal(one: Judged) -> str:
+    assert one.value is not None
+    verdict = "met" if one.met else "**missed**"
+    return f"{one.goal}: {number(one.value)}, {verdict}"
+
+
+def as_json(
+    outcomes: Iterable[Outcome], versions: dict[str, str], command: str, seconds: float
+) -> str:
+    """Return the raw figures."""
+    document: dict[str, Any] = {
+        "command": command,
+        "machine": machine(),
+        "seconds": round(seconds),
+        "versions": versions,
+        "cases": [
+            {
+                "scenario": outcome.case.scenario,
+                "size": outcome.case.size,
+                "goals": [
+                    {"goal": str(one.goal), "value": one.value, "met": one.met}
+                    for one in judge(outcome)
+                ],
+                "runs": {
+                    contender: [
+                        {name: round(value, 3) for name, value in run.items()} for run in runs
+                    ]
+                    for contender, runs in outcome.runs.items()
+                },
+                "failures": outcome.failures,
+            }
+            for outcome in outcomes
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def machine() -> str:
+    """Say in plain words what it was measured on."""
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"{cores} cores, {platform.machine()}, Linux {'.'.join(platform.release().split('.')[:2])}"
+    )
+
+
+def write_docs(page: Path, text: str) -> None:
+    """Put text between the marks of a page."""
+    before, begin, rest = page.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} has no place for what was measured")
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")

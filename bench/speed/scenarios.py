@@ -1,0 +1,386 @@
+"""What is measured. Each function runs one daemon once and returns its figures.
+
+``time`` is milliseconds, ``cpu`` the daemon's CPU milliseconds meanwhile, ``rss`` its peak resident
+memory in MB (10^6 octets) until then. A scenario raises `TesterError` where a daemon does not get
+there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.speed import streams
+from bench.speed.arena import DAEMON_ADDRESS, DAEMON_ASN, Arena, Tester, address_of, asn_of
+from bench.speed.daemons import CONTENDERS, Contender, Neighbor, Setting
+
+Figures = dict[str, float]
+PREFIXES = 10_000
+NUDGE_MS = 5
+GAP_MS = (5, 35)
+
+
+def setting(
+    sessions: int, *, silent: Sequence[int] = (), originate: int = 0, hold_time: int = 240
+) -> Setting:
+    """Return a router's task: so many neighbours, those in ``silent`` told nothing."""
+    first = ipaddress.IPv4Address(streams.FIRST_PREFIX)
+    return Setting(
+        asn=DAEMON_ASN,
+        address=DAEMON_ADDRESS,
+        neighbors=tuple(
+            Neighbor(address_of(number), asn_of(number), number not in silent)
+            for number in range(sessions)
+        ),
+        originate=tuple(f"{first + index}/32" for index in range(originate)),
+        hold_time=hold_time,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bout:
+    """One daemon and the tester, both running."""
+
+    arena: Arena
+    daemon: Contender
+    tester: Tester
+
+    def feed(self, session: int, first: int, count: int) -> None:
+        """Load a session with an announcement of /32 prefixes."""
+        path = self.arena.directory / f"feed-{session}"
+        streams.hosts(path, asn_of(session), address_of(session), first, count)
+        self.load(session, path)
+
+    def load(self, session: int, path: Path) -> None:
+        """Load a session with a file."""
+        self.tester.ask(f"load {session} {path}")
+
+    def figures(self, began: int, ended: int, cpu: float, **more: float) -> Figures:
+        """Return what was measured between two times, from a CPU time on."""
+        return {
+            "time": (ended - began) / 1e6,
+            "cpu": (self.daemon.cpu() - cpu) * 1e3,
+            "rss": self.daemon.peak_mb(),
+            **more,
+        }
+
+
+@contextlib.contextmanager
+def bout(arena: Arena, name: str, task: Setting, *, hold_time: int = 240) -> Iterator[Bout]:
+    """Start a daemon with a task, and a tester with a session for each neighbour."""
+    for old in arena.directory.iterdir():
+        old.unlink()
+    with (
+        CONTENDERS[name](task, arena) as daemon,
+        arena.tester(len(task.neighbors), hold_time) as tester,
+    ):
+        yield Bout(arena, daemon, tester)
+
+
+# ----------------------------------------------------------------------- P1 fan-out
+
+
+def session_up(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
+    """P1a: prefixes are there, peers come up: first Established until all have all."""
+    native = CONTENDERS[name].originates
+    feeder = 0 if native else 1
+    task = setting(
+        peers + feeder, silent=[peers] if feeder else [], originate=prefixes if native else 0
+    )
+    with bout(arena, name, task) as it:
+        tester = it.tester
+        tester.ask(f"range {streams.FIRST_PREFIX} {prefixes}")
+        if feeder:
+            it.feed(peers, streams.FIRST_PREFIX, prefixes)
+            tester.up(peers, peers + 1)
+            tester.tell(f"blast {peers} {peers + 1}")
+            tester.event("sent")
+            settle(it.daemon)
+        if it.daemon.needs_nudge:
+            tester.ask(f"nudge 0 {NUDGE_MS}")
+        tester.connect(0, peers)
+        settle(it.daemon, 0.05)
+        cpu = it.daemon.cpu()
+        tester.tell(f"distinct 0 {peers} {prefixes}")
+        tester.tell(f"open 0 {peers}")
+        complete = tester.event("complete")["time"]
+        return it.figures(tester.event("established")["first"], complete, cpu)
+
+
+def fan_out(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
+    """P1b: all peers Established, prefixes arrive from a feeder; until the last peer has all."""
+    with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
+        tester = it.tester
+        tester.ask(f"range {streams.FIRST_PREFIX} {prefixes}")
+        it.feed(peers, streams.FIRST_PREFIX, prefixes)
+        tester.up(0, peers + 1)
+        settle(it.daemon)
+        cpu = it.daemon.cpu()
+        tester.tell(f"distinct 0 {peers} {prefixes}")
+        tester.tell(f"blast {peers} {peers + 1}")
+        complete = tester.event("complete")["time"]
+        return it.figures(tester.event("blast")["time"], complete, cpu)
+
+
+# ------------------------------------------------------------------------- P2 fan-in
+
+
+def fan_in(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
+    """P2: feeders with prefixes of their own each, one monitor that is told all of them."""
+    with bout(arena, name, setting(peers + 1, silent=range(peers))) as it:
+        tester = it.tester
+        tester.ask(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
+        for feeder in range(peers):
+            it.feed(feeder, streams.FIRST_PREFIX + feeder * prefixes, prefixes)
+        tester.up(0, peers + 1)
+        settle(it.daemon)
+        cpu = it.daemon.cpu()
+        tester.tell(f"distinct {peers} {peers + 1} {peers * prefixes}")
+        tester.tell(f"blast 0 {peers}")
+        complete = tester.event("complete")["time"]
+        return it.figures(tester.event("blast")["time"], complete, cpu)
+
+
+def mesh(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
+    """P2 mesh: every peer says prefixes of its own and is told those of all others."""
+    with bout(arena, name, setting(peers)) as it:
+        tester = it.tester
+        tester.ask(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
+        for feeder in range(peers):
+            first = streams.FIRST_PREFIX + feeder * prefixes
+            it.feed(feeder, first, prefixes)
+            tester.ask(f"own {feeder} {first} {prefixes}")
+        tester.up(0, peers)
+        settle(it.daemon)
+        cpu = it.daemon.cpu()
+        tester.tell(f"distinct 0 {peers} {(peers - 1) * prefixes}")
+        tester.tell(f"blast 0 {peers}")
+        complete = tester.event("complete")["time"]
+        return it.figures(tester.event("blast")["time"], complete, cpu)
+
+
+# ---------------------------------------------------------------- P3 a single change
+
+
+def _filled(it: Bout, feeder: int, peers: int, prefixes: int) -> None:
+    tester = it.tester
+    tester.ask(f"range {streams.FIRST_PREFIX} {prefixes}")
+    it.feed(feeder, streams.FIRST_PREFIX, prefixes)
+    tester.up(0, len(it.daemon.setting.neighbors))
+    settle(it.daemon)
+    tester.tell(f"distinct 0 {peers} {prefixes}")
+    tester.tell(f"blast {feeder} {feeder + 1}")
+    tester.event("complete")
+    settle(it.daemon, 0.2)
+
+
+def _pinged(tester: Tester, session: int, peers: int, changes: int) -> list[float]:
+    low, high = GAP_MS
+    tester.tell(f"ping {session} {streams.PING_PREFIX} {changes} {low} {high} 0 {peers}")
+    found = [tester.event("change")["took"] / 1e6 for _ in range(2 * changes)]
+    tester.event("pinged")
+    return found
+
+
+def single(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PREFIXES) -> Figures:
+    """P3: one prefix announced and withdrawn by a peer, until all peers have heard of it."""
+    with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
+        _filled(it, peers, peers, prefixes)
+        cpu = it.daemon.cpu()
+        took = _pinged(it.tester, peers, peers, changes)
+        return {
+            **spread(took),
+            "cpu": (it.daemon.cpu() - cpu) * 1e3 / len(took),
+            "rss": it.daemon.peak_mb(),
+        }
+
+
+def own_change(
+    arena: Arena, name: str, way: str, peers: int, changes: int, prefixes: int = PREFIXES
+) -> Figures:
+    """P3 with a prefix of its own, by its own interface; a client's start counts."""
+    with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
+        _filled(it, peers, peers, prefixes)
+        tester = it.tester
+        took = []
+        cpu = it.daemon.cpu()
+        for step in range(2 * changes):
+            announce = step % 2 == 0
+            tester.tell(f"watch {streams.PING_PREFIX} {int(announce)} 0 {peers}")
+            tester.event("watching")
+            began = time.monotonic_ns()
+            it.daemon.switch(way, announce=announce)
+            took.append((tester.event("seen", 30)["time"] - began) / 1e6)
+            time.sleep(0.01)
+        return {
+            **spread(took),
+            "cpu": (it.daemon.cpu() - cpu) * 1e3 / len(took),
+            "rss": it.daemon.peak_mb(),
+        }
+
+
+def spread(times: Sequence[float]) -> Figures:
+    """Return what people ask of many times: percentiles by the nearest rank."""
+    ordered = sorted(times)
+
+    def rank(share: float) -> float:
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+    return {"p50": rank(0.5), "p99": rank(0.99), "max": ordered[-1]}
+
+
+# ---------------------------------------------------------------------- P4 full table
+
+
+def full_table(arena: Arena, name: str, table: Path, prefixes: int) -> Figures:
+    """P4: a table like the Internet's from one peer, until the daemon has nothing left to do.
+
+    Afterwards a peer that comes up has to be told all of it, where the daemon passes routes on.
+    """
+    transit = CONTENDERS[name].transit
+    with bout(arena, name, setting(2, silent=[0])) as it:
+        tester = it.tester
+        it.load(0, table)
+        tester.up(0, 1)
+        settle(it.daemon)
+        cpu = it.daemon.cpu()
+        tester.tell("blast 0 1")
+        began = tester.event("blast")["time"]
+        tester.event("sent")
+        ended = quiet_since(it.daemon)
+        figures = it.figures(began, ended, cpu)
+        if transit:
+            if it.daemon.needs_nudge:
+                tester.ask(f"nudge 1 {NUDGE_MS}")
+            tester.connect(1, 2)
+            tester.tell(f"announced 1 2 {prefixes}")
+            tester.tell("open 1 2")
+            complete = tester.event("complete")["time"]
+            # What it took to tell the whole table, and what that cost.
+            figures["told"] = (complete - tester.event("established")["first"]) / 1e6
+            figures["rss_told"] = it.daemon.peak_mb()
+        return figures
+
+
+def stall(arena: Arena, name: str, table: Path, changes: int) -> Figures:
+    """P3 while P4's table arrives from another peer: the longest that anybody waits.
+
+    One peer says a single prefix again and again, one hears of it, a third sends the table.
+    """
+    with bout(arena, name, setting(3, silent=[1, 2])) as it:
+        tester = it.tester
+        tester.ask(f"range {streams.FIRST_PREFIX} {PREFIXES}")
+        it.load(2, table)
+        tester.up(0, 3)
+        settle(it.daemon)
+        tester.tell(f"ping 1 {streams.PING_PREFIX} {changes} 5 6 0 1")
+        tester.event("change")
+        tester.tell("blast 2 3")
+        began = tester.event("blast")["time"]
+        tester.event("sent")
+        sent = time.monotonic_ns()
+        took = [
+            change["took"] / 1e6
+            for change in (tester.event("change") for _ in range(2 * changes - 1))
+            if began <= change["began"] <= sent
+        ]
+        return {**spread(took or [0.0]), "changes": len(took), "rss": it.daemon.peak_mb()}
+
+
+# ----------------------------------------------------------------- P5 idle, P6 hostile
+
+
+def idle(arena: Arena, name: str, peers: int, seconds: float) -> Figures:
+    """P5: Established sessions that only say KEEPALIVE, each side every 30 s; percent of a core."""
+    with bout(arena, name, setting(peers, hold_time=90), hold_time=90) as it:
+        it.tester.up(0, peers)
+        time.sleep(2)
+        cpu, began = it.daemon.cpu(), time.monotonic()
+        time.sleep(seconds)
+        used, took = it.daemon.cpu() - cpu, time.monotonic() - began
+        established = it.tester.ask(f"totals 0 {peers}")["established"]
+        return {
+            "percent": 100 * used / took,
+            "established": established,
+            "rss": it.daemon.peak_mb(),
+        }
+
+
+def hostile(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PREFIXES) -> Figures:
+    """P6: P3 alone, then with a peer that floods and one that has stopped reading."""
+    pinger, flooder, stalled = peers, peers + 1, peers + 2
+    with bout(arena, name, setting(peers + 3, silent=[pinger, flooder])) as it:
+        tester = it.tester
+        _filled(it, pinger, peers, prefixes)
+        before = spread(_pinged(tester, pinger, peers, changes))
+        resting = it.daemon.peak_mb()
+        path = arena.directory / "flood"
+        streams.flood(path, asn_of(flooder), address_of(flooder), prefixes)
+        it.load(flooder, path)
+        tester.expect_lost = {stalled}
+        tester.ask(f"stall {stalled} 1")
+        tester.tell(f"flood {flooder}")
+        began = tester.event("blast")["time"]
+        during = spread(_pinged(tester, pinger, peers, changes))
+        took = (time.monotonic_ns() - began) / 1e9
+        rounds = tester.ask(f"totals {flooder} {flooder + 1}")["rounds"]
+        return {
+            "p50_before": before["p50"],
+            "p99_before": before["p99"],
+            "p50": during["p50"],
+            "p99": during["p99"],
+            "max": during["max"],
+            "rss_before": resting,
+            "rss": it.daemon.peak_mb(),
+            "flooded": rounds * 4 * prefixes / took,
+            "stalled_lost": float(stalled in tester.lost),
+        }
+
+
+def resting(arena: Arena, name: str) -> Figures:
+    """Resident memory with one neighbour and nothing to do."""
+    with bout(arena, name, setting(1)) as it:
+        it.tester.up(0, 1)
+        settle(it.daemon, 0.5)
+        return {"rss": it.daemon.resident_mb(), "peak": it.daemon.peak_mb()}
+
+
+# --------------------------------------------------------------------------- waiting
+
+
+def settle(daemon: Contender, quiet: float = 0.1, within: float = 60.0) -> None:
+    """Wait until a daemon has done nothing worth mentioning for a while (seconds)."""
+    deadline = time.monotonic() + within
+    used, since = daemon.cpu(), time.monotonic()
+    while time.monotonic() - since < quiet:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{daemon.name} does not come to rest")
+        time.sleep(0.01)
+        now = daemon.cpu()
+        if now - used > 0.001:
+            used, since = now, time.monotonic()
+
+
+def quiet_since(daemon: Contender, quiet_ms: int = 150, within: float = 200.0) -> int:
+    """Return when (ns) a daemon stopped to work: the last time that it was seen to.
+
+    Looked at every two milliseconds; work is half of them on a core.
+    """
+    deadline = time.monotonic() + within
+    last = time.monotonic_ns()
+    used = daemon.cpu()
+    looked = last
+    while True:
+        time.sleep(0.002)
+        now, cpu = time.monotonic_ns(), daemon.cpu()
+        if cpu - used > 0.25e-9 * (now - looked):
+            last = now
+        elif now - last > quiet_ms * 1_000_000:
+            return last
+        used, looked = cpu, now
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{daemon.name} does not come to rest")
