@@ -1,0 +1,163 @@
+"""BMP messages to octets. Pure; nothing is checked but that a value fits its field.
+
+`encode` is for single messages. Where many UPDATEs of one peer are passed on, `encode_peer` is done
+once and `monitored` per message.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Final
+
+from speaker.bmp.numbers import (
+    FAMILY_GAUGES,
+    FILTERED,
+    GAUGES,
+    HEADER_SIZE,
+    VERSION,
+    MessageKind,
+    PeerDownReason,
+    PeerFlag,
+    PeerKind,
+)
+from speaker.bmp.values import (
+    WITH_NOTIFICATION,
+    Initiation,
+    Message,
+    PeerDown,
+    PeerHeader,
+    PeerUp,
+    RouteMirroring,
+    RouteMonitoring,
+    Statistic,
+    StatisticsReport,
+    Termination,
+    Tlv,
+    UnknownMessage,
+)
+from speaker.errors import EncodingError
+
+_PEER: Final = struct.Struct(">BBQ16sIIII")
+_HEADER: Final = struct.Struct(">BIB")
+_MONITORING: Final = _HEADER.pack(VERSION, 0, MessageKind.ROUTE_MONITORING)[-1:]
+_VERSION: Final = bytes((VERSION,))
+
+
+def frame(kind: int, *parts: bytes) -> bytes:
+    """Put the common header before a body (RFC 7854 section 4.1)."""
+    size = HEADER_SIZE + sum(map(len, parts))
+    return b"".join((_HEADER.pack(VERSION, size, kind), *parts))
+
+
+def _address(octets: bytes) -> bytes:
+    """Return the 16 octets of an address field: IPv4 in the last four."""
+    if len(octets) not in (0, 4, 16):
+        raise EncodingError(f"an address of {len(octets)} octets")
+    return octets.rjust(16, b"\0")
+
+
+def encode_peer(peer: PeerHeader) -> bytes:
+    """Write the 42 octets of a per-peer header (RFC 7854 section 4.2)."""
+    if peer.kind == PeerKind.LOC_RIB:
+        flags = FILTERED if peer.filtered else 0
+    else:
+        flags = (
+            (PeerFlag.IPV6 if len(peer.address) == 16 else 0)
+            | (PeerFlag.POST_POLICY if peer.post_policy else 0)
+            | (PeerFlag.LEGACY_AS_PATH if peer.legacy_as_path else 0)
+            | (PeerFlag.ADJ_RIB_OUT if peer.adj_rib_out else 0)
+        )
+    seconds, microseconds = divmod(peer.time, 1_000_000)
+    return _PEER.pack(
+        peer.kind,
+        flags,
+        peer.distinguisher,
+        _address(peer.address),
+        peer.asn,
+        peer.router_id,
+        seconds & 0xFFFFFFFF,
+        microseconds,
+    )
+
+
+def monitored(peer: bytes, updates: Iterable[bytes]) -> bytes:
+    """Write Route Monitoring messages: the octets of a per-peer header, and whole UPDATEs."""
+    parts: list[bytes] = []
+    for update in updates:
+        size = HEADER_SIZE + len(peer) + len(update)
+        parts += (_VERSION, size.to_bytes(4, "big"), _MONITORING, peer, update)
+    return b"".join(parts)
+
+
+def _tlvs(tlvs: Iterable[Tlv]) -> bytes:
+    parts: list[bytes] = []
+    for tlv in tlvs:
+        if len(tlv.value) > 0xFFFF:
+            raise EncodingError(f"a TLV of {len(tlv.value)} octets")
+        parts += (tlv.type.to_bytes(2, "big"), len(tlv.value).to_bytes(2, "big"), tlv.value)
+    return b"".join(parts)
+
+
+def _statistic(statistic: Statistic) -> bytes:
+    kind = statistic.kind
+    if kind in FAMILY_GAUGES:
+        family = statistic.family
+        if family is None:
+            raise EncodingError(f"statistic {kind} without a family")
+        value = family.afi.to_bytes(2, "big") + bytes((family.safi,))
+        value += statistic.value.to_bytes(8, "big")
+    elif kind in GAUGES:
+        value = statistic.value.to_bytes(8, "big")
+    else:
+        # A counter of 32 bits goes round.
+        value = (statistic.value & 0xFFFFFFFF).to_bytes(4, "big")
+    return kind.to_bytes(2, "big") + len(value).to_bytes(2, "big") + value
+
+
+def _down(message: PeerDown) -> bytes:
+    reason = message.reason
+    if reason in WITH_NOTIFICATION:
+        data = message.notification
+    elif reason == PeerDownReason.LOCAL_EVENT:
+        data = message.event.to_bytes(2, "big")
+    elif reason == PeerDownReason.LOCAL_TLV:
+        data = _tlvs(message.information)
+    else:
+        data = message.data
+    return bytes((reason,)) + data
+
+
+def encode(message: Message) -> bytes:
+    """Write a whole message. Raises `EncodingError`."""
+    match message:
+        case RouteMonitoring(peer, update):
+            return monitored(encode_peer(peer), (update,))
+        case StatisticsReport(peer, statistics):
+            return frame(
+                MessageKind.STATISTICS_REPORT,
+                encode_peer(peer),
+                len(statistics).to_bytes(4, "big"),
+                *map(_statistic, statistics),
+            )
+        case PeerDown(peer=peer):
+            return frame(MessageKind.PEER_DOWN, encode_peer(peer), _down(message))
+        case PeerUp(peer=peer):
+            return frame(
+                MessageKind.PEER_UP,
+                encode_peer(peer),
+                _address(message.local_address),
+                message.local_port.to_bytes(2, "big"),
+                message.remote_port.to_bytes(2, "big"),
+                message.sent_open,
+                message.received_open,
+                _tlvs(message.information),
+            )
+        case Initiation(information):
+            return frame(MessageKind.INITIATION, _tlvs(information))
+        case Termination(information):
+            return frame(MessageKind.TERMINATION, _tlvs(information))
+        case RouteMirroring(peer, items):
+            return frame(MessageKind.ROUTE_MIRRORING, encode_peer(peer), _tlvs(items))
+        case UnknownMessage(kind, body):
+            return frame(kind, body)

@@ -1,0 +1,1 @@
+"""Tests of the BMP codec: values and octets, nothing of a speaker."""
