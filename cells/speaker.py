@@ -10,7 +10,8 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Iterable
-from typing import assert_never
+from pathlib import Path
+from typing import Annotated, assert_never
 
 import msgspec
 import structlog
@@ -20,7 +21,16 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Signal
+from cells.hive import (
+    Cell,
+    Health,
+    Jobs,
+    Lifecycle,
+    Options,
+    SettingError,
+    Signal,
+    setting,
+)
 from cells.metrics import Metrics
 from speaker.api import (
     ESTABLISHED,
@@ -148,16 +158,30 @@ class SpeakerEvents:
             )
 
 
-def make_speaker(lifecycle: Lifecycle, health: Health, events: SpeakerEvents) -> Speaker:
+class SpeakerOptions(Options, frozen=True):
+    """Options of the speaker cell."""
+
+    record_file: Annotated[
+        str | None,
+        setting(
+            "write all that happens to the speaker, without passwords, into this new file, for "
+            "waggle replay",
+            flag="--record-file",
+            metavar="PATH",
+        ),
+    ] = None
+
+
+def make_speaker(
+    lifecycle: Lifecycle, health: Health, events: SpeakerEvents, options: SpeakerOptions
+) -> Speaker:
     """Make the speaker and hook its start and stop."""
-    # Jitter of timers and nothing secret: an ordinary generator is right.
-    speaker = Speaker(
-        rng=random.Random(),  # noqa: S311  jitter, no secret
-        on_event=events.publish,
-        # A node's packets are forwarded by its kernel while the agent is away, and whether there
-        # was an agent before nobody knows: peers that have nothing of ours lose nothing by it.
-        restarting=True,
-    )
+    try:
+        speaker = _speaker(events, options)
+    except OSError as error:
+        raise SettingError(
+            "", "--record-file", f"{options.record_file}: {error.strerror}"
+        ) from None
 
     async def start() -> None:
         await speaker.start()
@@ -169,6 +193,18 @@ def make_speaker(lifecycle: Lifecycle, health: Health, events: SpeakerEvents) ->
 
     lifecycle.append("speaker", start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5)
     return speaker
+
+
+def _speaker(events: SpeakerEvents, options: SpeakerOptions) -> Speaker:
+    return Speaker(
+        # Jitter of timers and nothing secret: an ordinary generator is right.
+        rng=random.Random(),  # noqa: S311
+        on_event=events.publish,
+        recording=None if options.record_file is None else Path(options.record_file),
+        # A node's packets are forwarded by its kernel while the agent is away, and whether there
+        # was an agent before nobody knows: peers that have nothing of ours lose nothing by it.
+        restarting=True,
+    )
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -387,8 +423,9 @@ class SpeakerContainer(DeclarativeContainer):
     metrics = providers.Dependency(instance_of=Metrics)
     database = providers.Dependency(instance_of=Database)
     jobs = providers.Dependency(instance_of=Jobs)
+    options = providers.Dependency(instance_of=SpeakerOptions)
     speaker_events = providers.Singleton(SpeakerEvents, health)
-    speaker = providers.Singleton(make_speaker, lifecycle, health, speaker_events)
+    speaker = providers.Singleton(make_speaker, lifecycle, health, speaker_events, options)
     _metrics = providers.Singleton(SpeakerMetrics, metrics, speaker, speaker_events)
     sessions = providers.Singleton(Sessions, database, speaker, speaker_events, health, jobs)
     invokes = providers.List(speaker, sessions, _metrics)
@@ -398,4 +435,5 @@ CELL = Cell(
     name="speaker",
     description="Speaks BGP to the peers.",
     container=SpeakerContainer,
+    options=SpeakerOptions,
 )

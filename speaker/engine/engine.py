@@ -251,6 +251,11 @@ class Engine:
         for _, instance in sorted(self._instances.items()):
             yield views.instance_status(instance)
 
+    def table_sizes(self, instance: str) -> Iterator[tuple[Family, int]]:
+        """Iterate over the families of a Loc-RIB with their numbers of prefixes."""
+        for family, table in sorted(self.instance(instance).loc.tables.items()):
+            yield family, len(table)
+
     def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
         return views.available(self.instance(instance), family)

@@ -71,9 +71,9 @@ class UpdateGroup(Generic[M]):
 
     def __init__(self, rules: ExportRules, tables: Mapping[Family, LocRib]) -> None:
         self.rules = rules
-        self.members: set[M] = set()
-        """Those that have been told the whole table."""
-        self.newcomers: set[M] = set()
+        self.members: dict[M, None] = {}
+        """Those that have been told the whole table, in order: a run can be repeated."""
+        self.newcomers: dict[M, None] = {}
         self.oversized = 0
         """Announcements that were left out because their attributes fill a message."""
         self._tables = tables
@@ -86,12 +86,12 @@ class UpdateGroup(Generic[M]):
 
     def join(self, member: M) -> None:
         """Add a session that has been told nothing yet."""
-        self.newcomers.add(member)
+        self.newcomers[member] = None
 
     def leave(self, member: M) -> None:
         """Remove a session."""
-        self.newcomers.discard(member)
-        self.members.discard(member)
+        self.newcomers.pop(member, None)
+        self.members.pop(member, None)
 
     @property
     def empty(self) -> bool:
@@ -257,10 +257,10 @@ class UpdateGroup(Generic[M]):
         if self._counts is None:
             self._count()
         assert self._counts is not None  # noqa: S101  just counted
-        newcomers, self.newcomers = self.newcomers, set()
+        newcomers, self.newcomers = self.newcomers, {}
         for member in newcomers:
             own = any(counts.get(member.source) for counts in self._counts.values())
-            self.members.add(member)
+            self.members[member] = None
             yield member, self._encode_full(member.source) if own else self._whole_table()
 
     def _whole_table(self) -> Told:
@@ -368,7 +368,7 @@ class UpdateGroup(Generic[M]):
         """Take a member that knows the table already."""
         if self._counts is None:
             self._count()
-        self.members.add(member)
+        self.members[member] = None
 
 
 def _join(chunks: Iterable[_Chunk]) -> Told:

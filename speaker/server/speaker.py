@@ -8,10 +8,12 @@ thread. It must never decide anything about BGP.
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, Self
 
 import msgspec
@@ -28,6 +30,7 @@ from speaker.api import (
     RouteView,
 )
 from speaker.engine import Engine
+from speaker.engine.engine import MAX_QUEUE
 from speaker.engine.inputs import (
     EnablePeer,
     Flush,
@@ -46,6 +49,8 @@ from speaker.engine.inputs import (
 )
 from speaker.nlri import Family
 from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.recording.lines import Header
+from speaker.recording.recorder import Recorder
 from speaker.server.causes import Causes
 from speaker.server.discovery import Neighbors
 from speaker.server.instances import Instances
@@ -64,7 +69,9 @@ class Speaker:
     ``clock`` is a monotonic clock in seconds (the loop's own by default), ``wall_clock`` gives
     Unix time for what people read, ``rng`` is the source of jitter. ``on_event`` is called from
     the loop, must be quick and must not raise. ``restarting`` says that a predecessor left without
-    a Cease, so that peers keep its routes (RFC 4724). Before `start`, calls are only remembered.
+    a Cease, so that peers keep its routes (RFC 4724). ``recording`` names a file, which must not be
+    there, for everything that happens (`speaker.recording`); OSError if it cannot be made. Before
+    `start`, calls are only remembered.
     """
 
     def __init__(
@@ -75,14 +82,23 @@ class Speaker:
         rng: random.Random | None = None,
         on_event: Callable[[Event], None] | None = None,
         restarting: bool = False,
+        recording: Path | None = None,
     ) -> None:
         self._clock = clock
         self._wall_clock = wall_clock
         self._on_event = on_event or _ignore
-        self._engine = Engine(
-            rng or random.Random(),  # noqa: S311  jitter, no secret
-            restarting=restarting,
-        )
+        rng = rng or random.Random()  # noqa: S311  jitter, no secret
+        self._recorder: Recorder | None = None
+        if recording is not None:
+            header = Header(
+                waggle=importlib.metadata.version("waggle-bgp"),
+                seed=rng.getrandbits(64),
+                restarting=restarting,
+                max_queue=MAX_QUEUE,
+            )
+            self._recorder = Recorder(recording, header)
+            rng = random.Random(header.seed)  # noqa: S311  as above
+        self._engine = Engine(rng, restarting=restarting)
         self._inputs: deque[Input] = deque()
         self._feeding = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -116,6 +132,8 @@ class Speaker:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._recorder is not None:
+            self._recorder.close(self._engine, self._now())
         self._loop = None
 
     async def __aenter__(self) -> Self:
@@ -255,7 +273,7 @@ class Speaker:
                 item = inputs.popleft()
                 self._instances.prepare(item)
                 self._neighbors.follow(item)
-                for action in engine.handle(item, self._now()):
+                for action in self._handle(item):
                     self._perform(action)
         finally:
             self._feeding = False
@@ -264,6 +282,16 @@ class Speaker:
             assert self._loop is not None  # noqa: S101  nothing drains before start
             self._loop.call_soon(self._flush)
         self._arm()
+
+    def _handle(self, item: Input) -> list[Action]:
+        now = self._now()
+        recorder = self._recorder
+        if recorder is None:
+            return self._engine.handle(item, now)
+        recorder.note(item, now)
+        actions = self._engine.handle(item, now)
+        recorder.noted(self._engine, now)
+        return actions
 
     def _perform(self, action: Action) -> None:
         # Fence: an error of ours in one action must not keep the others from being carried out.
@@ -294,7 +322,7 @@ class Speaker:
         if self._loop is None:
             return
         causes = self._causes.take()
-        actions = self._engine.handle(Flush(), self._now())
+        actions = self._handle(Flush())
         if causes:
             self._causes.trace(causes, actions, self._engine.describe_connection)
         self._feeding = True

@@ -6,6 +6,7 @@ interleaving. There are no sockets and no waiting; what an engine asks of its sh
 
 from __future__ import annotations
 
+import functools
 import heapq
 import random
 from collections.abc import Callable, Mapping
@@ -126,7 +127,14 @@ class Host:
 class Network:
     """Hosts and the wires between them."""
 
-    def __init__(self, seed: int = 0, latency: tuple[float, float] = (0.001, 0.001)) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        latency: tuple[float, float] = (0.001, 0.001),
+        segment: int | None = None,
+    ) -> None:
+        """Begin empty; ``segment`` is the most octets that arrive at a time."""
+        self._segment = segment
         self.now = 0.0
         self.rng = random.Random(seed)  # noqa: S311  a seed, no secret
         self.hosts: dict[str, Host] = {}
@@ -196,12 +204,15 @@ class Network:
         other = end.other
         assert other is not None
         other.delivered = max(other.delivered, self._arrival())
+        size = self._segment or max(1, len(data))
 
-        def arrive() -> None:
+        def arrive(part: bytes) -> None:
             if other.open:
-                other.host.give(BytesReceived(other.number, data))
+                other.host.give(BytesReceived(other.number, part))
 
-        self.later(other.delivered, arrive)
+        for start in range(0, len(data), size):
+            part = data[start : start + size]
+            self.later(other.delivered, functools.partial(arrive, part))
 
     def cut(self, host: Host, connection: int, reason: str = "closed by the peer") -> None:
         """End a connection; the other side learns of it after all that was sent."""

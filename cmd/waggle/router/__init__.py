@@ -30,6 +30,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         action="store_true",
         help="a predecessor has left its routes with neighbours that have graceful restart",
     )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="write all that happens, without passwords, into this new file (waggle replay)",
+    )
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for name, text in (
@@ -136,7 +142,7 @@ def run(args: argparse.Namespace) -> int:
             return _usage("waggle router needs -c FILE")
         from waggle.router.program import main
 
-        return main(config, restarted=args.restarted)
+        return main(config, restarted=args.restarted, recording=args.record)
     socket = args.socket or (config.api_socket if config is not None else None)
     if socket is None:
         return _usage(f"waggle router {action} needs --socket PATH, or -c FILE with apiSocket")

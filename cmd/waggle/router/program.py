@@ -24,12 +24,18 @@ from waggle.router.config import INSTANCE, Config
 ORIGINATED = RouteAttributes()
 
 
-def main(config: Config, *, restarted: bool = False) -> int:
+def main(config: Config, *, restarted: bool = False, recording: Path | None = None) -> int:
     """Run until SIGTERM or SIGINT; the exit status.
 
-    ``restarted`` says that a predecessor left its neighbours with its routes (RFC 4724).
+    ``restarted`` says that a predecessor left its neighbours with its routes (RFC 4724);
+    ``recording`` is a new file for all that happens.
     """
-    return asyncio.run(_main(config, restarted=restarted))
+    try:
+        speaker = Speaker(on_event=_Events(config), restarting=restarted, recording=recording)
+    except OSError as error:
+        print(f"{recording}: {error.strerror}", file=sys.stderr)
+        return 2
+    return asyncio.run(_main(config, speaker))
 
 
 class _Events:
@@ -59,12 +65,11 @@ class _Events:
         print(text, file=sys.stderr, flush=True)
 
 
-async def _main(config: Config, *, restarted: bool) -> int:
+async def _main(config: Config, speaker: Speaker) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    speaker = Speaker(on_event=_Events(config), restarting=restarted)
     api = Api(speaker)
     await speaker.start()
     if config.api_socket is not None:

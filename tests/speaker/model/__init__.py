@@ -1,0 +1,1 @@
+"""Networks of speakers against a plain model of what BGP has to come to."""
