@@ -31,15 +31,22 @@ AsPath = tuple[Segment, ...]
 
 
 def decode_as_path(value: bytes, width: int) -> AsPath:
-    """Read segments of AS numbers of 2 or 4 octets. Raises `Truncated` naming the rule."""
+    """Read segments of AS numbers of 2 or 4 octets. Raises `Truncated` naming the rule.
+
+    A path that is too long is given up before it is read, so that no path costs more than a long one.
+    """
     reader = Reader(value)
     segments: list[Segment] = []
+    total = 0
     while reader.remaining:
         kind, count = reader.u8(), reader.u8()
         if kind not in (AS_SET, AS_SEQUENCE, AS_CONFED_SEQUENCE, AS_CONFED_SET):
             raise Truncated(f"segment type {kind}")
         if not count:
             raise Truncated("a segment without AS numbers")
+        total += count
+        if total > MAX_ASNS:
+            raise Truncated(f"more than {MAX_ASNS} AS numbers")
         octets = reader.take(count * width)
         asns = tuple(
             int.from_bytes(octets[i : i + width], "big") for i in range(0, len(octets), width)

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from speaker.attribute.as_path import (
     AS_SEQUENCE,
     CONFEDERATION,
-    MAX_ASNS,
     AsPath,
     decode_as_path,
     merge_as4,
@@ -106,8 +105,6 @@ def _as_path(value: bytes, session: Negotiated) -> AsPath:
         path = decode_as_path(value, 4 if session.as4 else 2)
     except Truncated as error:
         raise Bad(str(error), UpdateSubcode.MALFORMED_AS_PATH) from None
-    if sum(len(asns) for _, asns in path) > MAX_ASNS:
-        raise Bad(f"more than {MAX_ASNS} AS numbers", UpdateSubcode.MALFORMED_AS_PATH)
     if any(0 in asns for _, asns in path):
         raise Bad("AS 0 (RFC 7607)", UpdateSubcode.MALFORMED_AS_PATH)
     if session.ebgp and not session.confederation:
@@ -302,6 +299,7 @@ class _Collector:
         self.fields: dict[str, Any] = {}
         self.present: set[int] = set()
         self.seen: set[int] = set()
+        self.twice: set[int] = set()
         self.faults: list[Fault] = []
         self.unknown: list[UnknownAttribute] = []
         self.as4_path: AsPath | None = None
@@ -312,8 +310,11 @@ class _Collector:
 
     def add(self, raw: Raw) -> None:
         if raw.type in self.seen:
-            # RFC 7606 section 3(g): the first one counts.
-            self.fault(_DISCARD, raw, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
+            # RFC 7606 section 3(g): the first one counts. It is told once, however often it comes.
+            if raw.type not in self.twice:
+                self.twice.add(raw.type)
+                subcode = UpdateSubcode.MALFORMED_ATTRIBUTE_LIST
+                self.fault(_DISCARD, raw, "it is there twice", subcode)
             return
         self.seen.add(raw.type)
         rule = RULES.get(raw.type)

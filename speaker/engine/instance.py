@@ -123,6 +123,8 @@ class Instance:
         self._local_paths = LocalPaths()
         self._numbers = itertools.count(LOCAL.number + 1)
         self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
+        self._again: dict[Member, set[Family]] = {}
+        """Who asked to be told which families again, since the last flush."""
         self._deferral: Deferral | None = None
         if restarting:
             seconds = config.selection_deferral_time
@@ -391,6 +393,7 @@ class Instance:
         member = self.members.pop(peer, None)
         if member is None:
             return
+        self._again.pop(member, None)
         if member.group is not None:
             member.group.leave(member)
             self._forget_if_empty(member.group)
@@ -477,6 +480,7 @@ class Instance:
 
     def refresh(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in a ROUTE-REFRESH (`Host`; RFC 2918, RFC 7313). Raises `NotificationError`."""
+        del session
         member = self.members[peer]
         message = member.intake.refresh(body)
         if message is None:
@@ -487,19 +491,23 @@ class Instance:
         elif message.subtype == RefreshKind.END:
             member.stale.sweep(family)
         elif message.subtype == RefreshKind.REQUEST:
-            self._tell_again(member, session, family)
+            # A request is 23 octets, the answer may be a whole table: however often a peer asks, it
+            # is told once per flush, and not before it has read what it was told last.
+            self._again.setdefault(member, set()).add(family)
 
-    def _tell_again(self, member: Member, session: Session, family: Family) -> None:
-        if member.group is None or member in member.group.newcomers:
-            # It is told everything anyway.
-            return
-        self.flush()
-        marked = member.negotiated.enhanced_route_refresh
-        if marked:
-            session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
-        member.send(member.group.refresh(member, family))
-        if marked:
-            session.send(RouteRefresh(family, RefreshKind.END).encode())
+    def _tell_again(self) -> None:
+        for member in [member for member in self._again if not member.session.queued]:
+            families = self._again.pop(member)
+            if member.group is None or member in member.group.newcomers:
+                # It is told everything anyway.
+                continue
+            marked = member.negotiated.enhanced_route_refresh
+            for family in sorted(families):
+                if marked:
+                    member.session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
+                member.send(member.group.refresh(member, family))
+                if marked:
+                    member.session.send(RouteRefresh(family, RefreshKind.END).encode())
 
     def request_refresh(self, name: str, families: Sequence[Family]) -> None:
         """Ask a peer to say a family's routes again, or those of all families (RFC 2918).
@@ -546,6 +554,7 @@ class Instance:
             self.loc.changed
             or any(ribs.changed for ribs in self.sets.values())
             or any(group.newcomers and not self._waits(group) for group in self._groups.values())
+            or any(not member.session.queued for member in self._again)
         )
 
     def flush(self) -> None:
@@ -558,6 +567,7 @@ class Instance:
                 if self._ribs(group.rules) is ribs:
                     for member, told in group.tell(changes, touched):
                         member.send(told)
+        self._tell_again()
         for group in self._groups.values():
             if self._waits(group):
                 continue

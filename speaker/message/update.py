@@ -7,6 +7,7 @@ what is left without them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
@@ -18,8 +19,12 @@ from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family, UpdateSubcode
 from speaker.negotiated import Negotiated
 from speaker.nlri import PathNlri, has_prefixes, split, split_add_path
 
-_CACHE: Final = 65536
-"""How many distinct attribute sets a session remembers; then it starts anew."""
+_CACHE: Final = 96 * 1024 * 1024
+"""Octets that a session's remembered attribute sets may take, roughly; then it starts anew."""
+_SET: Final = 512
+"""Octets that an attribute set takes however short it is."""
+_GROWTH: Final = 8
+"""How much more an attribute set takes than on the wire."""
 _IPV6_ANY: Final = bytes(16)
 
 
@@ -83,10 +88,18 @@ def reset_attribute(error: NotificationError) -> int | None:
 class UpdateDecoder:
     """Reads the UPDATEs of one session."""
 
-    __slots__ = ("_blocks", "_interned", "session")
+    __slots__ = ("_blocks", "_cache", "_forgot", "_interned", "_room", "session")
 
-    def __init__(self, session: Negotiated) -> None:
+    def __init__(
+        self, session: Negotiated, forgot: Callable[[], None] | None = None, *, cache: int = _CACHE
+    ) -> None:
+        """Begin; ``forgot`` is told when attributes that were remembered are let go.
+
+        ``cache`` is how many octets they may take.
+        """
         self.session = session
+        self._forgot = forgot
+        self._cache = self._room = cache
         self._blocks: dict[bytes, Block] = {}
         self._interned: dict[PathAttributes, PathAttributes] = {}
 
@@ -132,9 +145,7 @@ class UpdateDecoder:
         if block is None:
             block = decode_attributes(others, self.session)
             if overrun is None:
-                if len(self._blocks) >= _CACHE:
-                    self._blocks.clear()
-                    self._interned.clear()
+                self._spend(_SET + _GROWTH * len(key))
                 self._blocks[key] = block
         extra = tuple(
             Fault(
@@ -293,7 +304,21 @@ class UpdateDecoder:
 
     def _with_next_hop(self, attributes: PathAttributes, next_hop: bytes) -> PathAttributes:
         changed = replace(attributes, next_hop=next_hop)
-        return self._interned.setdefault(changed, changed)
+        known = self._interned.get(changed)
+        if known is None:
+            self._spend(_SET)
+            known = self._interned[changed] = changed
+        return known
+
+    def _spend(self, octets: int) -> None:
+        # A peer decides how many sets there are, how long they are, and under how many next hops.
+        self._room -= octets
+        if self._room < 0:
+            self._room = self._cache - octets
+            self._blocks.clear()
+            self._interned.clear()
+            if self._forgot is not None:
+                self._forgot()
 
 
 _DISCARD: Final = Outcome.ATTRIBUTE_DISCARD

@@ -15,17 +15,22 @@ swept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from speaker.nlri import Family
+from speaker.nlri import Family, PathNlri
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
+
+MAX_PATHS: Final = 64
+"""How many paths of one prefix are taken from a peer (RFC 7911): each costs all the others time."""
 
 
 class AdjRibIn:
     """One session's received routes."""
 
     __slots__ = (
+        "_held",
         "_loc",
         "_numbers",
         "_parts",
@@ -57,6 +62,24 @@ class AdjRibIn:
         """Prefixes that are held but are not in the Loc-RIB; unless nothing is accepted at all."""
         self._stale: dict[Family, set[bytes]] = {}
         """Only families that have stale routes."""
+        self._held: dict[Family, dict[bytes, int]] = {family: {} for family in add_path}
+        """How many paths of each prefix are held, where a prefix may have several."""
+
+    def admit(self, family: Family, items: Sequence[PathNlri]) -> list[PathNlri]:
+        """Return those of the paths that may be announced next: no prefix has more than `MAX_PATHS`.
+
+        Whoever gets fewer back has a peer that says too much; what is left out is not held at all.
+        """
+        table, held = self.tables[family], self._held[family]
+        admitted = []
+        for path_id, nlri in dict.fromkeys(items):
+            if path_id.to_bytes(4, "big") + nlri not in table:
+                count = held.get(nlri, 0)
+                if count >= MAX_PATHS:
+                    continue
+                held[nlri] = count + 1
+            admitted.append((path_id, nlri))
+        return admitted
 
     def announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Take in prefixes with a path, in place of what the peer said of them before."""
@@ -125,6 +148,8 @@ class AdjRibIn:
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Forget prefixes; unknown ones are passed over."""
         table = self.tables[family]
+        if family in self.add_path:
+            self._count_out(family, nlri)
         for prefix in nlri:
             table.pop(prefix, None)
         if self._stale:
@@ -135,6 +160,16 @@ class AdjRibIn:
         if not self._closed:
             self._take_back(family, nlri)
 
+    def _count_out(self, family: Family, keys: Sequence[bytes]) -> None:
+        table, held = self.tables[family], self._held[family]
+        for key in dict.fromkeys(keys):
+            if key in table:
+                prefix = key[4:]
+                if held[prefix] == 1:
+                    del held[prefix]
+                else:
+                    held[prefix] -= 1
+
     def attach(self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]) -> None:
         """Go on in another session, with its families; those that it has not are forgotten.
 
@@ -143,6 +178,7 @@ class AdjRibIn:
         for family in self.tables.keys() & (self.add_path ^ add_path):
             self.drop(family)
         self.add_path = add_path
+        self._held = {family: self._held.get(family, {}) for family in add_path}
         for family in self.tables.keys() - loc_rib.keys():
             self.drop(family)
             del self.tables[family], self._unused[family]
@@ -163,6 +199,8 @@ class AdjRibIn:
         self.tables[family] = {}
         self._unused[family] = set()
         self._stale.pop(family, None)
+        if family in self._held:
+            self._held[family] = {}
 
     # ------------------------------------------------------------------ stale
 

@@ -13,7 +13,7 @@ from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, join_add_path
 from speaker.rib import roles
-from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
 from speaker.rib.path import Path, Source
 
 _PATHS = 65536
@@ -42,6 +42,7 @@ class Intake:
         "identified",
         "ignored",
         "paths",
+        "surplus",
     )
 
     def __init__(
@@ -57,7 +58,7 @@ class Intake:
         self._adj_in = adj_in
         self._own_asns = own_asns
         self._own_addresses = own_addresses
-        self._decoder = UpdateDecoder(negotiated)
+        self._decoder = UpdateDecoder(negotiated, self._forget)
         # The same attributes from the same source are the same path: what is said again after a
         # restart is then no change for anybody.
         self.paths: dict[PathAttributes, Path] = {}
@@ -72,6 +73,8 @@ class Intake:
         self.ended: Family | None = None
         """The one whose End-of-RIB was the last UPDATE, for who takes care of it."""
         self.faults = 0
+        self.surplus = False
+        """Whether the last UPDATE named more paths of a prefix than are taken."""
         self.ignored = 0
         """UPDATEs with prefixes of families that were not negotiated."""
 
@@ -90,6 +93,7 @@ class Intake:
 
         Raises `NotificationError` where the session has to be reset.
         """
+        self.surplus = False
         update = self._decoder.decode(body)
         adj_in = self._adj_in
         tables = adj_in.tables
@@ -116,7 +120,14 @@ class Intake:
             self.ended = update.end_of_rib
         if update.ignored:
             self.ignored += 1
-        return self._rejected(update) if update.faults else None
+        return self._rejected(update) if update.faults or self.surplus else None
+
+    def _forget(self) -> None:
+        """Let go of all attribute sets, as the decoder does: they would be held for nothing."""
+        self.paths.clear()
+        if self.identified:
+            self.identified.clear()
+            self._adj_in.forget_unused_sources()
 
     def _new_path(self, attributes: PathAttributes) -> Path:
         if len(self.paths) >= _PATHS:
@@ -139,7 +150,9 @@ class Intake:
         """File prefixes that have path identifiers (RFC 7911)."""
         adj_in = self._adj_in
         by_id: dict[int, list[PathNlri]] = {}
-        for item in identified:
+        admitted = adj_in.admit(family, identified)
+        self.surplus = self.surplus or len(admitted) < len(set(identified))
+        for item in admitted:
             by_id.setdefault(item[0], []).append(item)
         for path_id, items in by_id.items():
             path = self.identified.get((attributes, path_id))
@@ -169,6 +182,12 @@ class Intake:
         if self.faults & (self.faults - 1):
             # The first, the second, the fourth ...: a flood does not become a flood of reports.
             return None
+        if not update.faults:
+            return Rejected(
+                0,
+                f"UPDATE with more than {MAX_PATHS} paths of a prefix: those beyond were left out"
+                f" (number {self.faults} of this session)",
+            )
         fault = max(update.faults, key=lambda one: one.outcome)
         return Rejected(
             fault.subcode,

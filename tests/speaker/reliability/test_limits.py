@@ -1,0 +1,253 @@
+"""What a peer can make this speaker spend: time for a message, memory for all of them (H36 to H45).
+
+Time is compared with a bound that is tens of times what it takes, and far below what it took when
+the work grew with the square of the message.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+import pytest
+
+from speaker.api import MaximumPrefixes, PrefixLimit, RouteAttributes, SessionError
+from speaker.attribute import Outcome, attribute
+from speaker.capability import AddPath, ExtendedMessage, RouteRefreshCapability
+from speaker.engine.inputs import QueueChanged, UpdateRoutes
+from speaker.message import KEEPALIVE, RouteRefresh, UpdateDecoder
+from speaker.negotiated import Negotiated
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_wire
+from speaker.rib.adj_in import MAX_PATHS
+from tests.speaker.raw import ATTRIBUTES, FAMILIES, INSTANCE, NLRI, Raw, open_message, update
+
+ORIGIN, AS_PATH, NEXT_HOP = ATTRIBUTES[:4], ATTRIBUTES[4:13], ATTRIBUTES[13:]
+EXTENDED = Negotiated(extended_message=True)
+LONG = 1.0
+"""Seconds that nothing here may take."""
+
+
+def numbers(count: int, width: int) -> bytes:
+    return b"".join(number.to_bytes(width, "big") for number in range(1, count + 1))
+
+
+def segments(size: int, total: int) -> bytes:
+    """Return an AS_PATH of so many AS numbers in segments of a size."""
+    return b"".join(
+        bytes((2, size)) + (65002).to_bytes(4, "big") * size for _ in range(total // size)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "outcome"),
+    [
+        (2, segments(250, 750), Outcome.NONE),
+        (2, segments(1, 750), Outcome.NONE),
+        (2, segments(1, 751), Outcome.TREAT_AS_WITHDRAW),
+        (2, segments(3, 2049), Outcome.TREAT_AS_WITHDRAW),
+        (2, segments(250, 16_000), Outcome.TREAT_AS_WITHDRAW),
+        (2, segments(1, 10_800), Outcome.TREAT_AS_WITHDRAW),
+        (8, numbers(1_000, 4), Outcome.NONE),
+        (8, numbers(16_000, 4), Outcome.NONE),
+        (32, numbers(5_300, 12), Outcome.NONE),
+        (16, numbers(8_000, 8), Outcome.NONE),
+        (23, b"\0\1\0\0" * 16_000, Outcome.NONE),
+    ],
+    ids=lambda value: str(len(value)) if isinstance(value, bytes) else str(value),
+)
+def test_h36_an_attribute_without_end_is_read_or_refused_in_a_moment(
+    kind: int, value: bytes, outcome: Outcome
+) -> None:
+    flags = 0x40 if kind == 2 else 0xC0
+    octets = ORIGIN + NEXT_HOP + attribute(flags, kind, value)
+    if kind != 2:
+        octets += AS_PATH
+    started = time.perf_counter()
+    found = UpdateDecoder(EXTENDED).decode(update(octets, NLRI)[19:])
+    assert time.perf_counter() - started < LONG
+    assert found.outcome is outcome
+
+
+def test_h36_a_path_beyond_the_limit_says_so() -> None:
+    octets = ORIGIN + NEXT_HOP + attribute(0x40, 2, segments(1, 751))
+    (fault,) = UpdateDecoder(EXTENDED).decode(update(octets, NLRI)[19:]).faults
+    assert fault.rule == "more than 750 AS numbers"
+
+
+def test_h36_thousands_of_attributes_are_told_once_a_type() -> None:
+    many = attribute(0x80, 4, bytes(4)) * 4_000 + attribute(0xC0, 99, b"") * 8_000
+    started = time.perf_counter()
+    found = UpdateDecoder(EXTENDED).decode(update(ATTRIBUTES + many, NLRI)[19:])
+    assert time.perf_counter() - started < LONG
+    assert [(fault.attribute, fault.rule) for fault in found.faults] == [
+        (4, "it is there twice"),
+        (99, "it is there twice"),
+    ]
+    assert found.outcome is Outcome.ATTRIBUTE_DISCARD
+
+
+def _flood(decoder: UpdateDecoder, kind: str, number: int) -> None:
+    if kind == "attribute sets":
+        octets = ATTRIBUTES + attribute(0xC0, 8, numbers(250, 4) + number.to_bytes(4, "big"))
+        decoder.decode(update(octets, NLRI)[19:])
+    else:
+        hop = b"\x20\x01" + number.to_bytes(14, "big")
+        reach = attribute(0x80, 14, b"\0\2\1\x10" + hop + b"\0\x10\xfd\0")
+        decoder.decode(update(ORIGIN + AS_PATH + reach)[19:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"), [("attribute sets", 200), ("next hops of one attribute set", 2_000)]
+)
+def test_h36_what_is_remembered_of_attributes_is_bounded_in_octets(kind: str, count: int) -> None:
+    forgotten: list[int] = []
+    decoder = UpdateDecoder(EXTENDED, lambda: forgotten.append(1), cache=200_000)
+    tracemalloc.start()
+    try:
+        for number in range(count):
+            _flood(decoder, kind, number)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+    assert forgotten
+
+
+def ids(count: int, first: int = 0) -> bytes:
+    """Return one prefix under many path identifiers."""
+    return b"".join((first + number).to_bytes(4, "big") + NLRI for number in range(count))
+
+
+def add_path() -> Raw:
+    offered = (*FAMILIES, ExtendedMessage(), AddPath(((IPV4_UNICAST, 3),)))
+    return Raw(add_path="both").to_established(open_message(capabilities=offered))
+
+
+def test_h40_a_prefix_has_no_more_paths_of_a_peer_than_are_taken() -> None:
+    raw = add_path()
+    started = time.perf_counter()
+    for first in range(0, 8_000, 4_000):
+        raw.say(update(ATTRIBUTES, ids(4_000, first)))
+    assert time.perf_counter() - started < LONG
+    assert raw.status.families[0].received == MAX_PATHS
+    told = [event.text for event in raw.events if isinstance(event, SessionError)]
+    assert told[0].startswith("UPDATE with more than 64 paths of a prefix")
+    assert len(told) == 2
+    # What is taken can be changed and withdrawn as ever, and makes room.
+    raw.say(update(ATTRIBUTES + attribute(0x80, 4, bytes(4)), ids(MAX_PATHS)))
+    assert raw.status.families[0].received == MAX_PATHS
+    raw.say(update(b"", b"", ids(10) + ids(10)))
+    raw.say(update(ATTRIBUTES, ids(4, 500) + ids(4, 500)))
+    assert raw.status.families[0].received == MAX_PATHS - 6
+    assert len(told) == 2
+    raw.say(update(b"", b"", ids(8_000)))
+    assert raw.status.families[0].received == 0
+    assert not list(raw.engine.routes_available(INSTANCE, IPV4_UNICAST))
+
+
+def test_h40_room_for_paths_is_a_sessions_own() -> None:
+    raw = add_path()
+    raw.say(update(ATTRIBUTES, ids(MAX_PATHS)))
+    raw.drop()
+    raw.wait(60)
+    raw.to_established(open_message(capabilities=(*FAMILIES, AddPath(((IPV4_UNICAST, 3),)))))
+    raw.say(update(ATTRIBUTES, ids(MAX_PATHS, 1_000)))
+    assert raw.status.families[0].received == MAX_PATHS
+
+
+def test_h43_the_limit_of_prefixes_is_reached_exactly_and_then_passed() -> None:
+    limit = MaximumPrefixes(100, restart_after=30)
+    raw = Raw(maximum_prefixes=(limit,)).to_established()
+    wire = [prefix_to_wire(f"10.{number}.0.0/16")[1] for number in range(101)]
+    raw.say(update(ATTRIBUTES, b"".join(wire[:74])))
+    assert not [event for event in raw.events if isinstance(event, PrefixLimit)]
+    raw.say(update(ATTRIBUTES, b"".join(wire[:100])))
+    assert raw.status.established
+    raw.say(update(ATTRIBUTES, wire[100]))
+    assert raw.notification == (6, 1, b"\0\1\1" + (100).to_bytes(4, "big"))
+    assert [event.ended for event in raw.events if isinstance(event, PrefixLimit)] == [False, True]
+    assert not list(raw.engine.routes_received(INSTANCE, None, IPV4_UNICAST))
+    raw.wait(29)
+    assert raw.state == "Idle"
+    raw.wait(2)
+    assert raw.state == "Active"
+
+
+def test_h43_a_flood_beyond_the_limit_is_not_even_looked_at() -> None:
+    raw = Raw(maximum_prefixes=(MaximumPrefixes(1_000),)).to_established()
+    flood = b"".join(
+        update(
+            ATTRIBUTES,
+            b"".join(b"\x20\x0b" + (n * 800 + k).to_bytes(3, "big") for k in range(800)),
+        )
+        for n in range(200)
+    )
+    raw.say(flood)
+    assert raw.is_closed
+    assert raw.notification is not None
+    assert raw.notification[:2] == (6, 1)
+    assert "1600 prefixes of ipv4-unicast, the limit is 1000" in raw.status.reason
+    raw.wait(3600)
+    assert raw.state == "Idle"
+
+
+def test_h44_a_prefix_that_flaps_leaves_nothing_behind() -> None:
+    raw = Raw(export="all").to_established()
+    flap = update(ATTRIBUTES, NLRI) + update(b"", b"", NLRI)
+    raw.say(flap)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(100):
+            raw.say(flap * 20)
+        raw.say(KEEPALIVE)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert raw.status.established
+    assert raw.status.families[0].received == 0
+    assert after - before < 50_000
+
+
+def _table(raw: Raw, count: int) -> None:
+    changes = {
+        prefix_to_wire(f"10.{number >> 8}.{number & 255}.0/24")[1]: RouteAttributes()
+        for number in range(count)
+    }
+    raw.give(UpdateRoutes(INSTANCE, "s", {IPV4_UNICAST: changes}))
+
+
+def refreshing() -> Raw:
+    raw = Raw(route_set="s")
+    _table(raw, 500)
+    return raw.to_established(open_message(capabilities=(*FAMILIES, RouteRefreshCapability())))
+
+
+def test_h45_however_often_a_peer_asks_it_is_told_once() -> None:
+    raw = refreshing()
+    raw.sent = b""
+    raw.say(RouteRefresh(IPV4_UNICAST).encode() * 1_000)
+    once = len(raw.sent)
+    assert 500 * 4 < once < 500 * 4 + 200
+    raw.say(RouteRefresh(IPV4_UNICAST).encode())
+    assert len(raw.sent) == 2 * once
+
+
+def test_h45_a_peer_that_does_not_read_is_not_told_again_before_it_has() -> None:
+    raw = refreshing()
+    raw.give(QueueChanged(raw.connection, 5_000))
+    raw.sent = b""
+    raw.say(RouteRefresh(IPV4_UNICAST).encode())
+    assert raw.sent == b""
+    assert not raw.engine.needs_flush
+    raw.give(QueueChanged(raw.connection, 0))
+    assert len(raw.sent) > 500 * 4
+
+
+def test_h45_a_family_that_is_not_spoken_is_left_alone() -> None:
+    raw = refreshing()
+    raw.sent = b""
+    for family in ((1, 128), (16388, 71), (0, 0)):
+        raw.say(RouteRefresh(type(IPV6_UNICAST)(*family)).encode())
+    assert raw.status.established
+    assert raw.sent == b""
