@@ -46,6 +46,13 @@ class IntentCellOptions(Options, frozen=True):
             flag="--no-service-endpoints-routable",
         ),
     ] = True
+    first_peering_policy_wins: Annotated[
+        bool,
+        setting(
+            "of several CiliumBGPPeeringPolicies that select a node follow one, and not none",
+            flag="--first-peering-policy-wins",
+        ),
+    ] = False
 
 
 class IntentLoop:
@@ -72,6 +79,7 @@ class IntentLoop:
             node=node.name,
             secrets_namespace=options.secrets_namespace,
             no_service_endpoints_routable=options.no_service_endpoints_routable,
+            first_peering_policy_wins=options.first_peering_policy_wins,
         )
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health

@@ -207,6 +207,43 @@ NODE_CONFIG_OVERRIDE = Kind(
     errors=cilium.node_config_override_errors,
     strict=True,
 )
+PEERING_POLICY = Kind(
+    "CiliumBGPPeeringPolicy",
+    cilium.CiliumBGPPeeringPolicy,
+    group="cilium.io",
+    versions=("v2alpha1",),
+    plural="ciliumbgppeeringpolicies",
+    namespaced=False,
+    errors=cilium.peering_policy_errors,
+    strict=True,
+)
+CILIUM_NODE = Kind(
+    "CiliumNode",
+    cilium.CiliumNode,
+    group="cilium.io",
+    versions=("v2",),
+    plural="ciliumnodes",
+    namespaced=False,
+    errors=cilium.cilium_node_errors,
+)
+LOAD_BALANCER_IP_POOL = Kind(
+    "CiliumLoadBalancerIPPool",
+    cilium.CiliumLoadBalancerIPPool,
+    group="cilium.io",
+    versions=_CILIUM,
+    plural="ciliumloadbalancerippools",
+    namespaced=False,
+    errors=cilium.load_balancer_pool_errors,
+    strict=True,
+)
+POD_IP_POOL = Kind(
+    "CiliumPodIPPool",
+    cilium.CiliumPodIPPool,
+    group="cilium.io",
+    versions=_CILIUM,
+    plural="ciliumpodippools",
+    namespaced=False,
+)
 
 KINDS: tuple[Kind[Any], ...] = (
     NODE,
@@ -219,6 +256,10 @@ KINDS: tuple[Kind[Any], ...] = (
     ADVERTISEMENT,
     NODE_CONFIG,
     NODE_CONFIG_OVERRIDE,
+    PEERING_POLICY,
+    CILIUM_NODE,
+    LOAD_BALANCER_IP_POOL,
+    POD_IP_POOL,
 )
 
 _BY_NAME = {(version, kind.name): kind for kind in KINDS for version in kind.api_versions}

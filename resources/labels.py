@@ -49,6 +49,18 @@ class LabelSelector(Struct, frozen=True):
                 return False
         return all(requirement.matches(labels) for requirement in self.match_expressions)
 
+    def both(self, other: LabelSelector) -> LabelSelector:
+        """Make a selector of what this one and another one select."""
+        labels = tuple(
+            LabelSelectorRequirement(key=key, operator="In", values=(value,))
+            for key, value in sorted(other.match_labels.items())
+            if self.match_labels.get(key) != value
+        )
+        return LabelSelector(
+            match_labels=self.match_labels,
+            match_expressions=(*self.match_expressions, *labels, *other.match_expressions),
+        )
+
     @property
     def keys(self) -> frozenset[str]:
         """The label keys that it looks at."""

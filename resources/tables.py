@@ -10,6 +10,10 @@ from resources.cilium import (
     CiliumBGPNodeConfig,
     CiliumBGPNodeConfigOverride,
     CiliumBGPPeerConfig,
+    CiliumBGPPeeringPolicy,
+    CiliumLoadBalancerIPPool,
+    CiliumNode,
+    CiliumPodIPPool,
 )
 from resources.core import EndpointSlice, Namespace, Node, Secret, Service
 from resources.kinds import KINDS, Kind
@@ -52,6 +56,14 @@ class Tables:
         self.cilium_node_config_overrides: Table[CiliumBGPNodeConfigOverride] = table(
             "cilium-node-config-overrides"
         )
+        self.cilium_peering_policies: Table[CiliumBGPPeeringPolicy] = table(
+            "cilium-peering-policies"
+        )
+        self.cilium_nodes: Table[CiliumNode] = table("cilium-nodes")
+        self.cilium_load_balancer_ip_pools: Table[CiliumLoadBalancerIPPool] = table(
+            "cilium-load-balancer-ip-pools"
+        )
+        self.cilium_pod_ip_pools: Table[CiliumPodIPPool] = table("cilium-pod-ip-pools")
         self.source_problems: Table[SourceProblem] = db.table(
             "source-problems", Index(KEY, _problem_key)
         )
@@ -80,5 +92,9 @@ _FIELDS = (
     "cilium_advertisements",
     "cilium_node_configs",
     "cilium_node_config_overrides",
+    "cilium_peering_policies",
+    "cilium_nodes",
+    "cilium_load_balancer_ip_pools",
+    "cilium_pod_ip_pools",
 )
 """In the order of `resources.kinds.KINDS`."""

@@ -50,6 +50,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="true",
         help="advertise Services with policy Cluster that have no endpoint (default: %(default)s)",
     )
+    parser.add_argument(
+        "--first-peering-policy-wins",
+        choices=("true", "false"),
+        default="false",
+        help="of several CiliumBGPPeeringPolicies that select the node follow one, and not none "
+        "(default: %(default)s)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
         node=args.node,
         secrets_namespace=args.secrets_namespace,
         no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
+        first_peering_policy_wins=args.first_peering_policy_wins == "true",
     )
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
     gc.disable()

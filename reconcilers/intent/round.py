@@ -18,13 +18,16 @@ from opentelemetry.trace import SpanContext
 
 from reconcilers.intent import join
 from reconcilers.intent.cilium import node as nodes
-from reconcilers.intent.cilium import operator, pod_cidrs, services
+from reconcilers.intent.cilium import operator, pod_cidrs, pod_ip_pools, services
+from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.policy import RouteSet
+from reconcilers.intent.cilium.v1 import compile as v1
+from reconcilers.intent.cilium.v1 import selection
 from reconcilers.model import Condition, Contribution, Generated, ObjectRef, Problem, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from reconcilers.write import make, make_all
 from resources.causes import PendingCauses
-from resources.core import Service
+from resources.core import Node, Service
 from resources.meta import ObjectKey
 from resources.tables import BY_SERVICE, Tables
 from speaker.nlri import Family
@@ -39,6 +42,8 @@ class IntentOptions(msgspec.Struct, frozen=True):
     node: str
     secrets_namespace: str = "kube-system"
     no_service_endpoints_routable: bool = True
+    first_peering_policy_wins: bool = False
+    """Of several CiliumBGPPeeringPolicies that select a node one is followed, and not none."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -83,6 +88,10 @@ class IntentRound:
             r.cilium_advertisements,
             r.cilium_node_configs,
             r.cilium_node_config_overrides,
+            r.cilium_peering_policies,
+            r.cilium_nodes,
+            r.cilium_load_balancer_ip_pools,
+            r.cilium_pod_ip_pools,
         )
         self._config_revisions: tuple[int, ...] | None = None
         self._services: ChangeIterator[Service] = r.services.changes(db)
@@ -91,6 +100,10 @@ class IntentRound:
         """The Service that each slice belonged to, for when its label changes."""
         self._sets: dict[str, RouteSet] = {}
         self._owners: dict[str, str] = {}
+        self._policy_owners: dict[str, str] = {}
+        """The same for v1: node to CiliumBGPPeeringPolicy."""
+        self._pools: set[ObjectRef] = set()
+        """Pod IP pools that something was told of."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -129,7 +142,7 @@ class IntentRound:
                 for name in self._sets.keys() - compiled.keys():
                     written += self._drop_set(txn, name)
                 self._sets = compiled
-                written += self._pod_cidrs(txn, snapshot)
+                written += self._pod_networks(txn, snapshot)
             old = [s for s in self._sets.values() if s not in fresh]
             asked = 0
             if old:
@@ -167,9 +180,10 @@ class IntentRound:
         }
         peer_configs = {row.metadata.name: row for row in r.cilium_peer_configs.all(snapshot)}
         present = {row.metadata.name: row for row in r.cilium_node_configs.all(snapshot)}
+        known = self._nodes(snapshot)
         operated = operator.operate(
             r.cilium_cluster_configs.all(snapshot),
-            r.nodes.all(snapshot),
+            known.values(),
             {o.metadata.name: o for o in r.cilium_node_config_overrides.all(snapshot)},
             peer_configs,
             present,
@@ -180,11 +194,37 @@ class IntentRound:
             *operated.conditions,
             *operator.peer_config_conditions(peer_configs.values(), secrets),
         ]
-        problems = list(operated.problems)
-        node = r.nodes.get(snapshot, ("", self._options.node))
+        policies = {p.metadata.name: p for p in r.cilium_peering_policies.all(snapshot)}
+        selected = selection.select(
+            policies.values(),
+            known.values(),
+            self._policy_owners,
+            first_wins=self._options.first_peering_policy_wins,
+        )
+        self._policy_owners = selected.owners
+        conditions += selected.conditions
+        problems = [*operated.problems, *selected.problems]
+        node = known.get(self._options.node)
         config = present.get(self._options.node) or operated.node_configs.get(self._options.node)
         compiled = nodes.Compiled([], [], {}, [])
-        if config is not None:
+        if self._options.node in selected.claimed:
+            # v1 goes before v2, as in Cilium: also where its policies contradict each other.
+            if config is not None:
+                ref = ObjectRef(operator.NODE_CONFIG, "", self._options.node)
+                text = "has no effect: a CiliumBGPPeeringPolicy selects the node"
+                problems.append(Problem((ref,), "", text))
+            policy = selected.owners.get(self._options.node)
+            if policy is not None and node is not None:
+                compiled = v1.compile_policy(
+                    policies[policy],
+                    v1.Context(
+                        node=node,
+                        load_balancer_pools=tuple(r.cilium_load_balancer_ip_pools.all(snapshot)),
+                        secrets=secrets,
+                        secrets_namespace=self._options.secrets_namespace,
+                    ),
+                )
+        elif config is not None:
             context = nodes.Context(
                 node=node,
                 peer_configs=peer_configs,
@@ -216,13 +256,30 @@ class IntentRound:
 
     # Routes
 
-    def _pod_cidrs(self, txn: WriteTxn, snapshot: Snapshot) -> int:
+    def _nodes(self, snapshot: Snapshot) -> dict[str, Node]:
+        r = self._resources
+        return known_nodes(r.nodes.all(snapshot), r.cilium_nodes.all(snapshot))
+
+    def _pod_networks(self, txn: WriteTxn, snapshot: Snapshot) -> int:
+        r = self._resources
         ref = ObjectRef("Node", "", self._options.node)
-        node = self._resources.nodes.get(snapshot, ("", self._options.node))
+        node = self._nodes(snapshot).get(self._options.node)
+        cilium_node = r.cilium_nodes.get(snapshot, ("", self._options.node))
+        pools = {pool.metadata.name: pool for pool in r.cilium_pod_ip_pools.all(snapshot)}
         written = 0
+        told: set[ObjectRef] = set()
         for route_set in self._sets.values():
             wanted = pod_cidrs.contributions(node, route_set) if node is not None else ()
             written += self._contribute(txn, route_set.name, ref, wanted)
+            wishes: dict[ObjectRef, list[tuple[Family, bytes, Contribution]]] = {}
+            if cilium_node is not None:
+                found = pod_ip_pools.contributions(cilium_node, pools, route_set)
+                for pool, family, nlri, part in found:
+                    wishes.setdefault(pool, []).append((family, nlri, part))
+            for pool in self._pools | wishes.keys():
+                written += self._contribute(txn, route_set.name, pool, wishes.get(pool, ()))
+            told |= wishes.keys()
+        self._pools = told
         return written
 
     def _service(

@@ -1,6 +1,7 @@
-"""Cilium's BGP control plane, v2: its five kinds with all fields, defaults and rules.
+"""Cilium's BGP control plane: the five kinds of v2 and the one of v1 with all fields and rules.
 
-Source: the CRDs of group cilium.io, versions v2 and v2alpha1 (deprecated, read as well).
+And of Cilium's nodes and address pools what BGP needs. Source: the CRDs of group cilium.io, versions
+v2 and v2alpha1 (deprecated, read as well).
 """
 
 from resources.cilium.advertisement import (
@@ -8,6 +9,7 @@ from resources.cilium.advertisement import (
     CiliumBGPAdvertisement,
     advertisement_errors,
 )
+from resources.cilium.ciliumnode import CiliumNode, cilium_node_errors
 from resources.cilium.clusterconfig import CiliumBGPClusterConfig, cluster_config_errors
 from resources.cilium.nodeconfig import CiliumBGPNodeConfig, node_config_errors
 from resources.cilium.nodeconfigoverride import (
@@ -20,6 +22,12 @@ from resources.cilium.peerconfig import (
     PeerFamily,
     peer_config_errors,
 )
+from resources.cilium.peeringpolicy import CiliumBGPPeeringPolicy, peering_policy_errors
+from resources.cilium.pools import (
+    CiliumLoadBalancerIPPool,
+    CiliumPodIPPool,
+    load_balancer_pool_errors,
+)
 
 __all__ = [
     "DEFAULT_FAMILIES",
@@ -29,10 +37,17 @@ __all__ = [
     "CiliumBGPNodeConfig",
     "CiliumBGPNodeConfigOverride",
     "CiliumBGPPeerConfig",
+    "CiliumBGPPeeringPolicy",
+    "CiliumLoadBalancerIPPool",
+    "CiliumNode",
+    "CiliumPodIPPool",
     "PeerFamily",
     "advertisement_errors",
+    "cilium_node_errors",
     "cluster_config_errors",
+    "load_balancer_pool_errors",
     "node_config_errors",
     "node_config_override_errors",
     "peer_config_errors",
+    "peering_policy_errors",
 ]

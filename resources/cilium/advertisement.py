@@ -85,6 +85,20 @@ class CiliumBGPAdvertisement(Resource, frozen=True):
     spec: AdvertisementSpec
 
 
+def community_errors(given: Communities, path: str) -> Iterator[FieldError]:
+    """Check how communities are spelled."""
+    parsers: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
+        ("standard", given.standard, communities.standard),
+        ("large", given.large, communities.large),
+    )
+    for name, values, parse in parsers:
+        for i, text in enumerate(values):
+            try:
+                parse(text)
+            except ValueError as error:
+                yield FieldError(f"{path}.{name}[{i}]", f"{text!r}: {error}")
+
+
 def _entry_errors(entry: Advertisement, path: str) -> Iterator[FieldError]:
     kind = entry.advertisement_type
     for field, value, wanted in (
@@ -98,18 +112,7 @@ def _entry_errors(entry: Advertisement, path: str) -> Iterator[FieldError]:
     if kind == "PodCIDR" and entry.selector is not None:
         yield FieldError(f"{path}.selector", "is not for advertisementType PodCIDR")
     yield from selector_errors(entry.selector, f"{path}.selector")
-    texts = entry.attributes.communities
-    parsers: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
-        ("standard", texts.standard, communities.standard),
-        ("large", texts.large, communities.large),
-    )
-    for name, values, parse in parsers:
-        for i, text in enumerate(values):
-            try:
-                parse(text)
-            except ValueError as error:
-                where = f"{path}.attributes.communities.{name}[{i}]"
-                yield FieldError(where, f"{text!r}: {error}")
+    yield from community_errors(entry.attributes.communities, f"{path}.attributes.communities")
 
 
 def advertisement_errors(advertisement: CiliumBGPAdvertisement) -> Iterator[FieldError]:

@@ -88,14 +88,18 @@ class CiliumBGPPeerConfig(Resource, frozen=True):
     spec: PeerConfigSpec = msgspec.field(default_factory=PeerConfigSpec)
 
 
+def timer_errors(keepalive: int, hold: int, path: str) -> Iterator[FieldError]:
+    """Check the rule of keepalive and hold time, in seconds."""
+    if keepalive > hold:
+        yield FieldError(
+            f"{path}.keepAliveTimeSeconds",
+            f"{keepalive} is greater than holdTimeSeconds ({hold})",
+        )
+
+
 def peer_config_errors(config: CiliumBGPPeerConfig) -> Iterator[FieldError]:
     """Check what a schema cannot."""
     timers = config.spec.timers
-    if timers.keep_alive_time_seconds > timers.hold_time_seconds:
-        yield FieldError(
-            "spec.timers.keepAliveTimeSeconds",
-            f"{timers.keep_alive_time_seconds} is greater than holdTimeSeconds "
-            f"({timers.hold_time_seconds})",
-        )
+    yield from timer_errors(timers.keep_alive_time_seconds, timers.hold_time_seconds, "spec.timers")
     for i, family in enumerate(config.spec.families):
         yield from selector_errors(family.advertisements, f"spec.families[{i}].advertisements")

@@ -134,7 +134,7 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
         own = node_addresses(manifests, scenario.node)
         found = [
             (instance, peer)
-            for instance in offline.render()["instances"]
+            for instance in offline.render(*scenario.flags)["instances"]
             for peer in instance["peers"]
             if peer["address"] is not None
         ]
@@ -191,7 +191,7 @@ def running(
     routers = {
         each: router(kind, each, index, link, directory) for index, each in enumerate(fars, start=1)
     }
-    agent = Agent(link.left, directory / "agent", node=scenario.node)
+    agent = Agent(link.left, directory / "agent", node=scenario.node, arguments=scenario.flags)
     parts: list[Agent | Router] = [agent, *routers.values()]
     with contextlib.ExitStack() as stack:
         for part in parts:

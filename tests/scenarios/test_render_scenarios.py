@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from reconcilers.intent.round import IntentOptions
 from reconcilers.offline import render
 from tests.support import scenario
 
@@ -16,5 +15,5 @@ def test_scenario_rendered(directory: Path, tmp_path: Path) -> None:
     described = scenario.load(directory)
     for step in described.steps:
         scenario.carry_out(directory, step, tmp_path)
-        document = render([str(tmp_path)], IntentOptions(node=described.node))
+        document = render([str(tmp_path)], described.intent_options)
         assert not scenario.render_differences(step.expect, document), step.name

@@ -91,9 +91,9 @@ class Agent:
         """Return routes: ``available``, ``advertised`` or ``received``."""
         return self.ask("/v1/routes", table=table, peer=peer)
 
-    def render(self) -> dict[str, Any]:
+    def render(self, *arguments: str) -> dict[str, Any]:
         """Return what ``waggle render`` promises of the manifests as they are now."""
-        return waggle("render", "-f", str(self.manifests), "--node", self.node)
+        return waggle("render", "-f", str(self.manifests), "--node", self.node, *arguments)
 
     def command(self, *arguments: str) -> dict[str, Any]:
         """Run ``waggle peers`` or ``waggle routes`` on it."""

@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 import yaml
 
+from reconcilers.intent.round import IntentOptions
+
 ROOT = Path(__file__).parent.parent / "scenarios"
 
 
@@ -57,6 +59,23 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: list[Step]
     render_only: bool = False
     """Nothing here that a router could see."""
+    options: dict[str, bool | str] = {}
+    """Of `waggle render` and of the agent: flags without their dashes before."""
+
+    @property
+    def intent_options(self) -> IntentOptions:
+        """What the options mean to the intent."""
+        given = {name.replace("-", "_"): value for name, value in self.options.items()}
+        return msgspec.convert({"node": self.node, **given}, StrictOptions)
+
+    @property
+    def flags(self) -> list[str]:
+        """The options as a program's arguments."""
+        return [f"--{name}={str(value).lower()}" for name, value in self.options.items()]
+
+
+class StrictOptions(IntentOptions, frozen=True, forbid_unknown_fields=True):
+    """An option that there is not is a mistake of the scenario."""
 
 
 def load(directory: Path) -> Scenario:

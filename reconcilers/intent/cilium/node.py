@@ -11,32 +11,23 @@ from typing import NamedTuple
 
 import msgspec
 
+from reconcilers.intent.cilium import sessions
 from reconcilers.intent.cilium.policy import RouteSet, route_set
-from reconcilers.model import (
-    GracefulRestart,
-    Instance,
-    ObjectRef,
-    Peer,
-    Problem,
-    SecretRef,
-)
+from reconcilers.model import Instance, ObjectRef, Peer, Problem
 from resources.addresses import canonical_address
 from resources.cilium import (
     DEFAULT_FAMILIES,
     CiliumBGPAdvertisement,
     CiliumBGPNodeConfig,
     CiliumBGPPeerConfig,
-    PeerFamily,
 )
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
 from resources.labels import LabelSelector
 from resources.meta import ObjectMeta
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.nlri import Family
 
-PASSWORD = "password"  # noqa: S105  the key within a Secret
-_FAMILIES = {("ipv4", "unicast"): IPV4_UNICAST, ("ipv6", "unicast"): IPV6_UNICAST}
 _DEFAULTS = CiliumBGPPeerConfig(metadata=ObjectMeta(name=""), spec=PeerConfigSpec())
 
 
@@ -153,53 +144,6 @@ def _instance(
         compiled.peers.append(_peer(ref, instance, peer, peer_config, context, compiled, sets))
 
 
-def _families(
-    config: CiliumBGPPeerConfig, compiled: Compiled
-) -> dict[Family, LabelSelector | None]:
-    ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
-    chosen: dict[Family, LabelSelector | None] = {}
-    wanted: tuple[PeerFamily, ...] = config.spec.families or DEFAULT_FAMILIES
-    for i, item in enumerate(wanted):
-        family = _FAMILIES.get((item.afi, item.safi))
-        field = f"spec.families[{i}]"
-        if family is None:
-            text = (
-                f"{item.afi}/{item.safi} is left out: only ipv4/unicast and ipv6/unicast are spoken"
-            )
-            compiled.problems.append(Problem((ref,), field, text))
-        elif family in chosen:
-            text = f"{item.afi}/{item.safi} is there twice, the first one counts"
-            compiled.problems.append(Problem((ref,), field, text))
-        else:
-            chosen[family] = item.advertisements
-    return chosen
-
-
-def _password(
-    config: CiliumBGPPeerConfig, context: Context, compiled: Compiled
-) -> tuple[SecretRef | None, str | None]:
-    """Find the Secret, and why the peer must stay down without it (never open without it)."""
-    name = config.spec.auth_secret_ref
-    if name is None:
-        return None, None
-    where = SecretRef(context.secrets_namespace, name)
-    secret = context.secrets.get(name)
-    reason = None
-    if secret is None:
-        reason = f"no Secret {where.namespace}/{where.name}"
-    elif not (PASSWORD in secret.data and secret.data[PASSWORD].reveal()):
-        reason = f"no key {PASSWORD!r} in Secret {where.namespace}/{where.name}"
-    if reason is not None:
-        objects = (
-            ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name),
-            ObjectRef("Secret", where.namespace, where.name),
-        )
-        found = Problem(objects, "spec.authSecretRef", f"{reason}; its peers stay down")
-        if found not in compiled.problems:
-            compiled.problems.append(found)
-    return where, reason
-
-
 def _peer(
     ref: ObjectRef,
     instance: NodeInstance,
@@ -212,7 +156,13 @@ def _peer(
     spec = config.spec
     address, _, zone = (peer.peer_address or "").partition("%")
     before = len(compiled.problems)
-    families = _families(config, compiled)
+    config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    families: dict[Family, LabelSelector | None] = sessions.families(
+        config_ref,
+        "spec.families",
+        ((f.afi, f.safi, f.advertisements) for f in spec.families or DEFAULT_FAMILIES),
+        compiled.problems,
+    )
     if any(p in compiled.problems[:before] for p in compiled.problems[before:]):
         # Told by another peer with the same PeerConfig already.
         del compiled.problems[before:]
@@ -222,8 +172,14 @@ def _peer(
     chosen = sets[same]
     if chosen is not None:
         compiled.route_sets[chosen.name] = chosen
-    password, down = _password(config, context, compiled)
-    restart = spec.graceful_restart
+    password, down = sessions.password(
+        config_ref,
+        "spec.authSecretRef",
+        spec.auth_secret_ref,
+        context.secrets,
+        context.secrets_namespace,
+        compiled.problems,
+    )
     return Peer(
         instance=instance.name,
         name=peer.name,
@@ -238,11 +194,7 @@ def _peer(
         connect_retry_time=spec.timers.connect_retry_time_seconds,
         ebgp_multihop=spec.ebgp_multihop,
         password=password,
-        graceful_restart=(
-            GracefulRestart(restart.restart_time_seconds)
-            if restart is not None and restart.enabled
-            else None
-        ),
+        graceful_restart=sessions.graceful_restart(spec.graceful_restart),
         bfd=None,
         families=tuple(sorted(families)),
         route_set=chosen.name if chosen is not None else None,

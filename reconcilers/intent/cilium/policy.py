@@ -31,6 +31,10 @@ class Entry(NamedTuple):
     addresses: frozenset[str]
     aggregation_length: int | None
     attributes: Attributes
+    within: tuple[bytes, ...] | None = None
+    """Only host routes within one of these prefixes; None is all."""
+    needs_endpoint: bool = False
+    """Only Services with an active endpoint anywhere, whatever their traffic policy."""
 
 
 class RouteSet(NamedTuple):
@@ -86,13 +90,7 @@ def route_set(
                 chosen[family] = matching
     if not chosen:
         return None
-    content = [
-        (str(family), [(a.metadata.name, a.spec) for a in matching])
-        for family, matching in chosen.items()
-    ]
-    digest = hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
-    return RouteSet(
-        f"cilium-{digest[:12]}",
+    return named_set(
         {
             family: tuple(
                 _entry(ObjectRef(ADVERTISEMENT, "", a.metadata.name), entry, family)
@@ -100,5 +98,12 @@ def route_set(
                 for entry in a.spec.advertisements
             )
             for family, matching in chosen.items()
-        },
+        }
     )
+
+
+def named_set(entries: dict[Family, tuple[Entry, ...]]) -> RouteSet:
+    """Give entries by family the name that their content makes."""
+    content = [(str(family), entries[family]) for family in sorted(entries)]
+    digest = hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
+    return RouteSet(f"cilium-{digest[:12]}", entries)

@@ -49,6 +49,11 @@ class Facts(NamedTuple):
     ref: ObjectRef
     labels: Mapping[str, str]
     addresses: tuple[Addresses, ...]
+    reachable: bool
+    """Whether it has an active endpoint anywhere."""
+
+
+NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
 
 
 def host_route(text: str) -> tuple[Family, bytes]:
@@ -80,11 +85,11 @@ def _endpoint_reason(
         ):
             return None
         return ("NoLocalEndpoint", "its traffic policy is Local and no ready endpoint is here")
-    if options.no_service_endpoints_routable or any(
-        endpoint.active for piece in slices for endpoint in piece.endpoints
-    ):
-        return None
-    return ("NoEndpoint", "it has no ready endpoint anywhere")
+    return None if options.no_service_endpoints_routable or _reachable(slices) else NO_ENDPOINT
+
+
+def _reachable(slices: Iterable[EndpointSlice]) -> bool:
+    return any(endpoint.active for piece in slices for endpoint in piece.endpoints)
 
 
 def _group(kind: str, texts: Iterable[str], policy: str, why: tuple[str, str] | None) -> Addresses:
@@ -122,6 +127,7 @@ def facts(service: Service, slices: Iterable[EndpointSlice], options: ServiceOpt
             _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
             _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside),
         ),
+        _reachable(pieces),
     )
 
 
@@ -131,6 +137,16 @@ def _selects(entry: Entry, found: Facts) -> bool:
         and entry.selector is not None
         and entry.selector.matches(found.labels)
     )
+
+
+def _why_not(entry: Entry, found: Facts, group: Addresses) -> tuple[str, str] | None:
+    if group.withheld is None and entry.needs_endpoint and not found.reachable:
+        return NO_ENDPOINT
+    return group.withheld
+
+
+def _covered(nlri: bytes, prefixes: Iterable[bytes]) -> bool:
+    return any(nlri[0] >= prefix[0] and cut(nlri, prefix[0]) == prefix for prefix in prefixes)
 
 
 def contributions(
@@ -143,9 +159,11 @@ def contributions(
             if not _selects(entry, found):
                 continue
             for group in found.addresses:
-                if group.type not in entry.addresses or group.withheld is not None:
+                if group.type not in entry.addresses or _why_not(entry, found, group) is not None:
                     continue
                 for nlri in group.nlri.get(family, ()):
+                    if entry.within is not None and not _covered(nlri, entry.within):
+                        continue
                     if entry.aggregation_length is not None and not group.local:
                         nlri = cut(nlri, entry.aggregation_length)
                     wishes.setdefault((family, nlri, entry.rule), []).append(entry.attributes)
@@ -161,8 +179,9 @@ def withheld(found: Facts, route_set: RouteSet) -> Iterator[Withheld]:
             if not _selects(entry, found):
                 continue
             for group in found.addresses:
-                if group.type in entry.addresses and group.withheld is not None:
-                    reason, message = group.withheld
+                why = _why_not(entry, found, group)
+                if group.type in entry.addresses and why is not None:
+                    reason, message = why
                     yield Withheld(
                         route_set.name,
                         found.ref,

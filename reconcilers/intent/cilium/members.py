@@ -1,0 +1,46 @@
+"""The cluster's nodes, from Nodes and CiliumNodes together.
+
+Cilium goes by its own CiliumNode: its labels are selected on, its IPAM says which pod networks a node
+has. Where there is none, the Node says it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from resources.cilium import CiliumNode
+from resources.core import Node, NodeAddress, NodeSpec, NodeStatus
+
+
+def known_nodes(nodes: Iterable[Node], cilium_nodes: Iterable[CiliumNode]) -> dict[str, Node]:
+    """Make one Node of what both say of each, by name."""
+    known = {node.metadata.name: node for node in nodes}
+    for cilium_node in cilium_nodes:
+        name = cilium_node.metadata.name
+        known[name] = _united(known.get(name), cilium_node)
+    return known
+
+
+def _united(node: Node | None, cilium_node: CiliumNode) -> Node:
+    metadata, ipam = cilium_node.metadata, cilium_node.spec.ipam
+    addresses = tuple(
+        NodeAddress(type=address.type, address=address.ip) for address in cilium_node.spec.addresses
+    )
+    if node is None:
+        return Node(
+            metadata=metadata,
+            spec=NodeSpec(pod_cidrs=ipam.pod_cidrs),
+            status=NodeStatus(addresses=addresses),
+        )
+    return Node(
+        metadata=replace(
+            node.metadata,
+            labels=metadata.labels,
+            annotations={**node.metadata.annotations, **metadata.annotations},
+        ),
+        # Not the Node's: with pools of its own, Cilium leaves what the Node was given alone.
+        spec=replace(node.spec, pod_cidr=None, pod_cidrs=ipam.pod_cidrs),
+        status=replace(node.status, addresses=addresses or node.status.addresses),
+    )

@@ -1,0 +1,82 @@
+"""What a Node's annotations set for a virtual router: its router ID, and the port it listens on.
+
+``cilium.io/bgp-virtual-router.{asn}: router-id=192.0.2.1,local-port=179``. Of a key that is there
+twice the last one counts. Nothing is guessed: a value that cannot be used is an error.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import NamedTuple
+
+PREFIX = "cilium.io/bgp-virtual-router."
+
+
+class AnnotationError(ValueError):
+    """An annotation that cannot be used: its key, and why."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"{key}: {message}")
+        self.key = key
+        self.message = message
+
+
+class RouterSettings(NamedTuple):
+    """What is set for one virtual router on one node."""
+
+    router_id: str | None = None
+    local_port: int | None = None
+    """None listens nowhere."""
+    ignored: tuple[str, ...] = ()
+    """Parts that mean nothing."""
+
+
+def annotation_key(asn: int) -> str:
+    """Spell the annotation of a virtual router."""
+    return f"{PREFIX}{asn}"
+
+
+def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
+    """Read what is set for the virtual router of an AS. Raises `AnnotationError`."""
+    key = annotation_key(asn)
+    router_id, local_port = None, None
+    ignored = []
+    for part in annotations.get(key, "").split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if name == "router-id" and equals:
+            router_id = _router_id(key, value)
+        elif name == "local-port" and equals:
+            local_port = _port(key, value)
+        elif part.strip():
+            ignored.append(part.strip())
+    return RouterSettings(router_id, local_port, tuple(ignored))
+
+
+def unreadable_keys(annotations: Mapping[str, str]) -> list[str]:
+    """List annotations for virtual routers that name no AS number."""
+    return [
+        key
+        for key in sorted(annotations)
+        if key.startswith(PREFIX.rstrip("."))
+        and not (
+            key.startswith(PREFIX) and (asn := key.removeprefix(PREFIX)).isascii() and asn.isdigit()
+        )
+    ]
+
+
+def _router_id(key: str, text: str) -> str:
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError:
+        address = ipaddress.IPv4Address(0)
+    if not int(address):
+        raise AnnotationError(key, f"router-id {text!r} is not an IPv4 address other than 0.0.0.0")
+    return str(address)
+
+
+def _port(key: str, text: str) -> int | None:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
+    if not 0 <= number <= 65535:
+        raise AnnotationError(key, f"local-port {text!r} is not within 0 to 65535")
+    return number or None
