@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.errors import Truncated
-from speaker.iana import Family
+from speaker.iana import Afi, Family
 from speaker.nlri import (
     IPV4_UNICAST,
     IPV6_UNICAST,
@@ -19,6 +20,7 @@ from speaker.nlri import (
     split,
     split_add_path,
 )
+from speaker.nlri.split import _split_slowly
 
 NETWORKS = st.one_of(
     st.builds(
@@ -54,6 +56,38 @@ def test_a_field_is_cut_where_it_was_joined(networks: list[ipaddress.IPv4Network
     assert split(b"".join(nlri), 1) == nlri
     paths = list(enumerate(nlri))
     assert split_add_path(b"".join(join_add_path(paths)), 1) == paths
+
+
+@given(NETWORKS, st.integers(1, 900))
+def test_a_field_of_equal_lengths_is_cut_like_any(
+    network: ipaddress.IPv4Network, count: int
+) -> None:
+    family, nlri = prefix_to_wire(str(network))
+    assert split(nlri * count, family.afi) == [nlri] * count
+
+
+def _outcome(cut: Callable[[bytes, int], list[bytes]], data: bytes, afi: Afi) -> list[bytes] | str:
+    try:
+        return cut(data, afi)
+    except Truncated as error:
+        return str(error)
+
+
+@given(st.binary(max_size=80), st.sampled_from([Afi.IPV4, Afi.IPV6]))
+def test_every_field_is_cut_as_by_the_plain_loop(data: bytes, afi: Afi) -> None:
+    assert _outcome(split, data, afi) == _outcome(_split_slowly, data, afi)
+
+
+# Fields of few lengths and many prefixes, some with bits behind the length.
+FIELDS = st.lists(
+    st.tuples(st.sampled_from([0, 1, 8, 17, 24, 25, 32, 33]), st.binary(min_size=5, max_size=5)),
+    max_size=60,
+).map(lambda items: b"".join(bytes((n,)) + octets[: (n + 7) // 8] for n, octets in items))
+
+
+@given(FIELDS)
+def test_fields_with_mistakes_in_the_middle_are_cut_as_by_the_plain_loop(data: bytes) -> None:
+    assert _outcome(split, data, Afi.IPV4) == _outcome(_split_slowly, data, Afi.IPV4)
 
 
 def test_h40_bits_behind_the_length_are_cleared() -> None:
