@@ -7,10 +7,14 @@ IPv4-mapped IPv6 addresses, underscores in numbers) is refused with a message th
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterator
 
 from resources.errors import FieldError
+
+_ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
+"""What can be the name of an interface: no space, slash, colon or percent sign, 15 octets."""
 
 
 def canonical_address(text: str, *, zone: bool = False) -> str:
@@ -21,6 +25,8 @@ def canonical_address(text: str, *, zone: bool = False) -> str:
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None and not (zone and address.is_link_local):
             raise ValueError(f"{text!r} has a zone, which only a link-local peer may have")
+        if address.scope_id is not None and not _ZONE.fullmatch(address.scope_id):
+            raise ValueError(f"{text!r} has a zone that cannot be an interface's name")
         if address.ipv4_mapped is not None:
             raise ValueError(f"{text!r} is an IPv4-mapped address; write the IPv4 address")
     return str(address)

@@ -13,6 +13,7 @@ from resources.core.endpointslice import EndpointSlice
 from resources.core.node import node_errors
 from resources.core.secret import ENCODED, decode_secret, secret_errors
 from resources.core.service import service_errors
+from resources.crds.annotations import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.meta import Resource
 from resources.schema import structural_errors, unknown_fields, without_nulls
@@ -37,6 +38,7 @@ class Kind(Generic[T]):
         namespaced: bool,
         errors: Callable[[T], Iterator[FieldError]] | None = None,
         strict: bool = False,
+        definition: Definition | None = None,
     ) -> None:
         self.name = name
         self.row = row
@@ -47,6 +49,8 @@ class Kind(Generic[T]):
         self.namespaced = namespaced
         self.strict = strict
         """Whether unknown fields are told: the whole kind is known here, not only what is used."""
+        self.definition = definition
+        """What its CustomResourceDefinition says; None for kinds that are Kubernetes' own."""
         self._errors = errors
 
     def __repr__(self) -> str:
@@ -166,6 +170,7 @@ CLUSTER_CONFIG = Kind(
     namespaced=False,
     errors=cilium.cluster_config_errors,
     strict=True,
+    definition=cilium.definitions.CLUSTER_CONFIG,
 )
 PEER_CONFIG = Kind(
     "CiliumBGPPeerConfig",
@@ -176,6 +181,7 @@ PEER_CONFIG = Kind(
     namespaced=False,
     errors=cilium.peer_config_errors,
     strict=True,
+    definition=cilium.definitions.PEER_CONFIG,
 )
 ADVERTISEMENT = Kind(
     "CiliumBGPAdvertisement",
@@ -186,6 +192,7 @@ ADVERTISEMENT = Kind(
     namespaced=False,
     errors=cilium.advertisement_errors,
     strict=True,
+    definition=cilium.definitions.ADVERTISEMENT,
 )
 NODE_CONFIG = Kind(
     "CiliumBGPNodeConfig",
@@ -196,6 +203,7 @@ NODE_CONFIG = Kind(
     namespaced=False,
     errors=cilium.node_config_errors,
     strict=True,
+    definition=cilium.definitions.NODE_CONFIG,
 )
 NODE_CONFIG_OVERRIDE = Kind(
     "CiliumBGPNodeConfigOverride",
@@ -206,6 +214,7 @@ NODE_CONFIG_OVERRIDE = Kind(
     namespaced=False,
     errors=cilium.node_config_override_errors,
     strict=True,
+    definition=cilium.definitions.NODE_CONFIG_OVERRIDE,
 )
 PEERING_POLICY = Kind(
     "CiliumBGPPeeringPolicy",

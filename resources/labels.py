@@ -7,20 +7,34 @@ the caller's: here an empty selector selects everything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
+from resources.crds.annotations import ATOMIC_LIST, doc
+from resources.crds.patterns import LABEL_VALUE
 from resources.errors import FieldError
 from resources.meta import Struct
+
+LabelValue = Annotated[str, Meta(max_length=63, pattern=LABEL_VALUE)]
 
 
 class LabelSelectorRequirement(Struct, frozen=True):
     """One expression."""
 
-    key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[str, ...] = ()
+    key: Annotated[str, doc("The label that is looked at.")]
+    operator: Annotated[
+        Literal["In", "NotIn", "Exists", "DoesNotExist"],
+        doc(
+            "How the label and the values go together. In: it has one of them. NotIn: it has none of "
+            "them, or is absent. Exists and DoesNotExist: it is there or not, with any value."
+        ),
+    ]
+    values: Annotated[
+        tuple[str, ...],
+        doc("At least one for In and NotIn, none for Exists and DoesNotExist.", ATOMIC_LIST),
+    ] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether labels fulfil the expression."""
@@ -39,8 +53,13 @@ class LabelSelectorRequirement(Struct, frozen=True):
 class LabelSelector(Struct, frozen=True):
     """All labels and all expressions have to match."""
 
-    match_labels: dict[str, str] = msgspec.field(default_factory=dict)
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_labels: Annotated[
+        dict[str, LabelValue], doc("Labels that have to be there, each with exactly this value.")
+    ] = msgspec.field(default_factory=dict)
+    match_expressions: Annotated[
+        tuple[LabelSelectorRequirement, ...],
+        doc("Expressions that have to be true, all of them and all of matchLabels.", ATOMIC_LIST),
+    ] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Tell whether labels are selected."""

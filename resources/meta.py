@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import msgspec
 
+from resources.crds.annotations import Rule
 from resources.names import json_name
 
 ObjectKey: TypeAlias = tuple[str, str]
@@ -14,6 +15,9 @@ ObjectKey: TypeAlias = tuple[str, str]
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, rename=json_name, omit_defaults=True):
     """Base of all rows and their parts: frozen, and named in JSON as Kubernetes names it."""
+
+    cel: ClassVar[tuple[Rule, ...]] = ()
+    """What an API server checks of such a part as a whole."""
 
 
 class OwnerReference(Struct, frozen=True):

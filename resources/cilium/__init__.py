@@ -4,6 +4,7 @@ And of Cilium's nodes and address pools what BGP needs. Source: the CRDs of grou
 v2 and v2alpha1 (deprecated, read as well).
 """
 
+from resources.cilium import definitions
 from resources.cilium.advertisement import (
     Advertisement,
     CiliumBGPAdvertisement,
@@ -45,6 +46,7 @@ __all__ = [
     "advertisement_errors",
     "cilium_node_errors",
     "cluster_config_errors",
+    "definitions",
     "load_balancer_pool_errors",
     "node_config_errors",
     "node_config_override_errors",

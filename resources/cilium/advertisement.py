@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from resources.cilium import communities
 from resources.cilium.limits import Name
+from resources.crds.annotations import ATOMIC_MAP, Rule, doc
+from resources.crds.patterns import LARGE_COMMUNITY, STANDARD_COMMUNITY
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
@@ -37,52 +39,147 @@ WellKnown = Literal[
 class ServiceOptions(Struct, frozen=True):
     """Which addresses of the selected Services."""
 
-    addresses: Annotated[tuple[AddressType, ...], Meta(min_length=1)]
-    aggregation_length_ipv4: Annotated[int, Meta(ge=0, le=31)] | None = None
-    aggregation_length_ipv6: Annotated[int, Meta(ge=0, le=127)] | None = None
+    addresses: Annotated[
+        tuple[AddressType, ...],
+        Meta(min_length=1),
+        doc(
+            "Which addresses of a Service. LoadBalancerIP and ExternalIP follow its "
+            "externalTrafficPolicy, ClusterIP its internalTrafficPolicy."
+        ),
+    ]
+    aggregation_length_ipv4: Annotated[
+        Annotated[int, Meta(ge=0, le=31)] | None,
+        doc(
+            "Advertise the IPv4 prefix of this length that an address is in, not the address. Only "
+            "where the traffic policy is Cluster."
+        ),
+    ] = None
+    aggregation_length_ipv6: Annotated[
+        Annotated[int, Meta(ge=0, le=127)] | None,
+        doc(
+            "Advertise the IPv6 prefix of this length that an address is in, not the address. Only "
+            "where the traffic policy is Cluster."
+        ),
+    ] = None
 
 
 class InterfaceOptions(Struct, frozen=True):
     """Which network interface's addresses."""
 
-    name: Name
+    name: Annotated[
+        Name,
+        doc("The interface of the node whose addresses are advertised, each as a host route."),
+    ]
+
+
+StandardCommunity = Annotated[str, Meta(extra_json_schema=dict(STANDARD_COMMUNITY))]
+LargeCommunity = Annotated[str, Meta(extra_json_schema=dict(LARGE_COMMUNITY))]
 
 
 class Communities(Struct, frozen=True):
     """Communities of the three kinds."""
 
-    standard: tuple[str, ...] = ()
-    well_known: tuple[WellKnown, ...] = ()
-    large: tuple[str, ...] = ()
+    standard: Annotated[
+        tuple[StandardCommunity, ...],
+        doc(
+            "Communities (RFC 1997) as two numbers of 16 bits, 65001:100, or one number of 32 bits."
+        ),
+    ] = ()
+    well_known: Annotated[
+        tuple[WellKnown, ...],
+        doc("Communities by their registered names, such as no-export (65535:65281)."),
+    ] = ()
+    large: Annotated[
+        tuple[LargeCommunity, ...],
+        doc("Large communities (RFC 8092) as three numbers of 32 bits: 65001:1:100."),
+    ] = ()
 
 
 class AdvertisementAttributes(Struct, frozen=True):
     """Path attributes; the local preference is told to iBGP peers only."""
 
-    communities: Communities = msgspec.field(default_factory=Communities)
-    local_preference: Annotated[int, Meta(ge=0, le=4294967295)] | None = None
+    communities: Annotated[Communities, doc("Communities of the routes.")] = msgspec.field(
+        default_factory=Communities
+    )
+    local_preference: Annotated[
+        Annotated[int, Meta(ge=0, le=4294967295)] | None,
+        doc(
+            "The local preference of the routes; told to iBGP peers only (RFC 4271 section 5.1.5)."
+        ),
+    ] = None
 
 
 class Advertisement(Struct, frozen=True):
     """One entry; without a selector it selects nothing, with an empty one everything of its type."""
 
-    advertisement_type: AdvertisementType
-    service: ServiceOptions | None = None
-    interface: InterfaceOptions | None = None
-    selector: LabelSelector | None = None
-    attributes: AdvertisementAttributes = msgspec.field(default_factory=AdvertisementAttributes)
+    cel: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.advertisementType != 'Service' || has(self.service)",
+            "is required with advertisementType Service",
+            "service",
+        ),
+        Rule(
+            "self.advertisementType == 'Service' || !has(self.service)",
+            "is only for advertisementType Service",
+            "service",
+        ),
+        Rule(
+            "self.advertisementType != 'Interface' || has(self.interface)",
+            "is required with advertisementType Interface",
+            "interface",
+        ),
+        Rule(
+            "self.advertisementType == 'Interface' || !has(self.interface)",
+            "is only for advertisementType Interface",
+            "interface",
+        ),
+        Rule(
+            "self.advertisementType != 'PodCIDR' || !has(self.selector)",
+            "is not for advertisementType PodCIDR",
+            "selector",
+        ),
+    )
+    advertisement_type: Annotated[
+        AdvertisementType,
+        doc(
+            "What is advertised. PodCIDR: the node's pod networks. CiliumPodIPPool: what the node "
+            "has of pools. Service: addresses of Services. Interface: addresses of an interface."
+        ),
+    ]
+    service: Annotated[
+        ServiceOptions | None, doc("Which addresses; with advertisementType Service, required.")
+    ] = None
+    interface: Annotated[
+        InterfaceOptions | None,
+        doc("Which interface; with advertisementType Interface, required."),
+    ] = None
+    selector: Annotated[
+        LabelSelector | None,
+        doc(
+            "Which Services or pools, by their labels. Absent selects none, empty selects all. Not "
+            "for PodCIDR. Services also have the labels io.kubernetes.service.name and "
+            "io.kubernetes.service.namespace.",
+            ATOMIC_MAP,
+        ),
+    ] = None
+    attributes: Annotated[AdvertisementAttributes, doc("Path attributes of these routes.")] = (
+        msgspec.field(default_factory=AdvertisementAttributes)
+    )
 
 
 class AdvertisementSpec(Struct, frozen=True):
     """The specification."""
 
-    advertisements: Annotated[tuple[Advertisement, ...], Meta(min_length=1)]
+    advertisements: Annotated[
+        tuple[Advertisement, ...],
+        doc("What is advertised; several entries may select the same prefix, and are joined."),
+    ]
 
 
 class CiliumBGPAdvertisement(Resource, frozen=True):
     """One set of advertisements."""
 
-    spec: AdvertisementSpec
+    spec: Annotated[AdvertisementSpec, doc("What is advertised.")]
 
 
 def community_errors(given: Communities, path: str) -> Iterator[FieldError]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from resources.addresses import address_errors
 from resources.cilium.limits import AnyAsn, Asn, Name, Port, duplicate_errors
+from resources.crds.annotations import ATOMIC_MAP, NAMED_LIST, Rule, doc
+from resources.crds.patterns import PEER_ADDRESS
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
@@ -17,55 +19,134 @@ from resources.meta import Resource, Struct
 class DefaultGateway(Struct, frozen=True):
     """Which default route leads to the peer."""
 
-    address_family: Literal["ipv4", "ipv6"]
+    address_family: Annotated[
+        Literal["ipv4", "ipv6"],
+        doc(
+            "The family whose default route is followed. Of several, the one with the lowest metric "
+            "counts."
+        ),
+    ]
 
 
 class AutoDiscovery(Struct, frozen=True):
     """How the peer's address is found."""
 
-    mode: Literal["DefaultGateway"]
-    default_gateway: DefaultGateway | None = None
+    cel: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.mode != 'DefaultGateway' || has(self.defaultGateway)",
+            "is required with mode DefaultGateway",
+            "defaultGateway",
+        ),
+    )
+    mode: Annotated[
+        Literal["DefaultGateway"],
+        doc("DefaultGateway: the peer is the gateway of the node's default route."),
+    ]
+    default_gateway: Annotated[
+        DefaultGateway | None, doc("Which default route. Required with mode DefaultGateway.")
+    ] = None
 
 
 class PeerConfigReference(Struct, frozen=True):
     """Names a CiliumBGPPeerConfig; group and kind existed in v2alpha1 and mean nothing else."""
 
-    name: Name
-    group: str = "cilium.io"
-    kind: str = "CiliumBGPPeerConfig"
+    name: Annotated[Name, doc("The name of a CiliumBGPPeerConfig.")]
+    group: Annotated[str, doc("Always cilium.io.", versions=("v2alpha1",))] = "cilium.io"
+    kind: Annotated[str, doc("Always CiliumBGPPeerConfig.", versions=("v2alpha1",))] = (
+        "CiliumBGPPeerConfig"
+    )
+
+
+PeerAddress = Annotated[
+    str,
+    doc(
+        "The router's IPv4 or IPv6 address, for example 192.0.2.1. A link-local IPv6 address has the "
+        "interface behind it: fe80::1%eth0.",
+        PEER_ADDRESS,
+    ),
+]
+PeerAsn = Annotated[
+    AnyAsn,
+    doc(
+        "The AS number that the router has to have, of two or four octets; 0 accepts any. Equal to "
+        "the instance's own it makes the session iBGP."
+    ),
+]
+PeerDiscovery = Annotated[
+    AutoDiscovery, doc("How the router's address is found where peerAddress is not given.")
+]
+ConfigReference = Annotated[
+    PeerConfigReference,
+    doc(
+        "How to speak to this peer, and what to tell it. Without a reference everything has its "
+        "default, and nothing is advertised."
+    ),
+]
 
 
 class Peer(Struct, frozen=True):
     """One peer of an instance."""
 
-    name: Name
-    peer_address: str | None = None
-    peer_asn: AnyAsn | None = None
-    """0 accepts any AS."""
-    auto_discovery: AutoDiscovery | None = None
-    peer_config_ref: PeerConfigReference | None = None
+    name: Annotated[
+        Name, doc("A name of your choice, unique within the instance; it is in status and output.")
+    ]
+    peer_address: PeerAddress | None = None
+    peer_asn: PeerAsn | None = None
+    auto_discovery: PeerDiscovery | None = None
+    peer_config_ref: ConfigReference | None = None
+
+
+PeerList = Annotated[
+    tuple[Peer, ...], doc("The routers that this instance has sessions with.", NAMED_LIST)
+]
 
 
 class Instance(Struct, frozen=True):
     """One BGP router on each selected node."""
 
-    name: Name
-    local_asn: Asn | None = None
-    local_port: Port | None = None
-    peers: tuple[Peer, ...] = ()
+    name: Annotated[
+        Name,
+        doc("A name of your choice, unique within this object; overrides refer to it."),
+    ]
+    local_asn: Annotated[
+        Asn | None,
+        doc(
+            "The AS number of this router, of two or four octets. It may be left out where each "
+            "node's CiliumBGPNodeConfigOverride has one."
+        ),
+    ] = None
+    local_port: Annotated[
+        Port | None,
+        doc(
+            "The TCP port on which incoming sessions are accepted. Without one, sessions are only "
+            "opened from here."
+        ),
+    ] = None
+    peers: PeerList = ()
 
 
 class ClusterConfigSpec(Struct, frozen=True):
     """The specification; without a node selector every node is selected."""
 
-    bgp_instances: Annotated[tuple[Instance, ...], Meta(min_length=1, max_length=16)]
-    node_selector: LabelSelector | None = None
+    bgp_instances: Annotated[
+        tuple[Instance, ...],
+        Meta(min_length=1, max_length=16),
+        doc("The BGP routers that run on each selected node; usually one.", NAMED_LIST),
+    ]
+    node_selector: Annotated[
+        LabelSelector | None,
+        doc(
+            "The nodes that this is for, by their labels. Absent or empty selects every node. A node "
+            "that two objects select stays with the one that had it first.",
+            ATOMIC_MAP,
+        ),
+    ] = None
 
 
 class CiliumBGPClusterConfig(Resource, frozen=True):
     """One cluster-wide configuration."""
 
-    spec: ClusterConfigSpec
+    spec: Annotated[ClusterConfigSpec, doc("What is wished for.")]
 
 
 def auto_discovery_errors(discovery: AutoDiscovery | None, path: str) -> Iterator[FieldError]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from resources.addresses import address_errors, router_id_errors
 from resources.cilium.clusterconfig import (
-    AutoDiscovery,
-    PeerConfigReference,
+    ConfigReference,
+    PeerAddress,
+    PeerAsn,
+    PeerDiscovery,
     auto_discovery_errors,
     instance_list_errors,
 )
-from resources.cilium.limits import AnyAsn, Asn, Name, Port, duplicate_errors
+from resources.cilium.limits import Asn, Name, Port, duplicate_errors
+from resources.crds.annotations import NAMED_LIST, doc
+from resources.crds.patterns import ADDRESS, ROUTER_ID
 from resources.errors import FieldError
 from resources.meta import Resource, Struct
 
@@ -23,35 +26,60 @@ from resources.meta import Resource, Struct
 class NodePeer(Struct, frozen=True):
     """One peer of an instance on this node."""
 
-    name: Name
-    peer_address: str | None = None
-    peer_asn: AnyAsn | None = None
-    auto_discovery: AutoDiscovery | None = None
-    local_address: str | None = None
-    peer_config_ref: PeerConfigReference | None = None
+    name: Annotated[Name, doc("The peer's name, from the CiliumBGPClusterConfig.")]
+    peer_address: PeerAddress | None = None
+    peer_asn: PeerAsn | None = None
+    auto_discovery: PeerDiscovery | None = None
+    local_address: Annotated[
+        str | None,
+        doc(
+            "The address of this node that the session is opened from. Without one the kernel's "
+            "route decides.",
+            ADDRESS,
+        ),
+    ] = None
+    peer_config_ref: ConfigReference | None = None
 
 
 class NodeInstance(Struct, frozen=True):
     """One BGP router on this node."""
 
-    name: Name
-    local_asn: Asn | None = None
-    router_id: str | None = None
-    local_port: Port | None = None
-    peers: tuple[NodePeer, ...] = ()
+    name: Annotated[Name, doc("The instance's name, from the CiliumBGPClusterConfig.")]
+    local_asn: Annotated[Asn | None, doc("The AS number of this router.")] = None
+    router_id: Annotated[
+        str | None,
+        doc(
+            "The BGP identifier of this router, written as an IPv4 address. Without one the node's "
+            "IPv4 address is used.",
+            ROUTER_ID,
+        ),
+    ] = None
+    local_port: Annotated[
+        Port | None,
+        doc(
+            "The TCP port on which incoming sessions are accepted. Without one, sessions are only "
+            "opened from here."
+        ),
+    ] = None
+    peers: Annotated[
+        tuple[NodePeer, ...], doc("The routers that this instance has sessions with.", NAMED_LIST)
+    ] = ()
 
 
 class NodeConfigSpec(Struct, frozen=True):
     """The specification."""
 
-    bgp_instances: Annotated[tuple[NodeInstance, ...], Meta(min_length=1, max_length=16)]
+    bgp_instances: Annotated[
+        tuple[NodeInstance, ...],
+        Meta(min_length=1, max_length=16),
+        doc("The BGP routers that run on this node.", NAMED_LIST),
+    ]
 
 
 class CiliumBGPNodeConfig(Resource, frozen=True):
     """One node's configuration."""
 
-    spec: NodeConfigSpec
-    status: dict[str, Any] = msgspec.field(default_factory=dict)
+    spec: Annotated[NodeConfigSpec, doc("What the node has to do.")]
 
 
 def node_config_errors(config: CiliumBGPNodeConfig) -> Iterator[FieldError]:

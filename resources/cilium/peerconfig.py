@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
 from resources.cilium.limits import Name, Port
+from resources.crds.annotations import ATOMIC_MAP, Rule, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
@@ -36,32 +37,77 @@ Safi = Literal[
 class Transport(Struct, frozen=True):
     """TCP; localPort existed in v2alpha1 and has no effect."""
 
-    peer_port: Port = 179
-    source_interface: str | None = None
-    local_port: int | None = None
+    peer_port: Annotated[Port, doc("The TCP port on which the peer listens.")] = 179
+    source_interface: Annotated[
+        str | None,
+        doc(
+            "The interface whose address the session is opened from. It has to have exactly one "
+            "address of the peer's family that is usable: not loopback, not link-local."
+        ),
+    ] = None
+    local_port: Annotated[int | None, doc("Has no effect.", versions=("v2alpha1",))] = None
 
 
 class Timers(Struct, frozen=True):
     """Seconds."""
 
-    connect_retry_time_seconds: Annotated[int, Meta(ge=1, le=2147483647)] = 120
-    hold_time_seconds: Annotated[int, Meta(ge=3, le=65535)] = 90
-    keep_alive_time_seconds: Annotated[int, Meta(ge=1, le=65535)] = 30
+    cel: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.keepAliveTimeSeconds <= self.holdTimeSeconds",
+            "is greater than holdTimeSeconds",
+            "keepAliveTimeSeconds",
+        ),
+    )
+    connect_retry_time_seconds: Annotated[
+        int,
+        Meta(ge=1, le=2147483647),
+        doc("The longest pause between two attempts to connect (RFC 4271 section 8)."),
+    ] = 120
+    hold_time_seconds: Annotated[
+        int,
+        Meta(ge=3, le=65535),
+        doc(
+            "How long the peer may be silent before the session ends (RFC 4271 section 4.2). The "
+            "lower one of both sides' values counts. A change resets the session."
+        ),
+    ] = 90
+    keep_alive_time_seconds: Annotated[
+        int,
+        Meta(ge=1, le=65535),
+        doc(
+            "How often a KEEPALIVE is sent; not more than holdTimeSeconds, and at most a third of "
+            "what is negotiated is used. A change resets the session."
+        ),
+    ] = 30
 
 
 class GracefulRestart(Struct, frozen=True):
     """RFC 4724."""
 
-    enabled: bool
-    restart_time_seconds: Annotated[int, Meta(ge=1, le=4095)] = 120
+    enabled: Annotated[bool, doc("Whether the capability is offered.")]
+    restart_time_seconds: Annotated[
+        int,
+        Meta(ge=1, le=4095),
+        doc(
+            "How long the peer keeps our routes while we are away (RFC 4724 section 3). Longer than "
+            "the agent takes to start again."
+        ),
+    ] = 120
 
 
 class PeerFamily(Struct, frozen=True):
     """One address family, and the advertisements told in it: none without a selector."""
 
-    afi: Afi
-    safi: Safi
-    advertisements: LabelSelector | None = None
+    afi: Annotated[Afi, doc("The address family.")]
+    safi: Annotated[Safi, doc("The subsequent address family.")]
+    advertisements: Annotated[
+        LabelSelector | None,
+        doc(
+            "Which CiliumBGPAdvertisements are told to the peer in this family, by their labels. "
+            "Absent selects none, empty selects all. Only ipv4/unicast and ipv6/unicast carry any.",
+            ATOMIC_MAP,
+        ),
+    ] = None
 
 
 DEFAULT_FAMILIES = (
@@ -74,18 +120,49 @@ DEFAULT_FAMILIES = (
 class PeerConfigSpec(Struct, frozen=True):
     """The specification; everything has a default."""
 
-    transport: Transport = msgspec.field(default_factory=Transport)
-    timers: Timers = msgspec.field(default_factory=Timers)
-    auth_secret_ref: Name | None = None
-    graceful_restart: GracefulRestart | None = None
-    ebgp_multihop: Annotated[int, Meta(ge=1, le=255)] = 1
-    families: tuple[PeerFamily, ...] = ()
+    transport: Annotated[Transport, doc("The TCP connection.")] = msgspec.field(
+        default_factory=Transport
+    )
+    timers: Annotated[Timers, doc("The timers of the session.")] = msgspec.field(
+        default_factory=Timers
+    )
+    auth_secret_ref: Annotated[
+        Name | None,
+        doc(
+            "The name of a Secret, in the namespace for BGP secrets, whose key password is the TCP "
+            "MD5 password of the session (RFC 2385). Without it the session has none."
+        ),
+    ] = None
+    graceful_restart: Annotated[
+        GracefulRestart | None,
+        doc(
+            "Whether the peer keeps our routes while the agent restarts (RFC 4724). Without it, it "
+            "does not."
+        ),
+    ] = None
+    ebgp_multihop: Annotated[
+        int,
+        Meta(ge=1, le=255),
+        doc(
+            "The TTL of what is sent to an eBGP peer: 1 reaches a directly connected one. Without "
+            "meaning for iBGP."
+        ),
+    ] = 1
+    families: Annotated[
+        tuple[PeerFamily, ...],
+        doc(
+            "The address families that are negotiated. Without any, ipv4/unicast and ipv6/unicast "
+            "are, and nothing is advertised in them."
+        ),
+    ] = ()
 
 
 class CiliumBGPPeerConfig(Resource, frozen=True):
     """One way of peering."""
 
-    spec: PeerConfigSpec = msgspec.field(default_factory=PeerConfigSpec)
+    spec: Annotated[PeerConfigSpec, doc("How to peer; everything has a default.")] = msgspec.field(
+        default_factory=PeerConfigSpec
+    )
 
 
 def timer_errors(keepalive: int, hold: int, path: str) -> Iterator[FieldError]:

@@ -1,0 +1,82 @@
+"""What the CustomResourceDefinitions of Cilium's kinds say beyond their row types.
+
+Names, short names and categories are Cilium's, so that habits and scripts go on working; the columns
+are ours: the API server shows only the first item of a list, so lists are not among them.
+"""
+
+from __future__ import annotations
+
+from resources.cilium.status import NodeConfigStatus
+from resources.conditions import ConditionsStatus
+from resources.crds.annotations import Column, Definition
+
+_CATEGORIES = ("cilium", "ciliumbgp")
+_AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+def _condition(name: str, kind: str, description: str) -> Column:
+    path = f'.status.conditions[?(@.type=="cilium.io/{kind}")].status'
+    return Column(name, path, description=description)
+
+
+CLUSTER_CONFIG = Definition(
+    "CiliumBGPClusterConfig says which routers the nodes of a cluster have BGP sessions with, and on "
+    "which nodes.",
+    ("cbgpcluster",),
+    _CATEGORIES,
+    (
+        _condition("No Node", "NoMatchingNode", "Whether it selects no node at all."),
+        _condition(
+            "Missing",
+            "MissingPeerConfigs",
+            "Whether a CiliumBGPPeerConfig that it names is missing.",
+        ),
+        _condition(
+            "Conflict",
+            "ConflictingClusterConfig",
+            "Whether another one has a node that it selects.",
+        ),
+        _AGE,
+    ),
+    ConditionsStatus,
+)
+PEER_CONFIG = Definition(
+    "CiliumBGPPeerConfig says how to speak to BGP peers; any number of peers can share one.",
+    ("cbgppeer",),
+    _CATEGORIES,
+    (
+        Column("Port", ".spec.transport.peerPort", "integer", "The peer's TCP port."),
+        Column("Hold", ".spec.timers.holdTimeSeconds", "integer", "The hold time in seconds."),
+        Column("TTL", ".spec.ebgpMultihop", "integer", "The TTL towards eBGP peers."),
+        Column("Restart", ".spec.gracefulRestart.enabled", "boolean", "Graceful restart."),
+        Column("Secret", ".spec.authSecretRef", description="The Secret of TCP MD5.", priority=1),
+        _condition("No Secret", "MissingAuthSecret", "Whether that Secret is missing."),
+        _AGE,
+    ),
+    ConditionsStatus,
+)
+ADVERTISEMENT = Definition(
+    "CiliumBGPAdvertisement says what is advertised, and with which attributes. The families of a "
+    "CiliumBGPPeerConfig select it by its labels.",
+    ("cbgpadvert",),
+    _CATEGORIES,
+    (_AGE,),
+)
+NODE_CONFIG = Definition(
+    "CiliumBGPNodeConfig is what one node has to do; its name is the node's. It is made from the "
+    "CiliumBGPClusterConfig that selects the node and the CiliumBGPNodeConfigOverride of the same "
+    "name: change those.",
+    ("cbgpnode",),
+    _CATEGORIES,
+    (
+        _condition("Error", "BGPReconcileError", "Whether the node could not do all of it."),
+        _AGE,
+    ),
+    NodeConfigStatus,
+)
+NODE_CONFIG_OVERRIDE = Definition(
+    "CiliumBGPNodeConfigOverride says what is different on one node; its name has to be the node's.",
+    ("cbgpnodeoverride",),
+    _CATEGORIES,
+    (_AGE,),
+)

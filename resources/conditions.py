@@ -1,0 +1,55 @@
+"""metav1.Condition: one aspect of an object's state, as its status says it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from resources.crds.annotations import TYPED_LIST, doc
+from resources.meta import Struct
+
+_DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_TYPE = rf"^({_DNS}(\.{_DNS})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+_REASON = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+
+
+class Condition(Struct, frozen=True):
+    """One condition; the limits are metav1's."""
+
+    type: Annotated[
+        str,
+        Meta(max_length=316, pattern=_TYPE),
+        doc("Which aspect this is, such as cilium.io/MissingPeerConfigs."),
+    ]
+    status: Annotated[
+        Literal["True", "False", "Unknown"], doc("Whether it is the case: True, False or Unknown.")
+    ]
+    reason: Annotated[
+        str,
+        Meta(min_length=1, max_length=1024, pattern=_REASON),
+        doc("Why the status is what it is: one word, for programs."),
+    ]
+    message: Annotated[str, Meta(max_length=32768), doc("The details, for people; may be empty.")]
+    last_transition_time: Annotated[
+        str, doc("When the status became what it is (RFC 3339).", {"format": "date-time"})
+    ]
+    observed_generation: Annotated[
+        int | None,
+        doc(
+            "The metadata.generation that was looked at. When it is lower than the object's, the "
+            "condition speaks of an older specification.",
+            {"minimum": 0},
+        ),
+    ] = None
+
+
+Conditions = Annotated[
+    tuple[Condition, ...], doc("What is the case with this object, one item per type.", TYPED_LIST)
+]
+
+
+class ConditionsStatus(Struct, frozen=True):
+    """A status that has conditions and nothing else."""
+
+    conditions: Conditions = ()

@@ -1,0 +1,75 @@
+"""What row types say for their CustomResourceDefinition: descriptions, list keys, CEL rules, columns.
+
+These are annotations only. What they demand is checked by the agent's own rules as well, because
+manifests reach it without an API server; tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec import Meta
+
+SchemaPart = Mapping[str, object]
+"""Members of an OpenAPI schema, as the API server names them."""
+
+NAMED_LIST: SchemaPart = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+}
+"""A list whose items have unique names: server-side apply merges item by item."""
+TYPED_LIST: SchemaPart = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+}
+"""The same with types: conditions."""
+ATOMIC_LIST: SchemaPart = {"x-kubernetes-list-type": "atomic"}
+"""A list that one writer owns as a whole."""
+ATOMIC_MAP: SchemaPart = {"x-kubernetes-map-type": "atomic"}
+"""An object that one writer owns as a whole."""
+
+VERSIONS = "versions"
+"""The key, in ``Meta.extra``, of the only versions that have a field."""
+
+
+def doc(text: str, *parts: SchemaPart, versions: tuple[str, ...] = ()) -> Meta:
+    """Describe a field for people; `versions` names the only ones that have it (default: all)."""
+    schema: dict[str, object] = {}
+    for part in parts:
+        schema.update(part)
+    extra = {VERSIONS: versions} if versions else None
+    return Meta(description=text, extra_json_schema=schema or None, extra=extra)
+
+
+class Rule(NamedTuple):
+    """One CEL rule of a struct; `self` is the struct."""
+
+    cel: str
+    message: str
+    field: str = ""
+    """The JSON name of the member that the error is put on; it has to be in the schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What `kubectl get` shows of an object; with a priority above 0 only with ``-o wide``."""
+
+    name: str
+    path: str
+    type: str = "string"
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The parts of a CustomResourceDefinition that are not in the row type."""
+
+    description: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+    status: type | None = None
+    """The type of the status; with one, the status is a subresource."""

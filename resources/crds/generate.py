@@ -1,0 +1,93 @@
+"""From a kind to its CustomResourceDefinition (apiextensions.k8s.io/v1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resources.crds.annotations import Column, Definition
+from resources.crds.schema import Schema, schema_of
+from resources.kinds import KINDS, Kind
+
+
+class KindWithoutDefinitionError(LookupError):
+    """The kind is Kubernetes' own, so there is nothing to define."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not defined by a CustomResourceDefinition")
+
+
+DEFINED: tuple[Kind[Any], ...] = tuple(kind for kind in KINDS if kind.definition is not None)
+"""The kinds that have one, in the order in which they are printed."""
+
+
+def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:
+    """Make the definition as an object. Raises `KindWithoutDefinitionError`."""
+    definition = kind.definition
+    if definition is None:
+        raise KindWithoutDefinitionError(kind.name)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": kind.name.lower(),
+                "shortNames": list(definition.short_names),
+                "categories": list(definition.categories),
+            },
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [_version(kind, definition, version) for version in kind.versions],
+        },
+    }
+
+
+def _version(kind: Kind[Any], definition: Definition, version: str) -> dict[str, Any]:
+    stored = kind.versions[0]
+    made: dict[str, Any] = {"name": version, "served": True, "storage": version == stored}
+    if version != stored:
+        made["deprecated"] = True
+        made["deprecationWarning"] = (
+            f"{kind.group}/{version} {kind.name} is deprecated; use {kind.group}/{stored}"
+        )
+    made["schema"] = {"openAPIV3Schema": _object(kind, definition, version)}
+    if definition.status is not None:
+        made["subresources"] = {"status": {}}
+    made["additionalPrinterColumns"] = [_column(column) for column in definition.columns]
+    return made
+
+
+def _object(kind: Kind[Any], definition: Definition, version: str) -> Schema:
+    """Make the schema of the whole object; the API server itself checks the metadata."""
+    row = schema_of(kind.row, version)
+    properties: Schema = {
+        "apiVersion": {
+            "type": "string",
+            "description": f"The version of the API: {kind.group}/{version}.",
+        },
+        "kind": {"type": "string", "description": f"The kind of the object: {kind.name}."},
+        "metadata": {"type": "object"},
+        "spec": row["properties"]["spec"],
+    }
+    if definition.status is not None:
+        properties["status"] = schema_of(definition.status, version) | {
+            "description": "What became of it; written by Waggle or Cilium, not by people."
+        }
+    return {
+        "type": "object",
+        "description": definition.description,
+        "properties": properties,
+        "required": row["required"],
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    if column.description:
+        made["description"] = column.description
+    if column.priority:
+        made["priority"] = column.priority
+    return made

@@ -1,0 +1,83 @@
+"""What an API server checks of texts: exactly what the agent's own checks let pass.
+
+It has the formats of Kubernetes' OpenAPI, which read addresses generously, and RE2, which cannot look
+around; so a second expression, in a ``not``, says what may not be. A format is preferred because its
+message is short. The agent itself does not use these: its messages name the rule that was broken.
+"""
+
+from __future__ import annotations
+
+from resources.crds.annotations import SchemaPart
+
+
+def up_to(limit: int) -> str:
+    """Match the decimal numbers from 0 to a limit, without leading zeros."""
+    digits = str(limit)
+    # Shorter numbers first; then those that are equal up to a digit which is smaller.
+    found = ["[0-9]"] if len(digits) > 1 else []
+    found += [f"[1-9][0-9]{_times(length - 1)}" for length in range(2, len(digits))]
+    for i, digit in enumerate(digits):
+        lowest = 1 if i == 0 and len(digits) > 1 else 0
+        highest = int(digit) - 1 if i < len(digits) - 1 else int(digit)
+        if highest >= lowest:
+            rest = len(digits) - i - 1
+            span = str(lowest) if highest == lowest else f"[{lowest}-{highest}]"
+            found.append(digits[:i] + span + (f"[0-9]{_times(rest)}" if rest else ""))
+    return f"({'|'.join(found)})"
+
+
+def _times(count: int) -> str:
+    return "" if count == 1 else f"{{{count}}}"
+
+
+_OCTET = up_to(255)
+_GROUP = "[0-9a-fA-F]{1,4}"
+_IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}"
+
+
+def _after_first_group() -> str:
+    """Match what follows the first, written group of an IPv6 address (RFC 4291 section 2.2)."""
+    forms = [f"(:{_GROUP}){{7}}", f"(:{_GROUP}){{5}}:{_IPV4}"]
+    for before in range(1, 8):
+        start = (f"(:{_GROUP}){{{before - 1}}}" if before > 1 else "") + "::"
+        after = 7 - before
+        forms.append(start + (f"({_GROUP}(:{_GROUP}){{0,{after - 1}}})?" if after else ""))
+        if before <= 5:
+            forms.append(f"{start}({_GROUP}:){{0,{5 - before}}}{_IPV4}")
+    return f"({'|'.join(forms)})"
+
+
+_ZONE = r"%[!-$&-.0-9;-~]{1,15}"
+_LINK_LOCAL = f"^[fF][eE][89abAB][0-9a-fA-F]{_after_first_group()}{_ZONE}$"
+"""Of fe80::/10, with a zone."""
+_MAPPED = (
+    rf"^[0:]*:[fF]{{4}}:({_GROUP}:{_GROUP}|[0-9.]+)$"
+    rf"|^(0{{1,4}}:){{5}}[fF]{{4}}:(:|:{_GROUP}|{_GROUP}::)$"
+)
+_GENEROUS = r"\.0[0-9]|(^|:)0[0-9]+\.|(^|:)[0-9a-fA-F]{5,}(:|$)"
+"""Numbers with leading zeros, and groups of more than four digits."""
+_NUMBER = up_to(4294967295)
+_HALF = up_to(65535)
+
+ADDRESS: SchemaPart = {
+    "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}],
+    "not": {"pattern": f"{_MAPPED}|{_GENEROUS}"},
+}
+"""An IPv4 or IPv6 address, not an IPv4-mapped one (`resources.addresses.canonical_address`)."""
+PEER_ADDRESS: SchemaPart = {
+    "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}, {"pattern": _LINK_LOCAL}],
+    "not": {"pattern": f"{_MAPPED}|{_GENEROUS}"},
+}
+"""The same, and a link-local IPv6 address may have a zone (RFC 4007)."""
+ROUTER_ID: SchemaPart = {
+    "format": "ipv4",
+    "pattern": f"^{_IPV4}$",
+    "not": {"pattern": r"^0\.0\.0\.0$"},
+}
+"""A BGP identifier in its IPv4 form, not zero (RFC 6286)."""
+STANDARD_COMMUNITY: SchemaPart = {"pattern": f"^({_NUMBER}|{_HALF}:{_HALF})$"}
+"""One number of 32 bits, or two of 16 with a colon between them (RFC 1997)."""
+LARGE_COMMUNITY: SchemaPart = {"pattern": f"^{_NUMBER}:{_NUMBER}:{_NUMBER}$"}
+"""Three numbers of 32 bits with colons between them (RFC 8092)."""
+LABEL_VALUE = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+"""The value of a label; at most 63 characters."""

@@ -1,0 +1,49 @@
+"""`waggle crds`: what kubectl takes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from waggle.__main__ import main
+
+
+def test_all_definitions_are_printed_as_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds"]) == 0
+    text = capsys.readouterr().out
+    found = list(yaml.safe_load_all(text))
+    assert len(found) == 5
+    assert {crd["kind"] for crd in found} == {"CustomResourceDefinition"}
+    # An anchor would be valid YAML, and a puzzle for people.
+    assert "&id" not in text
+
+
+def test_json_is_one_list_with_the_same_content(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["crds"]) == 0
+    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert main(["crds", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": documents,
+    }
+
+
+@pytest.mark.parametrize("name", ["CiliumBGPPeerConfig", "ciliumbgppeerconfigs"])
+def test_a_kind_is_named_as_in_a_manifest_or_as_kubectl_does(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crds", name]) == 0
+    (found,) = yaml.safe_load_all(capsys.readouterr().out)
+    assert found["metadata"]["name"] == "ciliumbgppeerconfigs.cilium.io"
+
+
+def test_a_kind_that_does_not_exist_is_told_with_those_that_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["crds", "Service"]) == 4
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "no kind Service; there are CiliumBGPClusterConfig, " in told.err
