@@ -214,7 +214,8 @@ class AdjRibIn:
         stale = self._stale.pop(family, None)
         if not stale:
             return 0
-        self.withdraw(family, list(stale))
+        # In the table's order, which is that of no hash: a recorded run can be played again.
+        self.withdraw(family, [nlri for nlri in self.tables[family] if nlri in stale])
         return len(stale)
 
     def stale(self, family: Family) -> int:
@@ -225,8 +226,10 @@ class AdjRibIn:
         """Return the stale prefixes by their path."""
         table = self.tables[family]
         groups: dict[Path, list[bytes]] = {}
-        for nlri in self._stale.get(family, ()):
-            groups.setdefault(table[nlri], []).append(nlri)
+        stale = self._stale.get(family, set())
+        for nlri, path in table.items():
+            if nlri in stale:
+                groups.setdefault(path, []).append(nlri)
         return groups
 
     def replace_stale(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:

@@ -43,7 +43,8 @@ class AllPaths:
         gone: list[bytes] = []
         announced: dict[Path, list[bytes]] = {}
         told = self._told
-        for nlri in touched:
+        # Sorted, so that the order is that of no hash: a recorded run can be played again.
+        for nlri in sorted(touched):
             before = told.get(nlri, ())
             held = self._table.paths(nlri)
             exported = (self._exported(path, nlri) for path in held)
