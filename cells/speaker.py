@@ -21,16 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.hive import (
-    Cell,
-    Health,
-    Jobs,
-    Lifecycle,
-    Options,
-    SettingError,
-    Signal,
-    setting,
-)
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Signal, setting
 from cells.metrics import Metrics
 from speaker.api import (
     ESTABLISHED,
@@ -39,6 +30,7 @@ from speaker.api import (
     ListenChanged,
     PeerStatus,
     PrefixLimit,
+    RecordingEnded,
     SessionError,
     StateChanged,
 )
@@ -51,6 +43,24 @@ STOP_TIMEOUT = 2.0
 """Seconds within which all sessions are closed."""
 
 log = structlog.get_logger("waggle.speaker")
+
+
+class SpeakerOptions(Options, frozen=True):
+    """Options of the speaker cell."""
+
+    record_file: Annotated[
+        str | None,
+        setting(
+            "write every input of the speaker into this file, for waggle replay; none by default",
+            flag="--record-file",
+            metavar="PATH",
+        ),
+    ] = None
+    record_limit: Annotated[
+        int,
+        msgspec.Meta(ge=1),
+        setting("how large that file may become, in MiB", flag="--record-limit", metavar="MIB"),
+    ] = 256
 
 
 class SpeakerEvents:
@@ -88,6 +98,12 @@ class SpeakerEvents:
                     received=event.received,
                     limit=event.limit,
                     ended=event.ended,
+                )
+            case RecordingEnded():
+                log.warning(
+                    "nothing more is recorded",
+                    event_name="speaker.recording_ended",
+                    reason=event.reason,
                 )
             case Fault():
                 log.error(
@@ -158,30 +174,20 @@ class SpeakerEvents:
             )
 
 
-class SpeakerOptions(Options, frozen=True):
-    """Options of the speaker cell."""
-
-    record_file: Annotated[
-        str | None,
-        setting(
-            "write all that happens to the speaker, without passwords, into this new file, for "
-            "waggle replay",
-            flag="--record-file",
-            metavar="PATH",
-        ),
-    ] = None
-
-
 def make_speaker(
     lifecycle: Lifecycle, health: Health, events: SpeakerEvents, options: SpeakerOptions
 ) -> Speaker:
     """Make the speaker and hook its start and stop."""
-    try:
-        speaker = _speaker(events, options)
-    except OSError as error:
-        raise SettingError(
-            "", "--record-file", f"{options.record_file}: {error.strerror}"
-        ) from None
+    # Jitter of timers and nothing secret: an ordinary generator is right.
+    speaker = Speaker(
+        rng=random.Random(),  # noqa: S311  jitter, no secret
+        on_event=events.publish,
+        # A node's packets are forwarded by its kernel while the agent is away, and whether there
+        # was an agent before nobody knows: peers that have nothing of ours lose nothing by it.
+        restarting=True,
+        record=None if options.record_file is None else Path(options.record_file),
+        record_limit=options.record_limit * 1024 * 1024,
+    )
 
     async def start() -> None:
         await speaker.start()
@@ -193,18 +199,6 @@ def make_speaker(
 
     lifecycle.append("speaker", start=start, stop=stop, stop_timeout=STOP_TIMEOUT + 0.5)
     return speaker
-
-
-def _speaker(events: SpeakerEvents, options: SpeakerOptions) -> Speaker:
-    return Speaker(
-        # Jitter of timers and nothing secret: an ordinary generator is right.
-        rng=random.Random(),  # noqa: S311
-        on_event=events.publish,
-        recording=None if options.record_file is None else Path(options.record_file),
-        # A node's packets are forwarded by its kernel while the agent is away, and whether there
-        # was an agent before nobody knows: peers that have nothing of ours lose nothing by it.
-        restarting=True,
-    )
 
 
 class Session(msgspec.Struct, frozen=True):

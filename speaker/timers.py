@@ -8,7 +8,7 @@ dictionary write; the heap learns of it when the old deadline comes. It must nev
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -43,6 +43,10 @@ class Timers(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._deadlines)
+
+    def items(self) -> Iterator[tuple[K, float]]:
+        """Iterate over all deadlines, in no order that means anything."""
+        yield from self._deadlines.items()
 
     def next_deadline(self) -> float | None:
         """Return the earliest deadline of all; never later than the truth, perhaps earlier."""

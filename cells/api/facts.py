@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cells.api.ages import RouteAges
-from cells.api.model import FamilyCount, OriginItem, PeerItem, RouteItem
+from cells.api.items import peer_item, route_item
+from cells.api.model import OriginItem, PeerItem, RouteItem
 from cells.api.server import UnknownNameError
 from cells.node import ThisNode
 from reconcilers.tables import IntentTables
-from speaker.api import FamilyStatus, PeerStatus, RouteView, SpeakerPort
+from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from statedb import Database, Snapshot
 
@@ -78,7 +79,7 @@ class AgentFacts:
             for family in families:
                 views = self._speaker.routes_available(instance, family)
                 yield [
-                    self._item(instance, view, [])
+                    route_item(self._node, instance, view)
                     for view in views
                     if peers is None or view.peer in peers
                 ]
@@ -91,7 +92,7 @@ class AgentFacts:
             for family in families:
                 if table == "received":
                     received = self._speaker.routes_received(status.instance, status.name, family)
-                    yield [self._item(status.instance, view, []) for view in received]
+                    yield [route_item(self._node, status.instance, view) for view in received]
                     continue
                 told = self._speaker.routes_advertised(status.instance, status.name, family)
                 yield [self._advertised(snapshot, status, view) for view in told]
@@ -99,7 +100,7 @@ class AgentFacts:
     def _advertised(self, snapshot: Snapshot, status: PeerStatus, view: RouteView) -> RouteItem:
         family, nlri = prefix_to_wire(view.prefix)
         origins = self._origins(snapshot, status.route_set, family, nlri)
-        item = self._item(status.instance, view, origins)
+        item = route_item(self._node, status.instance, view, origins)
         if status.route_set is None:
             return item
         changed = self._ages.since(status.route_set, family, nlri)
@@ -123,60 +124,3 @@ class AgentFacts:
             )
             for origin in row.origins
         ]
-
-    def _item(self, instance: str, view: RouteView, origins: list[OriginItem]) -> RouteItem:
-        return RouteItem(
-            node=self._node,
-            instance=instance,
-            peer=view.peer,
-            family=str(view.family),
-            prefix=view.prefix,
-            next_hop=view.next_hop,
-            as_path=view.as_path,
-            origin=view.origin,
-            communities=list(view.communities),
-            large_communities=list(view.large_communities),
-            local_preference=view.local_preference,
-            med=view.med,
-            best=view.best,
-            status=view.reason or None,
-            origins=origins,
-        )
-
-
-def peer_item(node: str, status: PeerStatus) -> PeerItem:
-    """Translate a session's status; counts only while it is Established, a reason only if not."""
-    up = status.established
-    return PeerItem(
-        node=node,
-        instance=status.instance,
-        name=status.name,
-        address=status.address,
-        interface=status.interface,
-        local_asn=status.local_asn,
-        peer_asn=status.peer_asn or None,
-        state=status.state,
-        since_time=datetime.fromtimestamp(int(status.since), UTC),
-        families=[str(entry.family) for entry in status.families],
-        received=_counts(status.families, "received") if up else None,
-        advertised=_counts(status.families, "advertised") if up else None,
-        reason=None if up else status.reason or "unknown",
-        peer_router_id=status.peer_router_id,
-        hold_seconds=status.hold_time if up else None,
-        keepalive_seconds=status.keepalive_time if up else None,
-        retry_seconds=None if status.retry_in is None else round(status.retry_in, 1),
-        messages_received=status.messages_received,
-        messages_sent=status.messages_sent,
-        flaps=status.flaps,
-        last_error=status.last_error,
-        authentication=status.authentication,
-        graceful_restart_seconds=status.graceful_restart_time,
-    )
-
-
-def _counts(families: Sequence[FamilyStatus], what: str) -> list[FamilyCount]:
-    return [
-        FamilyCount(family=str(entry.family), routes=getattr(entry, what))
-        for entry in families
-        if entry.negotiated
-    ]

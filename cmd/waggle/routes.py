@@ -6,6 +6,7 @@ It shows what the agent says, in the agent's order (peers by name, prefixes in a
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -113,11 +114,7 @@ def run(args: argparse.Namespace) -> int:
     if not answer["items"]:
         output.complain("waggle routes", _nothing(args))
         return output.EXIT_OK
-    columns, draw = {
-        "advertised": (ADVERTISED, _advertised),
-        "received": (RECEIVED, _received),
-        "available": (AVAILABLE, _available),
-    }[args.table]
+    columns, draw = DRAWN[args.table]
     rows = [draw(item) for item in answer["items"]]
     output.table(columns, rows, wide=args.output == "wide", color=args.color)
     return output.EXIT_OK
@@ -207,3 +204,11 @@ def _preference(item: dict[str, Any]) -> str:
     if preference is None and med is None:
         return NONE
     return f"{NONE if preference is None else preference}/{NONE if med is None else med}"
+
+
+DRAWN: dict[str, tuple[Sequence[Column], Callable[[dict[str, Any]], list[str]]]] = {
+    "advertised": (ADVERTISED, _advertised),
+    "received": (RECEIVED, _received),
+    "available": (AVAILABLE, _available),
+}
+"""Table -> columns, and what makes a row of an item."""

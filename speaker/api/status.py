@@ -172,4 +172,10 @@ class PrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the session ended by it."""
 
 
-Event = StateChanged | SessionError | PrefixLimit | Fault | ListenChanged
+class RecordingEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """Inputs are not written down any more, though the speaker runs on."""
+
+    reason: str
+
+
+Event = StateChanged | SessionError | PrefixLimit | Fault | ListenChanged | RecordingEnded

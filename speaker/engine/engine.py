@@ -14,6 +14,7 @@ from typing import assert_never
 
 from speaker.api import Fault, InstanceConfig, InstanceStatus, PeerStatus, RouteView, UnknownName
 from speaker.engine import views
+from speaker.engine.digest import digest
 from speaker.engine.inputs import (
     BytesReceived,
     Command,
@@ -62,8 +63,8 @@ class Engine:
     ) -> None:
         self._core = Core(rng)
         self._instances: dict[str, Instance] = {}
-        self._max_queue = max_queue
-        self._restarting = restarting
+        self.max_queue = max_queue
+        self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}
         """Interface -> who is at its other end, as far as unnumbered peers asked for it."""
 
@@ -179,7 +180,7 @@ class Engine:
             case TransportClosed(connection, reason):
                 peer.closed(connection, reason)
             case QueueChanged(connection, octets):
-                peer.queue_changed(connection, octets, self._max_queue)
+                peer.queue_changed(connection, octets, self.max_queue)
 
     def _timers(self, now: float) -> None:
         for (owner, timer), due in self._core.timers.expire(now):
@@ -209,7 +210,7 @@ class Engine:
             self._core,
             config,
             neighbors=self._neighbors,
-            restarting=self._restarting and before is None,
+            restarting=self.restarting and before is None,
         )
         if before is not None:
             # Another AS or identifier is another router; what it was told to do stays.
@@ -239,6 +240,11 @@ class Engine:
         session = self._core.connections.get(connection)
         return None if session is None else (session.peer.host.name, session.peer.name)
 
+    def digest(self, now: float) -> dict[str, str]:
+        """Return checksums of the state at a time; see `speaker.engine.digest`."""
+        self._core.now = now
+        return digest(self._core, self._instances)
+
     def peers(self, now: float) -> Iterator[PeerStatus]:
         """Iterate over all sessions, by instance and name."""
         self._core.now = now
@@ -250,11 +256,6 @@ class Engine:
         """Iterate over all instances, by name."""
         for _, instance in sorted(self._instances.items()):
             yield views.instance_status(instance)
-
-    def table_sizes(self, instance: str) -> Iterator[tuple[Family, int]]:
-        """Iterate over the families of a Loc-RIB with their numbers of prefixes."""
-        for family, table in sorted(self.instance(instance).loc.tables.items()):
-            yield family, len(table)
 
     def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""

@@ -1,14 +1,25 @@
-"""What happened to the core, written down, and played again.
+"""A run of the core, written down and played again: what a bug report needs.
 
-* `lines`: inputs as JSON objects and back; passwords do not get through
-* `recorder`: a file that is written while a speaker runs
-* `replay`: a file played through the pure core, compared with what was noted on the way
+* `lines`: the file's lines as values, and the inputs as JSON
+* `recorder`: an engine whose every input is written down
+* `player`: the same inputs given to another engine, and where it does otherwise
 
-docs/operations.md says how a recording is made and read.
+Pure: lines come in and go out as octets, who opens files is elsewhere. A password never gets into
+a recording.
 """
 
-from speaker.recording.lines import BadRecording
-from speaker.recording.recorder import Recorder
-from speaker.recording.replay import Replay
+from speaker.recording.lines import FORMAT, BadRecording, Header
+from speaker.recording.player import Difference, Player, Step
+from speaker.recording.recorder import DEFAULT_LIMIT, Recorder, Sink
 
-__all__ = ["BadRecording", "Recorder", "Replay"]
+__all__ = [
+    "DEFAULT_LIMIT",
+    "FORMAT",
+    "BadRecording",
+    "Difference",
+    "Header",
+    "Player",
+    "Recorder",
+    "Sink",
+    "Step",
+]

@@ -1,136 +1,231 @@
-"""The inputs of the core as lines of JSON, and back.
+"""The lines of a recording: JSON objects, told apart by their member ``line``.
 
-A line is ``{"seq": 17, "now": 3.25, "input": "BytesReceived", ...}`` with the fields of
-`speaker.engine.inputs`. Octets from the wire are hex, so that `waggle decode` reads them. A password
-becomes ``{"secret": 1}``: the number tells equal ones from others, and nothing else.
+======  =========================================================================================
+header  the first line: the format's version, programs, time, and how the engine was made
+input   one input: its number, the engine's time, its type and fields, a checksum of the actions
+digest  the engine's state after the input of that number, one checksum for each part of it
+end     the last line: why nothing more was written
+======  =========================================================================================
+
+Octets are hex digits, also those of prefixes (as on the wire). A password is a number, the same for
+equal ones: enough to see that there is one and that it changed.
+Nothing here reads a clock, a file or an engine.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import itertools
+import random
+import struct
+from collections.abc import Mapping
+from typing import Any, Final, final, get_args
 
 import msgspec
 
-from speaker.api import DynamicPeerConfig, InvalidConfig, PeerConfig, RouteAttributes, Secret
-from speaker.engine import inputs
+from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes, Secret
 from speaker.engine.inputs import BytesReceived, Input, SetPeer, UpdateRoutes
 from speaker.nlri import Family
 
-VERSION: Final = 1
+FORMAT: Final = 1
+
+INPUTS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in get_args(Input)}
+"""Every input by its name in a recording."""
+_RNG: Final = struct.Struct(">625I")
+"""The state of `random.Random`: 624 words and a position."""
 
 
 class BadRecording(ValueError):  # noqa: N818  the name says what is wrong with what
-    """A line that is no part of a recording: its number and the rule."""
+    """A file that is no recording that this version can play: the line and what is wrong."""
 
-    def __init__(self, line: int, rule: str) -> None:
-        super().__init__(f"line {line}: {rule}")
-        self.line = line
-        self.rule = rule
+    def __init__(self, number: int, rule: str) -> None:
+        super().__init__(f"line {number}: {rule}")
+        self.number = number
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line: with what the core began."""
+class Header(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="header", rename="camel"
+):
+    """The first line; times are the engine's (``now``) and Unix time (``started``), in seconds."""
 
-    waggle: str
-    """Version of the program."""
-    recording: int = VERSION
-    seed: int
+    format: int
+    version: str
+    """Of the program that wrote it."""
+    python: str
+    started: float
+    now: float
+    rng: str
+    """The state of the engine's source of chance, in hex digits."""
     restarting: bool
     max_queue: int
 
-
-class Digest(msgspec.Struct, frozen=True):
-    """A summary of the core's state after an input: equal states have equal ones."""
-
-    peers: dict[str, str]
-    """Instance and peer -> state and counts."""
-    tables: dict[str, int]
-    """Instance and family -> prefixes in the Loc-RIB."""
-
-
-_KINDS: Final[dict[str, type]] = {
-    name: kind
-    for name, kind in vars(inputs).items()
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-}
+    def random(self) -> random.Random:
+        """Return chance as the engine had it. Raises ValueError."""
+        rng = random.Random()  # noqa: S311  jitter, no secret
+        octets = bytes.fromhex(self.rng)
+        if len(octets) != _RNG.size:
+            raise ValueError("rng: not the state of a generator")
+        rng.setstate((3, _RNG.unpack(octets), None))
+        return rng
 
 
-class Writer:
-    """Turns inputs into objects; remembers which passwords were equal."""
+def rng_state(rng: random.Random) -> str:
+    """Return the state of a source of chance as a header has it."""
+    return _RNG.pack(*rng.getstate()[1]).hex()
+
+
+class InputLine(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="input", omit_defaults=True
+):
+    """One input; ``out`` is the checksum of the actions, nothing where there were none."""
+
+    seq: int
+    now: float
+    input: str
+    fields: dict[str, Any]
+    out: str = ""
+    raised: str = ""
+    """The type of the error with which it was refused."""
+
+
+class DigestLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="digest"):
+    """The state after an input, at a time; see `speaker.engine.digest`."""
+
+    seq: int
+    now: float
+    parts: dict[str, str]
+
+
+class EndLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="end"):
+    """The last line."""
+
+    seq: int
+    reason: str
+
+
+Line = Header | InputLine | DigestLine | EndLine
+
+_encoder: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder(Line)
+
+
+def encode(line: Line) -> bytes:
+    """Return a line with its line end."""
+    return _encoder.encode(line) + b"\n"
+
+
+def decode(line: bytes, number: int) -> Line:
+    """Read a line. Raises `BadRecording`."""
+    try:
+        found: Line = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRecording(number, str(error)) from None
+    return found
+
+
+@final
+class Passwords:
+    """Numbers for passwords, in the order in which they were met."""
+
+    __slots__ = ("_numbers",)
 
     def __init__(self) -> None:
-        self._secrets: dict[Secret, int] = {}
+        self._numbers: dict[Secret, int] = {}
 
-    def __call__(self, item: Input) -> dict[str, Any]:
-        """Return an input's fields as JSON has them, with its kind under ``input``."""
-        fields: dict[str, Any]
-        match item:
-            case BytesReceived(connection, data):
-                fields = {"connection": connection, "hex": data.hex()}
-            case UpdateRoutes(instance, route_set, changes):
-                fields = {
-                    "instance": instance,
-                    "route_set": route_set,
-                    "changes": {
-                        str(family): {
-                            nlri.hex(): msgspec.to_builtins(attributes)
-                            for nlri, attributes in routes.items()
-                        }
-                        for family, routes in changes.items()
-                    },
-                }
-            case SetPeer(instance, config):
-                dynamic = isinstance(config, DynamicPeerConfig)
-                fields = {
-                    "instance": instance,
-                    "dynamic": dynamic,
-                    "config": msgspec.to_builtins(config, enc_hook=self._hide),
-                }
-            case _:
-                fields = msgspec.to_builtins(item)
-        return {"input": type(item).__name__, **fields}
-
-    def _hide(self, value: object) -> object:
+    def hide(self, value: object) -> object:
+        """Return what stands for a password (an ``enc_hook``). Raises NotImplementedError."""
         if isinstance(value, Secret):
-            return {"secret": self._secrets.setdefault(value, len(self._secrets) + 1)}
-        raise TypeError(f"{type(value).__name__} is not written")
+            return {"password": self._numbers.setdefault(value, len(self._numbers) + 1)}
+        raise NotImplementedError(f"{type(value).__name__} has no form in a recording")
 
 
-def read(line: int, data: dict[str, Any]) -> Input:
+def _stand_in(kind: type, value: object) -> object:
+    """Return a password in place of the one that was left out (a ``dec_hook``)."""
+    if kind is Secret and isinstance(value, dict) and isinstance(value.get("password"), int):
+        return Secret(f"password number {value['password']} of the recording")
+    raise ValueError(f"{kind.__name__} has no such form in a recording")
+
+
+def input_fields(item: Input, passwords: Passwords) -> dict[str, Any]:
+    """Return the fields of an input as JSON has them."""
+    match item:
+        case BytesReceived(connection, data):
+            return {"connection": connection, "data": data.hex()}
+        case UpdateRoutes(instance, route_set, changes):
+            return {
+                "instance": instance,
+                "route_set": route_set,
+                "changes": {str(family): _runs(routes) for family, routes in changes.items()},
+            }
+        case _:
+            fields: dict[str, Any] = msgspec.to_builtins(item, enc_hook=passwords.hide)
+            return fields
+
+
+def _runs(routes: Mapping[bytes, RouteAttributes | None]) -> list[dict[str, Any]]:
+    """Return prefixes by their attributes; only neighbours together, so that the order stays."""
+    return [
+        {
+            "attributes": None if attributes is None else _attributes(attributes),
+            "prefixes": [nlri.hex() for nlri, _ in run],
+        }
+        for attributes, run in itertools.groupby(routes.items(), key=lambda route: route[1])
+    ]
+
+
+def _attributes(attributes: RouteAttributes) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.structs.asdict(attributes)
+    extended = fields["extended_communities"]
+    return {**fields, "extended_communities": [community.hex() for community in extended]}
+
+
+def read_input(line: InputLine, number: int) -> Input:
     """Return the input of a line. Raises `BadRecording`."""
-    kind = data.get("input")
-    fields = {key: value for key, value in data.items() if key not in ("input", "seq", "now")}
+    kind = INPUTS.get(line.input)
+    if kind is None:
+        raise BadRecording(number, f"{line.input!r} is no input of this version")
     try:
-        if kind == "BytesReceived":
-            return BytesReceived(int(fields["connection"]), bytes.fromhex(fields["hex"]))
-        if kind == "UpdateRoutes":
-            return UpdateRoutes(
-                fields["instance"],
-                fields["route_set"],
-                {
-                    Family.parse(family): {
-                        bytes.fromhex(nlri): None
-                        if attributes is None
-                        else msgspec.convert(attributes, RouteAttributes)
-                        for nlri, attributes in routes.items()
-                    }
-                    for family, routes in fields["changes"].items()
-                },
-            )
-        if kind == "SetPeer":
-            of: type[DynamicPeerConfig | PeerConfig]
-            of = DynamicPeerConfig if fields["dynamic"] else PeerConfig
-            config = msgspec.convert(fields["config"], of, dec_hook=_secret)
-            return SetPeer(fields["instance"], config)
-        item: Input = msgspec.convert(fields, _KINDS[str(kind)])
-    except KeyError as error:
-        raise BadRecording(line, f"{kind}: {error} is missing or unknown") from None
-    except (ValueError, TypeError, msgspec.ValidationError, InvalidConfig) as error:
-        raise BadRecording(line, f"{kind}: {error}") from None
+        return _read(kind, line.fields)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise BadRecording(number, f"{line.input}: {error}") from None
+
+
+def _read(kind: type[Any], fields: dict[str, Any]) -> Input:
+    if kind is BytesReceived:
+        return BytesReceived(msgspec.convert(fields["connection"], int), _octets(fields["data"]))
+    if kind is UpdateRoutes:
+        return UpdateRoutes(
+            msgspec.convert(fields["instance"], str),
+            msgspec.convert(fields["route_set"], str | None),
+            {
+                Family.parse(family): {
+                    _octets(nlri): attributes
+                    for run in runs
+                    for attributes in (_read_attributes(run["attributes"]),)
+                    for nlri in run["prefixes"]
+                }
+                for family, runs in fields["changes"].items()
+            },
+        )
+    if kind is SetPeer:
+        config = fields["config"]
+        of: type[PeerConfig | DynamicPeerConfig]
+        of = DynamicPeerConfig if "prefix" in config else PeerConfig
+        return SetPeer(
+            msgspec.convert(fields["instance"], str),
+            msgspec.convert(config, of, dec_hook=_stand_in),
+        )
+    item: Input = msgspec.convert(fields, kind)
     return item
 
 
-def _secret(kind: type, value: Any) -> Secret:  # noqa: ANN401  msgspec's hook
-    if kind is not Secret or not isinstance(value, dict):
-        raise TypeError(f"{kind.__name__} cannot be read")
-    return Secret(f"not recorded, number {value.get('secret')}")
+def _octets(digits: str) -> bytes:
+    return bytes.fromhex(digits)
+
+
+def _read_attributes(fields: dict[str, Any] | None) -> RouteAttributes | None:
+    if fields is None:
+        return None
+    extended = [_octets(community) for community in fields["extended_communities"]]
+    return msgspec.convert(
+        {**fields, "extended_communities": extended}, RouteAttributes, builtin_types=(bytes,)
+    )

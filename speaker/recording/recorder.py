@@ -1,117 +1,211 @@
-"""A recording while it is made: lines are encoded at once and written by a thread.
+"""An engine whose every input is written down, with what came of it.
 
-The loop never waits for the disk. What waits in memory is bounded, and so is the file; at either
-bound the recording ends with a line that says so, and the speaker goes on.
+Costs a checksum of the actions and one line for each input, and nothing of the disk: lines go to a
+`Sink`, which must not wait. The recording is bounded: it ends with a line that says so, and the
+engine goes on without it. It must never change what the engine does.
 """
 
 from __future__ import annotations
 
-import os
-import queue
-import threading
-from pathlib import Path
-from typing import Final, final
+import importlib.metadata
+import platform
+import random
+import zlib
+from collections.abc import Sequence
+from typing import Final, Protocol, final
 
 import msgspec
 
+from speaker.api import Fault, RecordingEnded, Secret
 from speaker.engine import Engine
-from speaker.engine.inputs import Input
-from speaker.recording.digest import digest
-from speaker.recording.lines import Header, Writer
+from speaker.engine.inputs import Input, Shutdown
+from speaker.peer.actions import Action, Tell, Write
+from speaker.recording.lines import (
+    FORMAT,
+    DigestLine,
+    EndLine,
+    Header,
+    InputLine,
+    Line,
+    Passwords,
+    encode,
+    input_fields,
+    rng_state,
+)
 
-MAX_FILE: Final = 1024 * 1024 * 1024
+DEFAULT_LIMIT: Final = 256 * 1024 * 1024
 """Octets of a recording."""
-MAX_WAITING: Final = 64 * 1024 * 1024
-"""Octets that may wait for the disk."""
-DIGEST_EVERY: Final = 1000
-"""Inputs between two digests."""
+DIGEST_INPUTS: Final = 1000
+"""A digest is due after so many inputs, but at most once a second ..."""
+DIGEST_SECONDS: Final = 60.0
+"""... and after so many seconds with any input."""
+_LEAST_SECONDS: Final = 1.0
+
+
+class Sink(Protocol):
+    """Where lines go."""
+
+    def write(self, line: bytes) -> None:
+        """Take a line at once; what cannot be taken is in ``trouble``."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no more lines are taken, or None."""
+
+
+def checksum(actions: Sequence[Action]) -> str:
+    """Return what is the same for the same actions: eight hex digits, nothing for none."""
+    if not actions:
+        return ""
+    crc = 0
+    known: dict[int, int] = {}
+    for action in actions:
+        if isinstance(action, Write):
+            crc = zlib.crc32(b"%d,%d" % (action.connection, action.prefixes), crc)
+            for part in action.parts:
+                # The same object is written to every peer that is told the same.
+                octets = known.get(id(part))
+                if octets is None:
+                    octets = known[id(part)] = zlib.crc32(part)
+                crc = zlib.crc32(b"%d,%d" % (len(part), octets), crc)
+        else:
+            crc = zlib.crc32(_plain(action), crc)
+    return f"{crc:08x}"
+
+
+def _plain(action: Action) -> bytes:
+    if isinstance(action, Tell):
+        event = action.event
+        if isinstance(event, Fault):
+            # The text of an error of ours may hold addresses of objects.
+            return f"Fault {event.where}".encode()
+        return type(event).__name__.encode() + msgspec.json.encode(event)
+    return type(action).__name__.encode() + msgspec.json.encode(action, enc_hook=_hidden)
+
+
+def _hidden(value: object) -> str:
+    if isinstance(value, Secret):
+        return "password"
+    raise NotImplementedError(f"{type(value).__name__} is no part of an action")
 
 
 @final
 class Recorder:
-    """One recording. Raises OSError where the file cannot be made; it must not be there yet."""
+    """Stands between a shell and its engine."""
+
+    __slots__ = (
+        "_digest_at",
+        "_digest_due",
+        "_engine",
+        "_left",
+        "_passwords",
+        "_seq",
+        "_sink",
+        "_told",
+        "ended",
+    )
 
     def __init__(
         self,
-        path: Path,
-        header: Header,
+        engine: Engine,
+        sink: Sink,
         *,
-        max_file: int = MAX_FILE,
-        max_waiting: int = MAX_WAITING,
-        digest_every: int = DIGEST_EVERY,
+        rng: random.Random,
+        now: float,
+        started: float,
+        limit: int = DEFAULT_LIMIT,
     ) -> None:
-        # Its owner's alone: what peers sent is nobody else's business. Never over another file.
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        self._file = os.fdopen(number, "wb")
-        self._line = Writer()
-        self._encoder = msgspec.json.Encoder()
-        self._sequence = 0
-        self._left = max_file
-        self._max_waiting = max_waiting
-        self._digest_every = digest_every
-        self._waiting = 0
-        self._lock = threading.Lock()
-        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._ended = False
-        self.error: str | None = None
-        """Why nothing more is written."""
-        self._thread = threading.Thread(target=self._write, name="recorder", daemon=True)
-        self._thread.start()
-        self._put(header)
+        """Write the header; the engine must not have been given anything yet.
 
-    @property
-    def running(self) -> bool:
-        """Whether inputs are still written."""
-        return not self._ended
+        ``rng`` is the engine's, ``started`` Unix time at ``now``, ``limit`` the octets of the file.
+        """
+        self._engine = engine
+        self._sink = sink
+        self._left = limit
+        self._passwords = Passwords()
+        self._seq = 0
+        self._digest_due = DIGEST_INPUTS
+        self._digest_at = now
+        self._told = False
+        self.ended: str | None = None
+        """Why nothing more is written, or None."""
+        self._write(
+            Header(
+                format=FORMAT,
+                version=importlib.metadata.version("waggle-bgp"),
+                python=platform.python_version(),
+                started=started,
+                now=now,
+                rng=rng_state(rng),
+                restarting=engine.restarting,
+                max_queue=engine.max_queue,
+            )
+        )
 
-    def note(self, item: Input, now: float) -> None:
-        """Write an input, before the core handles it."""
-        if not self._ended:
-            self._sequence += 1
-            self._put({"seq": self._sequence, "now": now, **self._line(item)})
+    def handle(self, item: Input, now: float) -> list[Action]:
+        """Do what `Engine.handle` does, and write it down."""
+        recorded = self.ended is None
+        actions = self._recorded(item, now) if recorded else self._engine.handle(item, now)
+        if self.ended is not None and not self._told:
+            self._told = True
+            return [*actions, Tell(RecordingEnded(reason=self.ended))]
+        return actions
 
-    def noted(self, engine: Engine, now: float) -> None:
-        """Write a digest now and then, after the core has handled an input."""
-        if not self._ended and self._sequence % self._digest_every == 0:
-            self._put({"seq": self._sequence, "now": now, "digest": digest(engine, now)})
+    def _recorded(self, item: Input, now: float) -> list[Action]:
+        if isinstance(item, Shutdown):
+            # Most of the state is gone after it.
+            self._digest(now)
+        # Before it is handled: what is given may be changed later by who gave it.
+        fields = input_fields(item, self._passwords)
+        actions: list[Action] = []
+        raised = ""
+        try:
+            actions = self._engine.handle(item, now)
+        except Exception as error:
+            raised = type(error).__name__
+            raise
+        finally:
+            self._seq += 1
+            self._write(
+                InputLine(
+                    seq=self._seq,
+                    now=now,
+                    input=type(item).__name__,
+                    fields=fields,
+                    out=checksum(actions),
+                    raised=raised,
+                )
+            )
+            self._digest_if_due(now)
+            if self._sink.trouble is not None:
+                self.ended = self._sink.trouble
+            elif self._left <= 0:
+                self._finish(now, "the recording has reached its limit")
+        return actions
 
-    def close(self, engine: Engine, now: float) -> None:
-        """Write the last digest and end; waits for the disk."""
-        if not self._ended:
-            self._put({"seq": self._sequence, "now": now, "digest": digest(engine, now)})
-            self._end("closed")
-        self._thread.join(timeout=5.0)
+    def finish(self, now: float) -> None:
+        """End the recording: the engine is given nothing more."""
+        if self.ended is None:
+            self._told = True
+            self._finish(now, "stopped")
 
-    def _put(self, value: object) -> None:
-        line = self._encoder.encode(value) + b"\n"
-        self._left -= len(line)
-        with self._lock:
-            self._waiting += len(line)
-            waiting = self._waiting
-        if self._left < 0:
-            self._end("the file is full")
-        elif waiting > self._max_waiting:
-            self._end("the disk is too slow")
-        else:
-            self._queue.put(line)
+    def _finish(self, now: float, reason: str) -> None:
+        self._digest(now)
+        self._write(EndLine(seq=self._seq, reason=reason))
+        self.ended = reason
 
-    def _end(self, reason: str) -> None:
-        self._ended = True
-        if reason != "closed":
-            self.error = reason
-        self._queue.put(self._encoder.encode({"end": reason}) + b"\n")
-        self._queue.put(None)
+    def _digest_if_due(self, now: float) -> None:
+        self._digest_due -= 1
+        since = now - self._digest_at
+        if since >= DIGEST_SECONDS or (self._digest_due <= 0 and since >= _LEAST_SECONDS):
+            self._digest(now)
 
-    def _write(self) -> None:
-        with self._file as file:
-            while (line := self._queue.get()) is not None:
-                try:
-                    file.write(line)
-                    if self._queue.empty():
-                        file.flush()
-                except OSError as error:
-                    self.error = f"cannot write: {error.strerror}"
-                    self._ended = True
-                    return
-                with self._lock:
-                    self._waiting -= len(line)
+    def _digest(self, now: float) -> None:
+        self._digest_due = DIGEST_INPUTS
+        self._digest_at = now
+        self._write(DigestLine(seq=self._seq, now=now, parts=self._engine.digest(now)))
+
+    def _write(self, line: Line) -> None:
+        octets = encode(line)
+        self._left -= len(octets)
+        self._sink.write(octets)

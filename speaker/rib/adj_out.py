@@ -72,7 +72,7 @@ class UpdateGroup(Generic[M]):
     def __init__(self, rules: ExportRules, tables: Mapping[Family, LocRib]) -> None:
         self.rules = rules
         self.members: dict[M, None] = {}
-        """Those that have been told the whole table, in order: a run can be repeated."""
+        """Those that have been told the whole table, in order, so that a run can be repeated."""
         self.newcomers: dict[M, None] = {}
         self.oversized = 0
         """Announcements that were left out because their attributes fill a message."""
@@ -345,6 +345,11 @@ class UpdateGroup(Generic[M]):
             if path.source.session is not member.source:
                 for nlri in part:
                     yield nlri, path
+
+    def stored(self, family: Family) -> dict[Path, list[bytes]]:
+        """Return what is told of a family with all paths, by path: the one case where it is kept."""
+        told = self._all_paths.get(family)
+        return {} if told is None else told.by_path()
 
     def difference(self, before: UpdateGroup[M], member: M) -> Told:
         """Return what turns what the member knows from another group into what this one tells."""

@@ -8,7 +8,6 @@ thread. It must never decide anything about BGP.
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import random
 import time
 from collections import deque
@@ -30,7 +29,6 @@ from speaker.api import (
     RouteView,
 )
 from speaker.engine import Engine
-from speaker.engine.engine import MAX_QUEUE
 from speaker.engine.inputs import (
     EnablePeer,
     Flush,
@@ -49,11 +47,11 @@ from speaker.engine.inputs import (
 )
 from speaker.nlri import Family
 from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
-from speaker.recording.lines import Header
-from speaker.recording.recorder import Recorder
+from speaker.recording import DEFAULT_LIMIT, Recorder
 from speaker.server.causes import Causes
 from speaker.server.discovery import Neighbors
 from speaker.server.instances import Instances
+from speaker.server.recording import RecordingFile, create
 from speaker.server.transports import Transports
 
 STOP_TIMEOUT: Final = 2.0
@@ -69,9 +67,9 @@ class Speaker:
     ``clock`` is a monotonic clock in seconds (the loop's own by default), ``wall_clock`` gives
     Unix time for what people read, ``rng`` is the source of jitter. ``on_event`` is called from
     the loop, must be quick and must not raise. ``restarting`` says that a predecessor left without
-    a Cease, so that peers keep its routes (RFC 4724). ``recording`` names a file, which must not be
-    there, for everything that happens (`speaker.recording`); OSError if it cannot be made. Before
-    `start`, calls are only remembered.
+    a Cease, so that peers keep its routes (RFC 4724). ``record`` is a file into which every input of
+    the core is written, for at most ``record_limit`` octets (`speaker.recording`). Before `start`,
+    calls are only remembered.
     """
 
     def __init__(
@@ -82,23 +80,19 @@ class Speaker:
         rng: random.Random | None = None,
         on_event: Callable[[Event], None] | None = None,
         restarting: bool = False,
-        recording: Path | None = None,
+        record: Path | None = None,
+        record_limit: int = DEFAULT_LIMIT,
     ) -> None:
         self._clock = clock
         self._wall_clock = wall_clock
         self._on_event = on_event or _ignore
-        rng = rng or random.Random()  # noqa: S311  jitter, no secret
+        self._rng = rng or random.Random()  # noqa: S311  jitter, no secret
+        self._engine = Engine(self._rng, restarting=restarting)
+        self._handle = self._engine.handle
+        self._record = record
+        self._record_limit = record_limit
         self._recorder: Recorder | None = None
-        if recording is not None:
-            header = Header(
-                waggle=importlib.metadata.version("waggle-bgp"),
-                seed=rng.getrandbits(64),
-                restarting=restarting,
-                max_queue=MAX_QUEUE,
-            )
-            self._recorder = Recorder(recording, header)
-            rng = random.Random(header.seed)  # noqa: S311  as above
-        self._engine = Engine(rng, restarting=restarting)
+        self._file: RecordingFile | None = None
         self._inputs: deque[Input] = deque()
         self._feeding = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -112,8 +106,23 @@ class Speaker:
     # ------------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Open the listening sockets and the sessions that are configured, and all later ones."""
+        """Open the listening sockets and the sessions that are configured, and all later ones.
+
+        Raises OSError where the file of a recording cannot be had.
+        """
+        if self._record is not None:
+            self._file = RecordingFile(self._record, create(self._record))
         self._loop = asyncio.get_running_loop()
+        if self._file is not None:
+            self._recorder = Recorder(
+                self._engine,
+                self._file,
+                rng=self._rng,
+                now=self._now(),
+                started=self._wall_clock(),
+                limit=self._record_limit,
+            )
+            self._handle = self._recorder.handle
         self._drain()
 
     async def stop(self, timeout: float = STOP_TIMEOUT) -> None:  # noqa: ASYNC109  a promise
@@ -132,8 +141,10 @@ class Speaker:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._recorder is not None:
-            self._recorder.close(self._engine, self._now())
+        if self._recorder is not None and self._file is not None:
+            self._recorder.finish(self._now())
+            left = max(0.1, deadline - loop.time())
+            await loop.run_in_executor(None, self._file.close, left)
         self._loop = None
 
     async def __aenter__(self) -> Self:
@@ -273,7 +284,7 @@ class Speaker:
                 item = inputs.popleft()
                 self._instances.prepare(item)
                 self._neighbors.follow(item)
-                for action in self._handle(item):
+                for action in self._handle(item, self._now()):
                     self._perform(action)
         finally:
             self._feeding = False
@@ -282,16 +293,6 @@ class Speaker:
             assert self._loop is not None  # noqa: S101  nothing drains before start
             self._loop.call_soon(self._flush)
         self._arm()
-
-    def _handle(self, item: Input) -> list[Action]:
-        now = self._now()
-        recorder = self._recorder
-        if recorder is None:
-            return self._engine.handle(item, now)
-        recorder.note(item, now)
-        actions = self._engine.handle(item, now)
-        recorder.noted(self._engine, now)
-        return actions
 
     def _perform(self, action: Action) -> None:
         # Fence: an error of ours in one action must not keep the others from being carried out.
@@ -322,7 +323,7 @@ class Speaker:
         if self._loop is None:
             return
         causes = self._causes.take()
-        actions = self._handle(Flush())
+        actions = self._handle(Flush(), self._now())
         if causes:
             self._causes.trace(causes, actions, self._engine.describe_connection)
         self._feeding = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -15,7 +16,14 @@ from prometheus_client.registry import Collector
 
 from cells.hive import Health, Jobs, Level, Lifecycle, Supervisor
 from cells.metrics import Metrics
-from cells.speaker import Session, Sessions, SpeakerEvents, SpeakerMetrics
+from cells.speaker import (
+    Session,
+    Sessions,
+    SpeakerEvents,
+    SpeakerMetrics,
+    SpeakerOptions,
+    make_speaker,
+)
 from speaker.api import (
     Event,
     FamilyStatus,
@@ -27,6 +35,7 @@ from speaker.api import (
     StateChanged,
 )
 from speaker.nlri import IPV4_UNICAST
+from speaker.recording import Player
 from speaker.server import Speaker
 from statedb import Database
 from tests.support import looptime
@@ -234,3 +243,25 @@ def test_a_session_that_is_down_has_no_route_counts() -> None:
     assert value("waggle_bgp_session_up", PEER | {"peer_asn": "65001", "local_asn": "65000"}) == 0
     assert value("waggle_bgp_session_established_timestamp_seconds", PEER) is None
     assert value("waggle_bgp_advertised_routes", PEER | {"family": "ipv4-unicast"}) is None
+
+
+def test_a_recording_is_made_where_it_is_asked_for_and_only_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "recording"
+    lifecycle, health = Lifecycle(), Health()
+    events = SpeakerEvents(health)
+    options = SpeakerOptions(record_file=str(path), record_limit=1)
+    make_speaker(lifecycle, health, events, options)
+    assert not path.exists()
+
+    async def live() -> None:
+        await lifecycle.start()
+        assert path.exists()
+        await lifecycle.stop()
+
+    asyncio.run(live())
+    with path.open("rb") as file:
+        player = Player(file)
+        steps = list(player.play())
+    assert [type(step.item).__name__ for step in steps] == ["Shutdown"]
+    assert player.header.restarting
+    assert player.end == "stopped"

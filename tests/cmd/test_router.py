@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
-from waggle.__main__ import main
 from waggle.router import add_parser, run
 from waggle.router.client import ask
 from waggle.router.config import ConfigError, load
@@ -149,13 +148,13 @@ def test_without_a_file_or_a_socket_it_says_what_it_needs(
 class Process:
     """A running router."""
 
-    def __init__(self, directory: Path, name: str, text: str, *flags: str) -> None:
+    def __init__(self, directory: Path, name: str, text: str, *arguments: str) -> None:
         self.socket = directory / f"{name}.sock"
         path = directory / f"{name}.yaml"
         path.write_text(f"{text}\napiSocket: {self.socket}\n")
         self.path = path
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "waggle", "router", "-c", str(path), *flags],
+            [sys.executable, "-m", "waggle", "router", "-c", str(path), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -180,47 +179,6 @@ class Process:
             self.process.send_signal(signal.SIGTERM)
         self.process.communicate(timeout=5)
         return self.process.returncode
-
-
-@pytest.mark.program
-def test_what_was_recorded_can_be_played_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "recording"
-    one = Process(
-        tmp_path,
-        "one",
-        "asn: 65000\nrouterID: 192.0.2.1\nlisten: [{address: 127.0.0.1, port: 0}]\n"
-        "neighbors: [{prefix: 127.0.0.0/8, import: all}]",
-        "--record",
-        str(file),
-    )
-    port = int(one.line.rsplit(" ", 1)[1])
-    other = Process(
-        tmp_path,
-        "two",
-        "asn: 65002\nrouterID: 192.0.2.2\noriginate: [10.2.0.0/16]\n"
-        f"neighbors: [{{address: 127.0.0.1, port: {port}, asn: 65000, export: local}}]",
-    )
-    try:
-        one.until(lambda: one.prefixes() == {"10.2.0.0/16"})
-    finally:
-        assert one.end() == 0
-        other.end()
-    assert main(["replay", str(file), "--show", "events", "-o", "jsonl"]) == 0
-    captured = capsys.readouterr()
-    assert "the state is as it was recorded (ended: closed)" in captured.err
-    assert "new='Established'" in captured.out
-    assert "Administrative Shutdown" in captured.out or "old='Established'" in captured.out
-    # As it was while the session was up.
-    lines = [json.loads(line) for line in captured.out.splitlines()]
-    up = next(line["seq"] for line in lines if "new='Established'" in line["what"])
-    flags = ["--until", str(up), "--show", "peers", "-o", "json"]
-    assert main(["replay", str(file), *flags]) == 0
-    (peer,) = json.loads(capsys.readouterr().out)["items"]
-    assert (peer["peer"], peer["state"]) == ("127.0.0.1", "Established")
-    assert main(["router", "-c", str(one.path), "--record", str(file)]) == 2
-    assert "File exists" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -39,8 +39,19 @@ from speaker.engine.inputs import (
 )
 from speaker.nlri import Family, prefix_to_wire
 from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.recording import Recorder
 
 INSTANCE = "i"
+
+
+class Lines(list[bytes]):
+    """A recording in memory (`speaker.recording.Sink`)."""
+
+    trouble: str | None = None
+
+    def write(self, line: bytes) -> None:
+        """Keep a line."""
+        self.append(line)
 
 
 @dataclass
@@ -69,10 +80,12 @@ class Host:
     writes: list[Write] = field(default_factory=list)
     connects: list[Connect] = field(default_factory=list)
     accepted: int = 0
+    recorder: Recorder | None = None
+    lines: Lines = field(default_factory=lambda: Lines())
 
     def give(self, item: Input) -> list[Action]:
         """Hand an input to the engine, and do what it asks for."""
-        actions = self.engine.handle(item, self.network.now)
+        actions = (self.recorder or self.engine).handle(item, self.network.now)
         for action in actions:
             self.network.perform(self, action)
         return actions
@@ -132,20 +145,29 @@ class Network:
         seed: int = 0,
         latency: tuple[float, float] = (0.001, 0.001),
         segment: int | None = None,
+        *,
+        record: bool = False,
     ) -> None:
-        """Begin empty; ``segment`` is the most octets that arrive at a time."""
+        """Begin empty; ``segment`` is the most octets that arrive at a time.
+
+        With ``record`` each host has a recording in its ``lines``.
+        """
         self._segment = segment
         self.now = 0.0
         self.rng = random.Random(seed)  # noqa: S311  a seed, no secret
         self.hosts: dict[str, Host] = {}
         self._latency = latency
+        self._record = record
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
         self._serial = 0
 
     def host(self, name: str, address: str, asn: int, *, listens: bool = True) -> Host:
         """Add a host with one instance; its identifier is its address if that is IPv4."""
-        engine = Engine(random.Random(self.rng.random()))  # noqa: S311  a seed, no secret
+        rng = random.Random(self.rng.random())  # noqa: S311  a seed, no secret
+        engine = Engine(rng)
         host = Host(self, name, address, engine, listens)
+        if self._record:
+            host.recorder = Recorder(engine, host.lines, rng=rng, now=self.now, started=1e9)
         self.hosts[address] = host
         identifier = address if "." in address else f"192.0.2.{len(self.hosts)}"
         host.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=asn, router_id=identifier)))

@@ -34,7 +34,14 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         "--record",
         type=Path,
         metavar="FILE",
-        help="write all that happens, without passwords, into this new file (waggle replay)",
+        help="write every input of the speaker into a file, for waggle replay",
+    )
+    parser.add_argument(
+        "--record-limit",
+        type=int,
+        default=256,
+        metavar="MIB",
+        help="how large that file may become (default: %(default)s)",
     )
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
@@ -142,7 +149,12 @@ def run(args: argparse.Namespace) -> int:
             return _usage("waggle router needs -c FILE")
         from waggle.router.program import main
 
-        return main(config, restarted=args.restarted, recording=args.record)
+        return main(
+            config,
+            restarted=args.restarted,
+            record=args.record,
+            record_limit=args.record_limit * 1024 * 1024,
+        )
     socket = args.socket or (config.api_socket if config is not None else None)
     if socket is None:
         return _usage(f"waggle router {action} needs --socket PATH, or -c FILE with apiSocket")

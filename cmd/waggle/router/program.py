@@ -12,6 +12,7 @@ from speaker.api import (
     Event,
     Fault,
     ListenChanged,
+    RecordingEnded,
     RouteAttributes,
     SessionError,
     StateChanged,
@@ -24,17 +25,16 @@ from waggle.router.config import INSTANCE, Config
 ORIGINATED = RouteAttributes()
 
 
-def main(config: Config, *, restarted: bool = False, recording: Path | None = None) -> int:
+def main(config: Config, *, restarted: bool, record: Path | None, record_limit: int) -> int:
     """Run until SIGTERM or SIGINT; the exit status.
 
-    ``restarted`` says that a predecessor left its neighbours with its routes (RFC 4724);
-    ``recording`` is a new file for all that happens.
+    ``restarted`` says that a predecessor left its neighbours with its routes (RFC 4724); for
+    ``record`` and its limit in octets see `speaker.server.Speaker`.
     """
-    try:
-        speaker = Speaker(on_event=_Events(config), restarting=restarted, recording=recording)
-    except OSError as error:
-        print(f"{recording}: {error.strerror}", file=sys.stderr)
-        return 2
+    events = _Events(config)
+    speaker = Speaker(
+        on_event=events, restarting=restarted, record=record, record_limit=record_limit
+    )
     return asyncio.run(_main(config, speaker))
 
 
@@ -56,6 +56,8 @@ class _Events:
                 self._say(f"{event.peer}: {event.new}: {event.reason}")
             case SessionError(peer=peer, sent=sent, text=text):
                 self._say(f"{peer}: {'sent' if sent else 'received'} {text}")
+            case RecordingEnded(reason=reason):
+                self._say(f"nothing more is recorded: {reason}")
             case Fault(where=where, error=error):
                 self._say(f"internal error {where}: {error}")
             case _:
@@ -71,7 +73,11 @@ async def _main(config: Config, speaker: Speaker) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     api = Api(speaker)
-    await speaker.start()
+    try:
+        await speaker.start()
+    except OSError as error:
+        print(f"--record {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
     if config.api_socket is not None:
         try:
             await api.start(Path(config.api_socket))

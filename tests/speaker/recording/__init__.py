@@ -1,1 +1,1 @@
-"""Recordings: written, read, replayed."""
+"""Tests of recordings: written by one engine, played by another."""

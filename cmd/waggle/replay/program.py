@@ -1,0 +1,234 @@
+"""Plays the recording, prints what was asked for, and says whether all was as recorded."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from cells.api.items import peer_item, route_item
+from speaker.api import PeerStatus
+from speaker.engine import Engine
+from speaker.message import HEADER_SIZE
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.recording import BadRecording, Player, Step
+from waggle import output, peers, routes
+from waggle.output import Column
+
+Json = dict[str, Any]
+
+ACTIONS = (
+    Column("SEQ", right=True),
+    Column("TIME", right=True),
+    Column("INPUT"),
+    Column("PEER"),
+    Column("ACTION"),
+    Column("DETAIL"),
+)
+_MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Do it; the exit status."""
+    try:
+        with args.file.open("rb") as file:
+            player = Player(file)
+            found = _actions(player, args.until)
+            items = list(found) if args.show == "actions" else _drain(found)
+    except (OSError, BadRecording) as error:
+        text = error.strerror if isinstance(error, OSError) else str(error)
+        output.complain("waggle replay", f"{args.file}: {text}")
+        return output.EXIT_USAGE
+    match args.show:
+        case "state":
+            items = _peers(player)
+        case "routes":
+            items = list(_routes(player.engine, args.table))
+    if args.peer is not None:
+        names = _names(player.engine, args.peer)
+        items = [item for item in items if _peer_of(item) in names]
+    _print(items, player, args)
+    _say(player, args)
+    if player.difference is not None:
+        return output.EXIT_ERROR
+    return output.EXIT_NOT_FOUND if args.peer is not None and not items else output.EXIT_OK
+
+
+def _drain(found: Iterator[Json]) -> list[Json]:
+    for _ in found:
+        pass
+    return []
+
+
+def _peer_of(item: Json) -> object:
+    return item.get("peer", item.get("name"))
+
+
+def _names(engine: Engine, asked: str) -> set[str]:
+    """Return the names of the peers that are meant; also of those that are gone by now."""
+    known = {status.name for status in engine.peers(0.0) if asked in (status.name, status.address)}
+    return known | {asked}
+
+
+# ------------------------------------------------------------------------- state
+
+
+def _statuses(player: Player) -> Iterator[PeerStatus]:
+    to_wall = player.header.started - player.header.now
+    for status in player.engine.peers(player.now):
+        yield msgspec.structs.replace(status, since=status.since + to_wall)
+
+
+def _peers(player: Player) -> list[Json]:
+    return [msgspec.to_builtins(peer_item("", status)) for status in _statuses(player)]
+
+
+def _routes(engine: Engine, table: str) -> Iterator[Json]:
+    for instance in engine.instances():
+        for family in (IPV4_UNICAST, IPV6_UNICAST):
+            match table:
+                case "available":
+                    found = engine.routes_available(instance.name, family)
+                case "received":
+                    found = engine.routes_received(instance.name, None, family)
+                case _:
+                    found = engine.routes_advertised(instance.name, None, family)
+            for view in found:
+                yield msgspec.to_builtins(route_item("", instance.name, view))
+
+
+# ----------------------------------------------------------------------- actions
+
+
+def _actions(player: Player, until: int | None) -> Iterator[Json]:
+    connections: dict[int, str] = {}
+    for step in player.play(until):
+        for action in step.actions:
+            yield _action(step, action, player.engine, connections)
+        if step.error is not None:
+            yield {
+                **_when(step),
+                "action": "Refused",
+                "detail": f"{type(step.error).__name__}: {step.error}",
+            }
+
+
+def _when(step: Step) -> Json:
+    return {"seq": step.seq, "timeSeconds": step.now, "input": type(step.item).__name__}
+
+
+def _action(step: Step, action: Action, engine: Engine, connections: dict[int, str]) -> Json:
+    """Return an action; ``connections`` remembers whose they are, for when they are closed."""
+    found = {**_when(step), "action": type(action).__name__}
+    if isinstance(action, Tell):
+        event = action.event
+        found["peer"] = getattr(event, "peer", None)
+        found["detail"] = f"{type(event).__name__}: {_told(msgspec.to_builtins(event))}"
+        return found
+    if isinstance(action, Connect):
+        connections[action.connection] = action.peer
+    described = engine.describe_connection(action.connection)
+    if described is not None:
+        connections[action.connection] = described[1]
+    found["peer"] = connections.get(action.connection)
+    found["connection"] = action.connection
+    match action:
+        case Write(parts=parts):
+            octets = b"".join(parts)
+            found["hex"] = octets.hex()
+            found["detail"] = ", ".join(_messages(octets))
+        case Connect(address=address, port=port, password=password):
+            protected = "" if password is None else ", with a password"
+            found["detail"] = f"to {address} port {port}{protected}"
+        case Configure(ttl=ttl, min_ttl=min_ttl):
+            found["detail"] = f"TTL {ttl}, at least {min_ttl}"
+        case Close(abort=abort):
+            found["detail"] = "at once" if abort else "after what was written"
+    return found
+
+
+def _told(event: Json) -> str:
+    named = {"instance", "peer", "address"}
+    return ", ".join(f"{key} {value}" for key, value in event.items() if key not in named)
+
+
+def _messages(octets: bytes) -> Iterator[str]:
+    """Name the messages, equal neighbours together."""
+    at, before, count = 0, "", 0
+    while at + HEADER_SIZE <= len(octets):
+        kind = octets[at + 18]
+        name = _MESSAGES[kind] if kind < len(_MESSAGES) else _MESSAGES[0]
+        if name != before and count:
+            yield before if count == 1 else f"{count} {before}"
+            count = 0
+        before, count = name, count + 1
+        at += max(HEADER_SIZE, int.from_bytes(octets[at + 16 : at + 18], "big"))
+    if count:
+        yield before if count == 1 else f"{count} {before}"
+
+
+# ---------------------------------------------------------------------- printing
+
+
+def _print(items: list[Json], player: Player, args: argparse.Namespace) -> None:
+    if args.output not in ("table", "wide"):
+        kind = {"state": "PeerList", "routes": "RouteList"}.get(args.show, "ActionList")
+        errors = []
+        if player.difference is not None:
+            errors.append({"code": "Difference", "message": str(player.difference)})
+        output.dump(output.document(kind, items, errors), args.output)
+        return
+    if not items:
+        output.complain("waggle replay", f"nothing to show: no {args.show}")
+        return
+    columns, rows = _table(items, player, args)
+    output.table(columns, rows, wide=args.output == "wide", color=args.color)
+
+
+def _table(
+    items: list[Json], player: Player, args: argparse.Namespace
+) -> tuple[Sequence[Column], list[list[str]]]:
+    if args.show == "actions":
+        return ACTIONS, [
+            [
+                str(item["seq"]),
+                f"{item['timeSeconds'] - player.header.now:.3f}",
+                item["input"],
+                item.get("peer") or "",
+                item["action"],
+                item["detail"],
+            ]
+            for item in items
+        ]
+    if args.show == "routes":
+        columns, draw = routes.DRAWN[args.table]
+        return columns, [draw(item) for item in items]
+    seconds = player.header.started + player.now - player.header.now
+    now = datetime.fromtimestamp(seconds, UTC)
+    return peers.COLUMNS, [peers.row(item, now) for item in items]
+
+
+def _say(player: Player, args: argparse.Namespace) -> None:
+    """Say on standard error how far it went and whether all was as recorded."""
+    header = player.header
+    seconds = player.now - header.now
+    parts = [f"{player.inputs} inputs of {seconds:.1f}s by waggle {header.version}"]
+    if args.until is not None and player.inputs == args.until:
+        parts.append(f"stopped after input {args.until} as asked")
+    elif player.end is not None:
+        parts.append(f"the recording ended: {player.end}")
+    else:
+        parts.append("the recording has no end, its writer was cut short")
+    if player.truncated:
+        parts.append("its last line is cut off and was left out")
+    if player.difference is None:
+        parts.append(f"all as recorded ({player.digests} digests of the state are equal)")
+    else:
+        parts.append(
+            f"NOT as recorded, {player.difference}; equal up to input {player.difference.since}"
+        )
+    output.complain("waggle replay", "; ".join(parts))

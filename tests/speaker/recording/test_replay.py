@@ -1,0 +1,320 @@
+"""A run that was written down can be played again, and what differs is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from speaker.api import (
+    GracefulRestart,
+    InstanceConfig,
+    PeerConfig,
+    RecordingEnded,
+    RouteAttributes,
+    Secret,
+    UnknownName,
+)
+from speaker.engine import Engine
+from speaker.engine.inputs import (
+    EnablePeer,
+    Flush,
+    ResetPeer,
+    SetInstance,
+    SetPeer,
+    Shutdown,
+    ShutDownPeer,
+    UpdateRoutes,
+)
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.peer.actions import Tell
+from speaker.recording import BadRecording, Player, Recorder
+from tests.speaker.network import INSTANCE, Host, Lines, Network
+
+PASSWORD = "not for anybody's eyes"
+ROOT = Path(__file__).parents[3]
+
+
+def config(host: Host, asn: int, **changes: object) -> PeerConfig:
+    values: dict[str, Any] = {
+        "import_": "all",
+        "export": "all",
+        "graceful_restart": GracefulRestart(restart_time=20, long_lived_time=30),
+        "add_path": "both",
+        "password": Secret(PASSWORD),
+        **changes,
+    }
+    return PeerConfig(name=host.name, address=host.address, peer_asn=asn, **values)
+
+
+def session(seed: int, steps: int = 30) -> Network:
+    """A random life of three routers, each recorded."""
+    network = Network(seed, (0.001, 0.3), record=True)
+    rng = network.rng
+    hosts = [network.host(f"r{n}", f"10.0.0.{n + 1}", 65001 + n) for n in range(3)]
+    for host in hosts:
+        for n, other in enumerate(hosts):
+            if other is not host:
+                host.peer(config(other, 65001 + n))
+    for _ in range(steps):
+        host, other = rng.sample(hosts, 2)
+        match rng.randrange(8):
+            case 0 | 1 | 2:
+                prefixes = [f"10.{rng.randrange(20)}.0.0/16", f"2001:db8:{rng.randrange(9)}::/48"]
+                attributes = RouteAttributes(med=rng.randrange(3), communities=(rng.randrange(9),))
+                host.routes(dict.fromkeys(prefixes, attributes))
+            case 3:
+                host.routes({f"10.{rng.randrange(20)}.0.0/16": None})
+            case 4:
+                for connection in list(host.ends)[:1]:
+                    network.cut(host, connection)
+                    host.give_closed(connection)
+            case 5:
+                changed = rng.choice(("all", "local", "none"))
+                host.peer(config(other, int(other.name[1:]) + 65001, export=changed))
+            case 6:
+                host.give(ResetPeer(INSTANCE, other.name, "because"))
+            case _:
+                host.refresh(other.name)
+        network.run(rng.choice((0.05, 1.0, 12.0)))
+    return network
+
+
+def finished(host: Host) -> list[bytes]:
+    assert host.recorder is not None
+    host.recorder.finish(host.network.now)
+    return list(host.lines)
+
+
+def tables(engine: Engine, now: float) -> object:
+    """Everything that people can see."""
+    return [
+        sorted(repr(status) for status in engine.peers(now)),
+        *(
+            sorted(map(repr, found))
+            for family in (IPV4_UNICAST, IPV6_UNICAST)
+            for found in (
+                engine.routes_available(INSTANCE, family),
+                engine.routes_received(INSTANCE, None, family),
+                engine.routes_advertised(INSTANCE, None, family),
+            )
+        ),
+    ]
+
+
+def played(lines: list[bytes], until: int | None = None) -> Player:
+    player = Player(lines)
+    for _ in player.play(until):
+        pass
+    return player
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32))
+def test_a_run_that_was_written_down_ends_in_the_same_state(seed: int) -> None:
+    network = session(seed)
+    for host in network.hosts.values():
+        lines = finished(host)
+        player = played(lines)
+        assert player.difference is None
+        assert player.end == "stopped"
+        assert player.digests >= 1
+        assert tables(player.engine, network.now) == tables(host.engine, network.now)
+        assert PASSWORD.encode() not in b"".join(lines)
+
+
+def test_the_order_of_hashes_and_objects_in_memory_does_not_matter(tmp_path: Path) -> None:
+    lines = finished(session(3, steps=60).hosts["10.0.0.1"])
+    path = tmp_path / "recording"
+    path.write_bytes(b"".join(lines))
+    code = (
+        "import sys; from speaker.recording import Player\n"
+        "with open(sys.argv[1], 'rb') as file:\n"
+        "    player = Player(file)\n"
+        "    for _ in player.play(): pass\n"
+        "print(player.inputs, player.difference)"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code, path],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert found == {f"{json.loads(lines[-1])['seq']} None\n"}
+
+
+def test_playing_stops_where_it_is_asked_to() -> None:
+    lines = finished(session(1, steps=5).hosts["10.0.0.1"])
+    player = played(lines, until=7)
+    assert (player.inputs, player.end) == (7, None)
+    assert player.difference is None
+
+
+def changed(lines: list[bytes], seq: int, **fields: object) -> list[bytes]:
+    """The recording with one input changed."""
+    out = []
+    for line in lines:
+        value = json.loads(line)
+        if value["line"] == "input" and value["seq"] == seq:
+            value.update(fields)
+        out.append(json.dumps(value).encode() + b"\n")
+    return out
+
+
+def test_the_first_input_with_other_actions_is_named() -> None:
+    lines = finished(session(1, steps=5).hosts["10.0.0.1"])
+    with_actions = [v for v in map(json.loads, lines) if v.get("out")]
+    spoilt = with_actions[3]["seq"]
+    player = played(changed(lines, spoilt, out="00000000"))
+    assert player.difference is not None
+    assert player.difference.seq == spoilt
+    assert player.difference.since == spoilt - 1
+    assert player.difference.what == ("actions",)
+    assert str(player.difference).startswith(f"after input {spoilt} (")
+
+
+def test_an_input_that_leads_elsewhere_shows_in_the_state() -> None:
+    network = Network(record=True)
+    host = network.host("a", "10.0.0.1", 65001)
+    host.routes({"10.0.0.0/8": RouteAttributes()})
+    lines = finished(host)
+    routes = json.loads(lines[2])["fields"]
+    routes["changes"]["ipv4-unicast"][0]["attributes"]["med"] = 7
+    player = played(changed(lines, 2, fields=routes))
+    assert player.difference is not None
+    assert player.difference.what == ("locRib",)
+
+
+def test_a_refusal_is_recorded_and_happens_again() -> None:
+    network = Network(record=True)
+    host = network.host("a", "10.0.0.1", 65001)
+    with pytest.raises(UnknownName):
+        host.give(EnablePeer(INSTANCE, "nobody"))
+    lines = finished(host)
+    player = Player(lines)
+    *_, last = player.play()
+    assert isinstance(last.error, UnknownName)
+    assert player.difference is None
+    player = played(changed(lines, 2, raised=""))
+    assert player.difference is not None
+    assert player.difference.what == ("error",)
+
+
+def test_a_last_line_that_was_cut_off_is_left_out() -> None:
+    lines = finished(session(1, steps=5).hosts["10.0.0.1"])
+    inputs = [i for i, line in enumerate(lines) if b'"line":"input"' in line]
+    cut = [*lines[: inputs[-1]], lines[inputs[-1]][:20]]
+    player = played(cut)
+    assert player.truncated
+    assert player.difference is None
+    assert (player.inputs, player.end) == (len(inputs) - 1, None)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda _: [], "line 1: the file is empty"),
+        (lambda lines: lines[1:], "line 1: a recording begins with its header"),
+        (lambda _: [b"hello\n"], "line 1: "),
+        (lambda lines: [lines[0].replace(b'"format":1', b'"format":9')], "line 1: format 9"),
+        (lambda lines: [lines[0].replace(b'"rng":"', b'"rng":"00')], "line 1: rng"),
+        (lambda lines: [lines[0], lines[2]], "line 2: input 2 follows input 0"),
+        (lambda lines: [lines[0], b"{\n", lines[1]], "line 2: "),
+        (lambda lines: [lines[0], b"{\n"], "line 2: "),
+        (lambda lines: [lines[0], lines[0]], "line 2: another header"),
+    ],
+)
+def test_what_is_no_recording_is_named(
+    spoil: Callable[[list[bytes]], list[bytes]], sentence: str
+) -> None:
+    network = Network(record=True)
+    network.host("a", "10.0.0.1", 65001).routes({"10.0.0.0/8": None})
+    with pytest.raises(BadRecording, match=sentence):
+        played(spoil(list(network.hosts["10.0.0.1"].lines)))
+
+
+# -------------------------------------------------------------------- the recorder
+
+
+def recorder(lines: Lines, limit: int = 1_000_000) -> tuple[Recorder, Engine]:
+    rng = random.Random(1)  # noqa: S311  a seed, no secret
+    engine = Engine(rng)
+    return Recorder(engine, lines, rng=rng, now=0.0, started=0.0, limit=limit), engine
+
+
+INSTANCE_CONFIG = SetInstance(InstanceConfig(name="i", local_asn=65000, router_id="192.0.2.1"))
+
+
+def test_it_ends_in_good_order_at_its_limit_and_the_speaker_goes_on() -> None:
+    lines = Lines()
+    wrapped, engine = recorder(lines, limit=10_000)
+    wrapped.handle(INSTANCE_CONFIG, 0.0)
+    told = []
+    for n in range(100):
+        change = {bytes((24, 10, 0, n)): RouteAttributes()}
+        told += wrapped.handle(UpdateRoutes("i", None, {IPV4_UNICAST: change}), float(n))
+    assert told == [Tell(RecordingEnded(reason="the recording has reached its limit"))]
+    assert sum(map(len, lines)) < 12_000
+    player = played(lines)
+    assert player.end == "the recording has reached its limit"
+    assert player.difference is None
+    assert player.digests == 1
+    assert len(list(engine.routes_available("i", IPV4_UNICAST))) == 100
+
+
+def test_a_sink_in_trouble_ends_it_and_the_speaker_goes_on() -> None:
+    lines = Lines()
+    wrapped, _ = recorder(lines)
+    wrapped.handle(INSTANCE_CONFIG, 0.0)
+    lines.trouble = "No space left on device"
+    (told,) = wrapped.handle(Flush(), 0.0)
+    assert told == Tell(RecordingEnded(reason="No space left on device"))
+    count = len(lines)
+    assert wrapped.handle(Flush(), 0.0) == []
+    assert len(lines) == count
+
+
+def test_the_state_is_written_down_now_and_then_and_before_the_end() -> None:
+    lines = Lines()
+    wrapped, _ = recorder(lines)
+    wrapped.handle(INSTANCE_CONFIG, 0.0)
+    for n in range(300):
+        wrapped.handle(Flush(), n * 0.01)
+    assert not any(b'"line":"digest"' in line for line in lines)
+    wrapped.handle(Flush(), 61.0)
+    assert b'"line":"digest"' in lines[-1]
+    for n in range(3000):
+        wrapped.handle(Flush(), 61.0 + n * 0.001)
+    assert sum(b'"line":"digest"' in line for line in lines) == 3
+    wrapped.handle(Shutdown(), 65.0)
+    assert b'"line":"digest"' in lines[-2]
+    wrapped.finish(65.0)
+    assert [json.loads(line)["line"] for line in lines[-3:]] == ["input", "digest", "end"]
+    player = played(lines)
+    assert (player.digests, player.difference) == (5, None)
+
+
+def test_what_people_wrote_to_a_peer_is_no_password_and_stays() -> None:
+    network = Network(record=True)
+    host = network.host("a", "10.0.0.1", 65001)
+    host.peer(config(network.host("b", "10.0.0.2", 65002), 65002))
+    host.give(ShutDownPeer(INSTANCE, "b", "new cable"))
+    text = b"".join(finished(host))
+    assert b"new cable" in text
+    assert b'"password":{"password":1}' in text
+    assert isinstance(played(list(host.lines)).engine, Engine)
+    assert SetPeer.__name__.encode() in text

@@ -1,0 +1,146 @@
+"""The file of a recording: its owner's only, whole, and never in the way of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from speaker.api import Event, InstanceConfig, PeerConfig, RecordingEnded, RouteAttributes, Secret
+from speaker.iana import IPV4_UNICAST
+from speaker.recording import Player
+from speaker.server import Speaker
+from speaker.server.recording import RecordingFile, create
+
+
+def opened(path: Path) -> RecordingFile:
+    return RecordingFile(path, create(path))
+
+
+def test_lines_come_whole_and_in_order_into_a_file_of_the_owner(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    file = opened(path)
+    lines = [b"%d\n" % n * 100 for n in range(20_000)]
+    for line in lines:
+        file.write(line)
+    file.close(10)
+    assert file.trouble is None
+    assert path.read_bytes() == b"".join(lines)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_what_was_there_before_is_kept_under_another_name(tmp_path: Path) -> None:
+    for n in range(3):
+        file = opened(tmp_path / "r")
+        file.write(b"%d" % n)
+        file.close(10)
+    assert (tmp_path / "r").read_bytes() == b"2"
+    assert (tmp_path / "r.1").read_bytes() == b"1"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_something_that_is_no_file_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "r").symlink_to(tmp_path / "precious")
+    with pytest.raises(FileExistsError):
+        opened(tmp_path / "r")
+    assert (tmp_path / "precious").read_text() == "precious"
+    with pytest.raises(FileNotFoundError):
+        opened(tmp_path / "nowhere" / "r")
+
+
+def test_a_full_disk_is_trouble_and_no_more() -> None:
+    file = RecordingFile(Path("/dev/full"), os.open("/dev/full", os.O_WRONLY))
+    file.write(b"line\n")
+    deadline = time.monotonic() + 5
+    while file.trouble is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert file.trouble == "/dev/full: No space left on device"
+    file.write(b"line\n")
+    file.close(5)
+
+
+def test_a_disk_that_is_too_slow_ends_it_and_nobody_waits() -> None:
+    reader, writer = os.pipe()
+    file = RecordingFile(Path("slow"), writer, most_waiting=1_000_000)
+    began = time.monotonic()
+    for _ in range(2_000):
+        file.write(b"x" * 1_000)
+    assert time.monotonic() - began < 1.0
+    assert file.trouble == "slow: the disk is too slow for the recording"
+    os.close(reader)
+    file.close(5)
+
+
+def test_a_speakers_life_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "recording"
+    events: list[Event] = []
+
+    async def live() -> None:
+        a, b = (Speaker(on_event=events.append, record=path), Speaker())
+        for speaker, asn, listen in ((a, 65001, (("127.0.0.1", 0),)), (b, 65002, ())):
+            speaker.set_instance(
+                InstanceConfig(
+                    name="i", local_asn=asn, router_id=f"192.0.2.{asn - 65000}", listen=listen
+                )
+            )
+        async with a, b:
+            (status,) = a.instances()
+            while not status.listening:
+                await asyncio.sleep(0.01)
+                (status,) = a.instances()
+            port = status.listening[0][1]
+            a.set_peer(
+                "i",
+                PeerConfig(
+                    name="b", address="127.0.0.2", peer_asn=65002, passive=True, export="all"
+                ),
+            )
+            # Never Established, but its password is configuration, too.
+            a.set_peer(
+                "i",
+                PeerConfig(name="c", address="192.0.2.77", passive=True, password=Secret("hush")),
+            )
+            a.update_local("i", {IPV4_UNICAST: {b"\x08\x0a": RouteAttributes()}})
+            b.set_peer(
+                "i",
+                PeerConfig(
+                    name="a",
+                    address="127.0.0.1",
+                    port=port,
+                    local_address="127.0.0.2",
+                    peer_asn=65001,
+                    import_="all",
+                ),
+            )
+            for _ in range(1000):
+                if list(b.routes_available("i", IPV4_UNICAST)):
+                    break
+                await asyncio.sleep(0.01)
+            else:
+                pytest.fail("the route did not come")
+
+    asyncio.run(live())
+    with path.open("rb") as file:
+        player = Player(file)
+        steps = list(player.play())
+    assert player.difference is None
+    assert player.end == "stopped"
+    assert player.digests == 2
+    assert steps[-1].seq == player.inputs > 5
+    assert b"hush" not in path.read_bytes()
+    assert not [event for event in events if isinstance(event, RecordingEnded)]
+
+
+def test_without_the_file_nothing_starts(tmp_path: Path) -> None:
+    async def live() -> None:
+        speaker = Speaker(record=tmp_path / "nowhere" / "r")
+        with pytest.raises(FileNotFoundError):
+            await speaker.start()
+        await speaker.stop()
+
+    asyncio.run(live())
