@@ -19,6 +19,7 @@ from reactivex.subject import Subject
 from cells.hive import Cell, Health, Jobs, Options, Readiness, Signal, setting
 from cells.metrics import Metrics
 from cells.node import ThisNode
+from cells.resources import SecretsNamespace
 from cells.rounds import Handoff
 from reconcilers.intent.round import IntentOptions, IntentRound
 from reconcilers.model import Problem
@@ -36,9 +37,6 @@ log = structlog.get_logger("waggle.intent")
 class IntentCellOptions(Options, frozen=True):
     """Options of the intent cell."""
 
-    secrets_namespace: Annotated[
-        str, setting("namespace of the Secrets with peers' passwords", flag="--secrets-namespace")
-    ] = "kube-system"
     no_service_endpoints_routable: Annotated[
         bool,
         setting(
@@ -65,6 +63,7 @@ class IntentLoop:
         intent: IntentTables,
         causes: PendingCauses,
         node: ThisNode,
+        secrets_namespace: SecretsNamespace,
         options: IntentCellOptions,
         metrics: Metrics,
         readiness: Readiness,
@@ -77,7 +76,7 @@ class IntentLoop:
         self._causes = causes
         self._options = IntentOptions(
             node=node.name,
-            secrets_namespace=options.secrets_namespace,
+            secrets_namespace=secrets_namespace.name,
             no_service_endpoints_routable=options.no_service_endpoints_routable,
             first_peering_policy_wins=options.first_peering_policy_wins,
         )
@@ -188,6 +187,7 @@ class IntentContainer(DeclarativeContainer):
     tables = providers.Dependency(instance_of=Tables)
     causes = providers.Dependency(instance_of=PendingCauses)
     this_node = providers.Dependency(instance_of=ThisNode)
+    secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
     metrics = providers.Dependency(instance_of=Metrics)
     intent_tables = providers.Singleton(IntentTables, database)
     intent = providers.Singleton(
@@ -197,6 +197,7 @@ class IntentContainer(DeclarativeContainer):
         intent_tables,
         causes,
         this_node,
+        secrets_namespace,
         options,
         metrics,
         readiness,

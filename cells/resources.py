@@ -1,24 +1,43 @@
 """The resources cell: the tables of what the cluster says, whoever fills them.
 
-Sources are cells of their own; this one only holds the tables and the causes of what is not yet
-reconciled.
+Sources are cells of their own; this one only holds the tables, the causes of what is not yet
+reconciled, and the one namespace whose Secrets matter to source and intent alike.
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
 
-from cells.hive import Cell
+from cells.hive import Cell, Options, setting
 from resources.causes import PendingCauses
 from resources.tables import Tables
 from statedb import Database
 
 
+class ResourcesOptions(Options, frozen=True):
+    """Options of the resources cell."""
+
+    secrets_namespace: Annotated[
+        str, setting("namespace of the Secrets with peers' passwords", flag="--secrets-namespace")
+    ] = "kube-system"
+
+
+class SecretsNamespace:
+    """Where peers' passwords are."""
+
+    def __init__(self, options: ResourcesOptions) -> None:
+        self.name = options.secrets_namespace
+
+
 class ResourcesContainer(DeclarativeContainer):
     """The graph of the resources cell."""
 
+    options = providers.Dependency(instance_of=ResourcesOptions)
     database = providers.Dependency(instance_of=Database)
+    secrets_namespace = providers.Singleton(SecretsNamespace, options)
     tables = providers.Singleton(Tables, database)
     causes = providers.Singleton(PendingCauses)
 
@@ -27,4 +46,5 @@ CELL = Cell(
     name="resources",
     description="Tables of Kubernetes objects.",
     container=ResourcesContainer,
+    options=ResourcesOptions,
 )

@@ -52,6 +52,7 @@ class Kind(Generic[T]):
         self.definition = definition
         """What its CustomResourceDefinition says; None for kinds that are Kubernetes' own."""
         self._errors = errors
+        self._decoder = msgspec.json.Decoder(row)
 
     def __repr__(self) -> str:
         """Name it."""
@@ -61,6 +62,36 @@ class Kind(Generic[T]):
     def api_versions(self) -> tuple[str, ...]:
         """``group/version`` of each version."""
         return tuple(f"{self.group}/{v}" if self.group else v for v in self.versions)
+
+    @property
+    def custom(self) -> bool:
+        """Whether a CustomResourceDefinition brings it, so that an API server may not know it."""
+        return bool(self.group) and not self.group.endswith(".k8s.io")
+
+    def path(self, version: str, namespace: str = "") -> str:
+        """Where an API server has the list of it, in one namespace or in all."""
+        root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
+        within = f"/namespaces/{namespace}" if namespace else ""
+        return f"{root}{within}/{self.plural}"
+
+    def decode_json(self, octets: bytes | msgspec.Raw) -> T:
+        """Make a row of an object as an API server sends it, which skips what is not used.
+
+        Raises `InvalidObject` with all that is wrong, `msgspec.DecodeError` for what is not JSON.
+        """
+        if self.name == "Secret":
+            return self.decode(msgspec.json.decode(octets))
+        try:
+            row = self._decoder.decode(octets)
+        except msgspec.ValidationError:
+            return self.decode(msgspec.json.decode(octets))
+        if bool(row.metadata.namespace) != self.namespaced:
+            return self.decode(msgspec.json.decode(octets))
+        found = list(self._rules(row, None))
+        if found:
+            name = ObjectName(self.name, row.metadata.namespace, row.metadata.name)
+            raise InvalidObject(name, tuple(found))
+        return row
 
     def decode(self, value: Any) -> T:  # noqa: ANN401  JSON
         """Make a row of an object. Raises `InvalidObject` with all that is wrong."""

@@ -31,7 +31,11 @@ class OwnerReference(Struct, frozen=True):
 
 
 class ObjectMeta(Struct, frozen=True):
-    """The part of metav1.ObjectMeta that is used."""
+    """The part of metav1.ObjectMeta that is used.
+
+    The resource version is not: it changes with things that no row has (heartbeats, conditions), and
+    rows are compared to find out what changed. The Kubernetes source keeps its own.
+    """
 
     name: str
     namespace: str = ""
@@ -39,7 +43,6 @@ class ObjectMeta(Struct, frozen=True):
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     uid: str = ""
     generation: int = 0
-    resource_version: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     owner_references: tuple[OwnerReference, ...] = ()

@@ -26,10 +26,13 @@ from cells.api.model import default_path
 from cells.api.server import ApiOptions
 from cells.arguments import Parser
 from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
+from cells.hive.errors import SettingError
 from cells.hive.settings import CONFIG_ENV
 from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
 
+SOURCES = ("manifests", "kubernetes")
+"""The cells that bring objects; one of them does."""
 EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_PIPE = 0, 1, 2, 141
 
 DESCRIPTION = """\
@@ -96,7 +99,11 @@ def _parser() -> Parser:
 def _settings(flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
     path = flags["config"] or (Path(env[CONFIG_ENV]) if env.get(CONFIG_ENV) else None)
     file = read_file(path) if path is not None else {}
-    return load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
+    settings = load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
+    if all(settings.enabled[source] for source in SOURCES):
+        # Each would take away what only the other one has.
+        raise SettingError("", "--kubeconfig", "there is a source already: --manifests")
+    return settings
 
 
 def _cells(settings: Settings, *, as_dot: bool) -> int:
@@ -130,9 +137,10 @@ async def _run(hive: Hive) -> int:
     hive.readiness.when_ready(_settle_memory)
 
     def started() -> None:
-        if not hive.settings.enabled["manifests"]:
+        if not any(hive.settings.enabled[source] for source in SOURCES):
             log.warning(
-                "there is no source of objects, so nothing will be advertised: use --manifests DIR",
+                "there is no source of objects, so nothing will be advertised: "
+                "use --kubeconfig FILE or --manifests DIR",
                 event_name="agent.no_source",
             )
 

@@ -77,7 +77,7 @@ class NodeConfigSpec(Struct, frozen=True):
 
 
 class CiliumBGPNodeConfig(Resource, frozen=True):
-    """One node's configuration."""
+    """One node's configuration; its status is written, never read."""
 
     spec: Annotated[NodeConfigSpec, doc("What the node has to do.")]
 

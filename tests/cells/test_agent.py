@@ -26,6 +26,7 @@ EVERYTHING = {
     "--http-address": "0",
     "--otlp-endpoint": "http://127.0.0.1:4318",
     "--manifests": ["/nonexistent"],
+    "--kubeconfig": "/nonexistent/kubeconfig",
     "--api-socket": "/nonexistent/agent.sock",
 }
 

@@ -1,0 +1,227 @@
+"""The kubernetes cell: an API server as the source of objects.
+
+How each kind's feed is, is told in health and, when it changes, in the log. An API server that is
+away stops nothing: what was known before still counts, and health says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Annotated
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
+from cells.metrics import Metrics
+from cells.node import ThisNode
+from cells.resources import SecretsNamespace
+from resources.causes import PendingCauses
+from resources.ingest import Ingest
+from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, of_node
+from resources.source import SourceProblem
+from resources.tables import Tables
+from statedb import Database
+
+log = structlog.get_logger("waggle.kubernetes")
+
+
+class KubernetesOptions(Options, frozen=True):
+    """Options of the kubernetes cell."""
+
+    kubeconfig: Annotated[
+        str | None,
+        setting(
+            "kubeconfig file of the cluster to read, or in-cluster for the Pod's service account",
+            flag="--kubeconfig",
+            metavar="FILE",
+        ),
+    ] = None
+    context: Annotated[
+        str | None,
+        setting("context of the kubeconfig; its current one by default", flag="--context"),
+    ] = None
+
+
+class Kubernetes:
+    """The source, its subscriber, and what they report."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        causes: PendingCauses,
+        node: ThisNode,
+        secrets_namespace: SecretsNamespace,
+        options: KubernetesOptions,
+        metrics: Metrics,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+    ) -> None:
+        self._access = Access(options.kubeconfig or "", options.context)
+        self._health = health
+        self._statuses: dict[str, FeedStatus] = {}
+        self._known: frozenset[SourceProblem] = frozenset()
+        self._failed: asyncio.Future[None] | None = None
+        self.source = KubernetesSource(self._access, of_node(node.name, [secrets_namespace.name]))
+        ingest = Ingest(database, tables, self.source, causes, self._fail)
+        self.source.statuses.subscribe(self._tell, self._fail)
+        self.source.problems.subscribe(self._problems, self._fail)
+        metrics.collect(self._metrics)
+
+        async def start() -> None:
+            ingest.subscribe()
+
+        lifecycle.append("kubernetes", start=start)
+        jobs.add("watch", self._run)
+
+    async def _run(self) -> None:
+        self._health.ok(f"reading from {self._access}")
+        self._failed = asyncio.get_running_loop().create_future()
+        watch = asyncio.ensure_future(self.source.run())
+        try:
+            # What a subscriber could not commit is lost to the tables; listing everything again
+            # puts that right, so it is a failure of this job.
+            await asyncio.wait({watch, self._failed}, return_when=asyncio.FIRST_COMPLETED)
+            (self._failed if self._failed.done() else watch).result()
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            self._failed.cancel()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failed is not None and not self._failed.done():
+            self._failed.set_exception(error)
+
+    def _tell(self, statuses: tuple[FeedStatus, ...]) -> None:
+        for status in statuses:
+            before = self._statuses.get(status.name)
+            self._statuses[status.name] = status
+            if before is None or (before.phase, before.message) != (status.phase, status.message):
+                self._show(status)
+                self._log(status, before.phase if before is not None else Phase.WAITING)
+
+    def _show(self, status: FeedStatus) -> None:
+        scope = self._health.scope(status.name)
+        match status.phase:
+            case Phase.WAITING:
+                scope.ok("waiting for the first list")
+            case Phase.FOLLOWING:
+                scope.ok("listed, and watched since")
+            case Phase.MISSING:
+                scope.stopped(status.message)
+            case Phase.FORBIDDEN | Phase.FAILING:
+                scope.degraded(status.message)
+
+    def _log(self, status: FeedStatus, before: Phase) -> None:
+        match status.phase:
+            case Phase.FORBIDDEN | Phase.FAILING:
+                log.warning(
+                    "objects cannot be read",
+                    event_name="kubernetes.failing",
+                    feed=status.name,
+                    reason=status.message,
+                )
+            case Phase.MISSING:
+                log.info(
+                    "no such kind",
+                    event_name="kubernetes.missing",
+                    feed=status.name,
+                    reason=status.message,
+                )
+            case Phase.FOLLOWING if before is not Phase.WAITING:
+                log.info("objects are read", event_name="kubernetes.following", feed=status.name)
+            case _:
+                pass
+
+    def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
+        found = frozenset(problems)
+        for problem in sorted(found - self._known, key=str):
+            log.warning(
+                "object is wrong",
+                event_name="kubernetes.problem",
+                object=problem.object,
+                field=problem.field or None,
+                reason=problem.message,
+            )
+        for problem in sorted(self._known - found, key=str):
+            log.info(
+                "object is right again",
+                event_name="kubernetes.solved",
+                object=problem.object,
+                field=problem.field or None,
+            )
+        self._known = found
+        scope = self._health.scope("objects")
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            scope.degraded(f"{min(found, key=str)}{more}")
+        else:
+            scope.ok("all are valid")
+
+    def _metrics(self) -> Iterable[Metric]:
+        labels = ["kind", "namespace"]
+        up = GaugeMetricFamily(
+            "waggle_kubernetes_feed_up",
+            "Whether a kind is listed and watched without failure.",
+            labels=labels,
+        )
+        lists = CounterMetricFamily(
+            "waggle_kubernetes_lists", "Complete lists that were read.", labels=labels
+        )
+        watches = CounterMetricFamily(
+            "waggle_kubernetes_watches", "Watches that were begun.", labels=labels
+        )
+        failures = CounterMetricFamily(
+            "waggle_kubernetes_failures", "Lists and watches that failed.", labels=labels
+        )
+        for reflector in self.source.reflectors:
+            status = reflector.status
+            names = [status.kind, status.namespace]
+            up.add_metric(names, status.phase is Phase.FOLLOWING)
+            lists.add_metric(names, reflector.lists)
+            watches.add_metric(names, reflector.watches)
+            failures.add_metric(names, reflector.failures)
+        return [up, lists, watches, failures]
+
+
+class KubernetesContainer(DeclarativeContainer):
+    """The graph of the kubernetes cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    options = providers.Dependency(instance_of=KubernetesOptions)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    causes = providers.Dependency(instance_of=PendingCauses)
+    this_node = providers.Dependency(instance_of=ThisNode)
+    secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
+    metrics = providers.Dependency(instance_of=Metrics)
+    kubernetes = providers.Singleton(
+        Kubernetes,
+        database,
+        tables,
+        causes,
+        this_node,
+        secrets_namespace,
+        options,
+        metrics,
+        health,
+        lifecycle,
+        jobs,
+    )
+    invokes = providers.List(kubernetes)
+
+
+CELL = Cell(
+    name="kubernetes",
+    description="A Kubernetes API server as the source of objects.",
+    container=KubernetesContainer,
+    options=KubernetesOptions,
+    on_with="kubeconfig",
+)

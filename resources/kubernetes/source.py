@@ -1,0 +1,127 @@
+"""The source: one feed per kind and namespace, told as the events of each kind.
+
+A kind that is read in several namespaces is told when all of them have been read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from resources.kinds import KINDS, Kind
+from resources.kubernetes.connection import Access, Connection
+from resources.kubernetes.feed import SOURCE, Feed
+from resources.kubernetes.reflector import Reflector
+from resources.kubernetes.selection import EVERYTHING, Selection
+from resources.kubernetes.status import FeedStatus
+from resources.kubernetes.timing import Timing
+from resources.meta import Resource
+from resources.source import Event, Replace, SourceProblem
+
+T = TypeVar("T", bound=Resource)
+
+
+class KubernetesSource:
+    """Lists and watches an API server."""
+
+    name = SOURCE
+
+    def __init__(
+        self,
+        access: Access,
+        selections: Mapping[str, Selection],
+        *,
+        timing: Timing = Timing(),  # noqa: B008  frozen
+        rng: random.Random | None = None,
+        kinds: Sequence[Kind[Any]] = KINDS,
+    ) -> None:
+        self._access = access
+        self._timing = timing
+        self._rng = rng or random.SystemRandom()
+        self._selections = {kind.name: selections.get(kind.name, EVERYTHING) for kind in kinds}
+        self._kinds = tuple(kinds)
+        self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
+        self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
+        self._statuses: Subject[tuple[FeedStatus, ...]] = Subject()
+        self._told: tuple[SourceProblem, ...] = ()
+        self.reflectors: tuple[Reflector, ...] = ()
+
+    def events(self, kind: Kind[T]) -> Observable[Event]:
+        """Tell what happens to a kind."""
+        return self._events[kind.name]
+
+    @property
+    def problems(self) -> Observable[tuple[SourceProblem, ...]]:
+        """Tell all objects that break rules, anew whenever that changes."""
+        return self._problems
+
+    @property
+    def statuses(self) -> Observable[tuple[FeedStatus, ...]]:
+        """Tell how all feeds are, anew whenever that changes."""
+        return self._statuses
+
+    async def run(self) -> None:
+        """Read everything, then what changes, until cancelled."""
+        connection = Connection(self._access, self._timing.connect)
+        self.reflectors = tuple(
+            reflector for kind in self._kinds for reflector in self._reflectors(kind, connection)
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                for reflector in self.reflectors:
+                    group.create_task(reflector.run(), name=f"reflector {reflector.status.name}")
+        except BaseExceptionGroup as failed:
+            # A reflector ends by a defect only; the first one says it all.
+            raise failed.exceptions[0] from None
+        finally:
+            await connection.close()
+
+    def _reflectors(self, kind: Kind[Any], connection: Connection) -> list[Reflector]:
+        selection = self._selections[kind.name]
+        feeds = [Feed(kind, namespace) for namespace in selection.namespaces or ("",)]
+        subject = self._events[kind.name]
+
+        def settled() -> bool:
+            return all(feed.settled for feed in feeds)
+
+        def tell_all() -> None:
+            if settled():
+                rows = (tuple(feed.rows.values()) for feed in feeds)
+                subject.on_next(Replace(sum(rows, ())))
+            self._tell_state()
+
+        def tell(event: Event) -> None:
+            # What comes before all have been read is within the first replacement.
+            if settled():
+                subject.on_next(event)
+
+        return [
+            Reflector(
+                feed,
+                connection,
+                selection,
+                self._timing,
+                self._rng,
+                on_list=tell_all,
+                on_event=tell,
+                on_status=self._tell_state,
+            )
+            for feed in feeds
+        ]
+
+    def _tell_state(self) -> None:
+        self._statuses.on_next(tuple(reflector.status for reflector in self.reflectors))
+        problems = tuple(
+            problem
+            for reflector in self.reflectors
+            for key in sorted(reflector.feed.problems)
+            for problem in reflector.feed.problems[key]
+        )
+        if problems != self._told:
+            self._told = problems
+            self._problems.on_next(problems)

@@ -1,0 +1,149 @@
+"""An API server fills the tables; what it fails at shows in health and metrics, and stops nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
+import pytest
+
+from cells import database, kubernetes, metrics, node, resources
+from cells.hive import Hive, Level, load
+from cells.metrics import Metrics
+from resources.ingest import Ingest
+from resources.kinds import KINDS
+from resources.tables import Tables
+from statedb import Database
+from tests.cells.test_manifests import until
+from tests.resources.kubernetes.test_source import service
+from tests.support.apiserver import ApiServer, status
+from waggle_agent.__main__ import main
+
+CELLS = (metrics.CELL, node.CELL, database.CELL, resources.CELL, kubernetes.CELL)
+
+
+def run(directory: Path, scenario: Callable[[Hive, ApiServer], Awaitable[None]]) -> None:
+    """Run the cells against a scripted API server while the scenario lasts."""
+
+    async def whole() -> None:
+        async with ApiServer() as server:
+            flags = {
+                "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
+                "--node-name": "n1",
+                "--secrets-namespace": "bgp",
+            }
+            hive = Hive(CELLS, load(CELLS, flags=flags))
+            started = asyncio.Event()
+            task = asyncio.create_task(hive.run(started.set))
+            await started.wait()
+            try:
+                async with asyncio.timeout(30):
+                    await scenario(hive, server)
+            finally:
+                hive.shutdown()
+                await task
+
+    asyncio.run(whole())
+
+
+def names(hive: Hive) -> set[str]:
+    tables, db = hive.get("tables", Tables), hive.get("database", Database)
+    return {row.metadata.name for row in tables.services.all(db.snapshot())}
+
+
+def levels(hive: Hive) -> dict[str, tuple[Level, str]]:
+    return {"/".join(s.path): (s.level, s.message) for s in hive.health.report()}
+
+
+def test_objects_become_rows_and_follow(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        tables, db = hive.get("tables", Tables), hive.get("database", Database)
+        await until(lambda: all(t.initialized(db.snapshot()) for t in tables.resources))
+        server.put(service("web"))
+        await until(lambda: names(hive) == {"web"})
+        server.delete("Service", "web", "shop")
+        await until(lambda: names(hive) == set())
+
+    run(tmp_path, scenario)
+
+
+def test_an_agent_asks_for_its_own_node_and_the_secrets_of_one_namespace(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        await until(lambda: len(server.requests) >= 2 * len(KINDS))
+        for plural in ("nodes", "ciliumbgpnodeconfigs", "ciliumbgpnodeconfigoverrides"):
+            for verb in ("list", "watch"):
+                asked = server.asked(verb, plural)
+                assert [query["fieldSelector"] for query in asked] == ["metadata.name=n1"]
+        assert levels(hive)["kubernetes/Secret/bgp"][0] is Level.OK
+
+    run(tmp_path, scenario)
+
+
+def test_an_api_server_that_goes_is_named_in_health_and_metrics(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        server.put(service("web"))
+        await until(lambda: names(hive) == {"web"})
+        await server.stop()
+        await until(lambda: hive.health.level() is Level.DEGRADED)
+        await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.DEGRADED)
+        told = levels(hive)["kubernetes/Service"][1]
+        assert told.startswith(f"cannot reach {server.url}: ")
+        assert told.endswith("; the 1 objects known before still count")
+        assert names(hive) == {"web"}
+        scraped = hive.get("metrics", Metrics).render().decode()
+        assert 'waggle_kubernetes_feed_up{kind="Service",namespace=""} 0.0' in scraped
+        assert 'waggle_kubernetes_lists_total{kind="Service",namespace=""} 1.0' in scraped
+
+    run(tmp_path, scenario)
+
+
+def test_missing_forbidden_and_invalid_show_as_what_they_are(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        server.served["ciliumbgpadvertisements"] = ()
+        server.always("list", "secrets", status(403, "Forbidden", "no"))
+        server.put(service("bad", "Mail"))
+        wanted = (
+            ("CiliumBGPAdvertisement", Level.STOPPED, "is its CRD installed?"),
+            ("Secret/bgp", Level.DEGRADED, "may not list secrets in namespace bgp: no"),
+            ("objects", Level.DEGRADED, "Service/shop/bad: spec.type"),
+        )
+
+        def shown(name: str, level: Level, part: str) -> bool:
+            found = levels(hive).get(f"kubernetes/{name}", (Level.OK, ""))
+            return found[0] is level and part in found[1]
+
+        await until(lambda: all(shown(*want) for want in wanted))
+        server.put(service("bad"))
+        await until(lambda: levels(hive)["kubernetes/objects"][0] is Level.OK)
+
+    run(tmp_path, scenario)
+
+
+def test_what_could_not_be_committed_is_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Ingest.commit
+    failures = iter([True])
+
+    def failing(self: Ingest, *args: object) -> None:
+        if next(failures, False):
+            raise RuntimeError("no room")
+        commit(self, *args)  # type: ignore[arg-type]
+
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        tables, db = hive.get("tables", Tables), hive.get("database", Database)
+        server.put(service("web"))
+        await until(lambda: all(t.initialized(db.snapshot()) for t in tables.resources))
+        await until(lambda: names(hive) == {"web"})
+
+    monkeypatch.setattr(Ingest, "commit", failing)
+    run(tmp_path, scenario)
+
+
+def test_an_agent_has_one_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--manifests", "/x", "--kubeconfig", "/y"], {}) == 2
+    assert capsys.readouterr().err == (
+        "waggle-agent: --kubeconfig: there is a source already: --manifests\n"
+    )

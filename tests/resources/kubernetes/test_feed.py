@@ -1,0 +1,239 @@
+"""What a feed makes of lists and watch events, without any connection."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from resources.core import Service
+from resources.kinds import ADVERTISEMENT, SECRET, SERVICE
+from resources.kubernetes.errors import Expired, NotUnderstood, Refused, Unconfirmed
+from resources.kubernetes.feed import Feed, Listing, older
+from resources.source import Delete, Upsert
+
+
+def service(name: str, version: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    metadata = {"namespace": "shop", "name": name, "resourceVersion": str(version)}
+    return {
+        "metadata": metadata | more.pop("metadata", {}),
+        "spec": {"type": "LoadBalancer"} | more,
+    }
+
+
+def line(what: str, obj: object) -> bytes:
+    return json.dumps({"type": what, "object": obj}).encode()
+
+
+def raws(*objects: object) -> list[msgspec.Raw]:
+    return [msgspec.Raw(json.dumps(obj).encode()) for obj in objects]
+
+
+def listed(feed: Feed[Any], version: str, *objects: object) -> None:
+    listing = Listing(feed)
+    listing.begin(version)
+    listing.add(raws(*objects))
+    feed.finish(listing)
+
+
+@pytest.fixture
+def feed() -> Feed[Service]:
+    made = Feed(SERVICE)
+    listed(made, "100", service("web", 90), service("db", 95))
+    return made
+
+
+def test_a_list_is_all_that_there_is(feed: Feed[Service]) -> None:
+    assert set(feed.rows) == {("shop", "web"), ("shop", "db")}
+    assert feed.version == "100"
+    listed(feed, "110", service("web", 90))
+    assert set(feed.rows) == {("shop", "web")}
+
+
+def test_a_watch_adds_changes_and_removes(feed: Feed[Service]) -> None:
+    added = feed.take(line("ADDED", service("new", 101)))
+    assert isinstance(added, Upsert)
+    assert added.object.metadata.name == "new"
+    changed = feed.take(line("MODIFIED", service("new", 102, type="ClusterIP")))
+    assert isinstance(changed, Upsert)
+    assert changed.object.spec.type == "ClusterIP"
+    assert feed.take(line("DELETED", service("new", 103))) == Delete(("shop", "new"))
+    assert feed.version == "103"
+
+
+def test_a_change_of_what_is_not_used_is_not_told(feed: Feed[Service]) -> None:
+    """A heartbeat, a condition, a resource version: no row has it, so nobody is woken."""
+    beat = service("web", 101, healthCheckNodePort=31000)
+    assert feed.take(line("MODIFIED", beat)) is None
+    assert feed.version == "101"
+
+
+def test_kubectls_copy_of_the_object_is_not_kept(feed: Feed[Service]) -> None:
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{...}", "a": "b"}
+    told = feed.take(line("ADDED", service("new", 101, metadata={"annotations": annotations})))
+    assert isinstance(told, Upsert)
+    assert told.object.metadata.annotations == {"a": "b"}
+
+
+def test_a_bookmark_only_moves_the_version(feed: Feed[Service]) -> None:
+    mark = {"metadata": {"resourceVersion": "150"}}
+    assert feed.take(line("BOOKMARK", mark)) is None
+    assert feed.take(line("BOOKMARK", mark)) is None
+    assert feed.version == "150"
+    assert len(feed.rows) == 2
+
+
+def test_deleting_what_is_not_known_says_nothing(feed: Feed[Service]) -> None:
+    assert feed.take(line("DELETED", service("other", 101))) is None
+
+
+@pytest.mark.parametrize(
+    "status", [{"code": 410}, {"code": 500, "reason": "Expired"}, {"reason": "Gone"}]
+)
+def test_an_error_event_that_says_expired_wants_a_list(
+    feed: Feed[Service], status: dict[str, object]
+) -> None:
+    with pytest.raises(Expired):
+        feed.take(line("ERROR", {"kind": "Status", "message": "too old", **status}))
+
+
+def test_other_error_events_are_the_servers_errors(feed: Feed[Service]) -> None:
+    status = {"code": 429, "message": "slow down", "details": {"retryAfterSeconds": 7}}
+    with pytest.raises(Refused, match="429: slow down") as caught:
+        feed.take(line("ERROR", status))
+    assert caught.value.retry_after == 7
+
+
+@pytest.mark.parametrize("version", [99, 100])
+@pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
+def test_an_event_from_before_is_not_believed(feed: Feed[Service], what: str, version: int) -> None:
+    """A watch that lies about order: only a list tells the truth, and nothing is taken away."""
+    with pytest.raises(Expired, match="out of order"):
+        feed.take(line(what, service("web", version)))
+    assert len(feed.rows) == 2
+
+
+def test_a_bookmark_that_goes_back_is_not_believed(feed: Feed[Service]) -> None:
+    with pytest.raises(Expired):
+        feed.take(line("BOOKMARK", {"metadata": {"resourceVersion": "50"}}))
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"upstream connect error",
+        b"<html>",
+        b'{"type": "ADDED"}',
+        b'{"type": "ADDED", "object": {}}',
+        b'{"type": "ADDED", "object": 5}',
+        b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": 7}}}',
+        b'{"type": "SPLIT", "object": {"metadata": {"resourceVersion": "170"}}}',
+        b'{"type": "ADDED", "object": {"metadata": {"resourceVersion": "170"',
+        b"[" * 100_000,
+        b'{"type": "ERROR", "object": "no"}',
+    ],
+)
+def test_what_is_no_event_is_not_understood(feed: Feed[Service], octets: bytes) -> None:
+    with pytest.raises(NotUnderstood):
+        feed.take(octets)
+    assert (len(feed.rows), feed.version) == (2, "100")
+
+
+def test_an_invalid_object_keeps_its_last_good_version(feed: Feed[Service]) -> None:
+    bad = service("web", 101, clusterIP="10.0.0.999", type="LoadBalancer")
+    assert feed.take(line("MODIFIED", bad)) is None
+    assert feed.rows["shop", "web"].spec.cluster_ip == ""
+    (problem,) = feed.problems["shop", "web"]
+    assert str(problem).startswith("kubernetes: Service/shop/web: spec.clusterIP: ")
+    listed(feed, "120", bad, service("db", 95))
+    assert set(feed.rows) == {("shop", "web"), ("shop", "db")}
+    assert feed.problems
+    feed.take(line("MODIFIED", service("web", 121)))
+    assert not feed.problems
+
+
+def test_an_invalid_object_that_never_was_good_is_only_a_problem(feed: Feed[Service]) -> None:
+    assert feed.take(line("ADDED", service("new", 101, type="Mail"))) is None
+    assert ("shop", "new") not in feed.rows
+    assert ("shop", "new") in feed.problems
+    feed.take(line("DELETED", service("new", 102, type="Mail")))
+    assert not feed.problems
+
+
+def test_all_that_is_wrong_with_an_object_is_named(feed: Feed[Service]) -> None:
+    feed.take(line("ADDED", service("new", 101, type="Mail", externalIPs=[4])))
+    fields = [problem.field for problem in feed.problems["shop", "new"]]
+    assert fields == ["spec.type", "spec.externalIPs[0]"]
+
+
+def test_an_unknown_field_of_a_kind_known_whole_is_told() -> None:
+    feed = Feed(ADVERTISEMENT)
+    entry = {"advertisementType": "PodCIDR", "atributes": {}}
+    metadata = {"name": "pods", "resourceVersion": "7", "managedFields": [{}]}
+    listed(feed, "100", {"metadata": metadata, "spec": {"advertisements": [entry]}})
+    (problem,) = feed.problems["", "pods"]
+    assert problem.field == "spec.advertisements[0].atributes"
+    assert ("", "pods") in feed.rows
+
+
+def test_a_secret_does_not_show_in_what_is_told() -> None:
+    feed = Feed(SECRET, "kube-system")
+    metadata = {"name": "key", "namespace": "kube-system", "resourceVersion": "7"}
+    listed(feed, "100", {"metadata": metadata, "data": {"password": "c2VjcmV0"}})
+    row = feed.rows["kube-system", "key"]
+    assert row.data["password"].reveal() == b"secret"
+    bad = {"metadata": metadata | {"resourceVersion": "101"}, "data": {"password": "!s3cr3t!"}}
+    feed.take(line("MODIFIED", bad))
+    assert "s3cr3t" not in repr(feed.problems)
+    assert feed.rows["kube-system", "key"] == row
+
+
+def test_an_empty_list_of_what_was_not_empty_has_to_be_confirmed(feed: Feed[Service]) -> None:
+    with pytest.raises(Unconfirmed, match="empty, of 2 objects before"):
+        listed(feed, "110")
+    assert len(feed.rows) == 2
+    listed(feed, "111")
+    assert feed.rows == {}
+
+
+def test_the_doubt_ends_with_a_list_that_is_not_empty(feed: Feed[Service]) -> None:
+    with pytest.raises(Unconfirmed):
+        listed(feed, "110")
+    listed(feed, "111", service("web", 90))
+    with pytest.raises(Unconfirmed):
+        listed(feed, "112")
+
+
+def test_f05_a_list_from_before_has_to_be_confirmed(feed: Feed[Service]) -> None:
+    """Somebody has restored etcd, or a proxy leads to another cluster's API server."""
+    with pytest.raises(Unconfirmed, match="went back from 100 to 40"):
+        listed(feed, "40", service("web", 30))
+    assert len(feed.rows) == 2
+    listed(feed, "41", service("web", 30))
+    assert set(feed.rows) == {("shop", "web")}
+    assert feed.version == "41"
+
+
+def test_pages_of_different_versions_are_no_list(feed: Feed[Service]) -> None:
+    listing = Listing(feed)
+    listing.begin("110")
+    with pytest.raises(NotUnderstood):
+        listing.begin("111")
+    with pytest.raises(NotUnderstood):
+        Listing(feed).begin("")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_older"),
+    [
+        ("9", "10", True),
+        ("10", "9", False),
+        ("10", "10", False),
+        ("a", "b", False),
+        ("", "1", False),
+    ],
+)
+def test_versions_are_compared_where_they_are_numbers(one: str, other: str, is_older: bool) -> None:
+    assert older(one, other) is is_older

@@ -1,0 +1,305 @@
+"""A small API server over HTTP that follows a script: lists, watches, and everything that goes wrong.
+
+It keeps objects with resource versions, pages lists and streams watches as a healthy API server does,
+and on request does what a healthy one does not. It validates nothing. Loopback only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from aiohttp import web
+
+from resources.kinds import KINDS, Kind
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+"""What is done with one request in place of the usual."""
+Object = dict[str, Any]
+
+_BY_PLURAL = {kind.plural: kind for kind in KINDS}
+
+
+def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Answer:
+    """Answer with a Status object."""
+    body = json.dumps(
+        {"kind": "Status", "status": "Failure", "reason": reason, "message": message, "code": code}
+    )
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(
+            status=code, text=body, content_type="application/json", headers=headers
+        )
+
+    return answer
+
+
+def text(code: int, body: str, content_type: str = "text/plain") -> Answer:
+    """Answer with something that is not the API's, as a proxy does."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(status=code, text=body, content_type=content_type)
+
+    return answer
+
+
+def stream(*pieces: str | bytes, then: str = "end") -> Answer:
+    """Answer a watch with these pieces, then ``end`` it, ``hang`` for ever, or ``cut`` the line."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for piece in pieces:
+            await response.write(piece.encode() if isinstance(piece, str) else piece)
+        if then == "hang":
+            await asyncio.Event().wait()
+        if then == "cut" and request.transport is not None:
+            request.transport.abort()
+        return response
+
+    return answer
+
+
+async def cut(request: web.Request) -> web.StreamResponse:
+    """Break the connection without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+def event(kind: str, obj: Object) -> str:
+    """Spell one line of a watch."""
+    return json.dumps({"type": kind, "object": obj}) + "\n"
+
+
+class ApiServer:
+    """The server; `start` it within a running loop."""
+
+    def __init__(self) -> None:
+        self.version = 100
+        self.objects: dict[str, dict[tuple[str, str], Object]] = {p: {} for p in _BY_PLURAL}
+        self.history: list[tuple[int, str, str, Object]] = []
+        """Version, plural, event type, object."""
+        self.compacted = 0
+        self.served: dict[str, tuple[str, ...]] = {k.plural: k.versions[:1] for k in KINDS}
+        """The versions of each kind; a kind without any is a CRD that is not installed."""
+        self.token: str | None = None
+        self.bookmark_every: float | None = None
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        """Verb, plural and query of each request."""
+        self._scripts: dict[tuple[str, str], deque[Answer]] = {}
+        self._always: dict[tuple[str, str], Answer] = {}
+        self._changed = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+        self._ssl: ssl.SSLContext | None = None
+        self.port = 0
+
+    # Its state
+
+    def put(self, obj: Object) -> Object:
+        """Create or change an object; gives it a resource version."""
+        kind = next(k for k in KINDS if k.name == obj["kind"])
+        metadata = obj["metadata"]
+        key = (metadata.get("namespace", ""), metadata["name"])
+        self.version += 1
+        stored = {**obj, "metadata": {**metadata, "resourceVersion": str(self.version)}}
+        what = "MODIFIED" if key in self.objects[kind.plural] else "ADDED"
+        self.objects[kind.plural][key] = stored
+        self._record(kind.plural, what, stored)
+        return stored
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """Delete an object."""
+        plural = next(k.plural for k in KINDS if k.name == kind)
+        obj = self.objects[plural].pop((namespace, name))
+        self.version += 1
+        gone = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
+        self._record(plural, "DELETED", gone)
+
+    def compact(self) -> None:
+        """Forget the history: who wants to watch from before has to list again."""
+        self.compacted = self.version
+
+    def _record(self, plural: str, what: str, obj: Object) -> None:
+        self.history.append((self.version, plural, what, obj))
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    # The script
+
+    def once(self, verb: str, plural: str, *answers: Answer) -> None:
+        """Answer the next requests for ``list`` or ``watch`` of a kind so, one after the other."""
+        self._scripts.setdefault((verb, plural), deque()).extend(answers)
+
+    def always(self, verb: str, plural: str, answer: Answer | None) -> None:
+        """Answer every request so from now on; None: as usual again."""
+        if answer is None:
+            self._always.pop((verb, plural), None)
+        else:
+            self._always[(verb, plural)] = answer
+
+    def asked(self, verb: str, plural: str) -> list[dict[str, str]]:
+        """Give the queries of all requests of this sort."""
+        return [query for v, p, query in self.requests if (v, p) == (verb, plural)]
+
+    # Its life
+
+    async def start(self, tls: ssl.SSLContext | None = None) -> None:
+        """Listen, on the port of last time if there was one."""
+        app = web.Application()
+        app.router.add_get("/{path:.*}", self._handle)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01)
+        await self._runner.setup()
+        self._ssl = tls
+        site = web.TCPSite(
+            self._runner, "127.0.0.1", self.port, ssl_context=tls, reuse_address=True
+        )
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening, and break every connection."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop."""
+        await self.stop()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http{'s' if self._ssl else ''}://127.0.0.1:{self.port}"
+
+    def kubeconfig(
+        self, path: Path, *, token: str | None = None, token_file: Path | None = None, ca: str = ""
+    ) -> Path:
+        """Write a kubeconfig that leads here."""
+        user = {"token": token} if token else {"tokenFile": str(token_file)} if token_file else {}
+        cluster = {"server": self.url} | ({"certificate-authority": ca} if ca else {})
+        path.write_text(
+            yaml.safe_dump(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "here",
+                    "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+                    "clusters": [{"name": "c", "cluster": cluster}],
+                    "users": [{"name": "u", "user": user}],
+                }
+            )
+        )
+        return path
+
+    # Requests
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        parts = [part for part in request.path.split("/") if part]
+        plural = parts[-1] if parts else ""
+        query = dict(request.query)
+        verb = "watch" if query.get("watch") else "list"
+        self.requests.append((verb, plural, query))
+        if self.token is not None:
+            given = request.headers.get("Authorization", "")
+            if given != f"Bearer {self.token}":
+                return await status(401, "Unauthorized", "Unauthorized")(request)
+        scripts = self._scripts.get((verb, plural))
+        answer = scripts.popleft() if scripts else self._always.get((verb, plural))
+        return await (answer or self.usual)(request)
+
+    async def usual(self, request: web.Request) -> web.StreamResponse:
+        """Answer as a healthy API server does."""
+        parts = [part for part in request.path.split("/") if part]
+        plural, query = parts[-1], dict(request.query)
+        namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
+        kind = _BY_PLURAL.get(plural)
+        version = parts[2] if parts[0] == "apis" else parts[1]
+        group = parts[1] if parts[0] == "apis" else ""
+        if kind is None or version not in self.served[plural] or group != kind.group:
+            return web.Response(status=404, text="404 page not found\n")
+        if query.get("watch"):
+            return await self._watch(request, kind, namespace, query)
+        return self._list(kind, namespace, query)
+
+    def _list(self, kind: Kind[Any], namespace: str, query: dict[str, str]) -> web.Response:
+        found = [o for o in self.objects[kind.plural].values() if _selected(o, namespace, query)]
+        version, start = self.version, 0
+        token = query.get("continue")
+        if token:
+            version, start = (int(part) for part in token.split("/"))
+        limit = int(query.get("limit") or len(found) or 1)
+        page = found[start : start + limit]
+        metadata = {"resourceVersion": str(version)}
+        if start + limit < len(found):
+            metadata["continue"] = f"{version}/{start + limit}"
+        body = {
+            "kind": f"{kind.name}List",
+            "apiVersion": kind.api_versions[0],
+            "metadata": metadata,
+            "items": [{k: v for k, v in o.items() if k not in ("kind", "apiVersion")} for o in page]
+            or None,
+        }
+        return web.json_response(body)
+
+    async def _watch(
+        self, request: web.Request, kind: Kind[Any], namespace: str, query: dict[str, str]
+    ) -> web.StreamResponse:
+        since = int(query["resourceVersion"])
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        if since < self.compacted:
+            gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+            await response.write(event("ERROR", gone).encode())
+            return response
+        loop = asyncio.get_running_loop()
+        end = loop.time() + float(query["timeoutSeconds"])
+        position = 0
+        with suppress(ConnectionError):
+            while loop.time() < end:
+                changed = self._changed
+                for version, plural, what, obj in self.history[position:]:
+                    position += 1
+                    wanted = plural == kind.plural and version > since
+                    if wanted and _selected(obj, namespace, query):
+                        await response.write(event(what, obj).encode())
+                wait = min(self.bookmark_every or 3600.0, end - loop.time())
+                try:
+                    async with asyncio.timeout(max(0.0, wait)):
+                        await changed.wait()
+                except TimeoutError:
+                    if self.bookmark_every is not None:
+                        mark = {"metadata": {"resourceVersion": str(self.version)}}
+                        await response.write(event("BOOKMARK", mark).encode())
+        return response
+
+
+def _selected(obj: Object, namespace: str, query: dict[str, str]) -> bool:
+    metadata = obj["metadata"]
+    if namespace and metadata.get("namespace", "") != namespace:
+        return False
+    for selector in query.get("fieldSelector", "").split(","):
+        name, _, value = selector.partition("=")
+        if name == "metadata.name" and metadata["name"] != value:
+            return False
+    labels = metadata.get("labels", {})
+    for selector in query.get("labelSelector", "").split(","):
+        name, _, value = selector.partition("=")
+        if name and labels.get(name) != value:
+            return False
+    return True
