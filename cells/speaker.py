@@ -25,6 +25,7 @@ from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Signal, setting
 from cells.metrics import Metrics
 from speaker.api import (
     ESTABLISHED,
+    CollectorChanged,
     Event,
     Fault,
     ListenChanged,
@@ -98,6 +99,14 @@ class SpeakerEvents:
                     received=event.received,
                     limit=event.limit,
                     ended=event.ended,
+                )
+            case CollectorChanged():
+                log.info(
+                    "monitoring station",
+                    event_name="collector.changed",
+                    collector=event.name,
+                    connected=event.connected,
+                    reason=event.reason,
                 )
             case RecordingEnded():
                 log.warning(

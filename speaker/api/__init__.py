@@ -6,6 +6,7 @@ protocol.
 * `config`: instances, peers, local routes
 * `policy`: which routes pass, and how they are changed
 * `status`: sessions, routes, events
+* `monitoring`: monitoring stations (BMP)
 * `surface`: the methods of a speaker, as a protocol
 * `secret`: passwords that do not leak
 """
@@ -25,6 +26,13 @@ from speaker.api.config import (
     PeerConfig,
     PeerSettings,
     RouteAttributes,
+)
+from speaker.api.monitoring import (
+    BMP_PORT,
+    BmpCollector,
+    CollectorChanged,
+    CollectorStatus,
+    Monitor,
 )
 from speaker.api.policy import Match, Policy, PrefixRule, Set, Term
 from speaker.api.secret import InvalidSecret, Secret
@@ -46,9 +54,13 @@ from speaker.api.surface import RouteChanges, SpeakerPort, UnknownName
 
 __all__ = [
     "BGP_PORT",
+    "BMP_PORT",
     "DEFAULT_FAMILIES",
     "ESTABLISHED",
     "AddPathMode",
+    "BmpCollector",
+    "CollectorChanged",
+    "CollectorStatus",
     "Confederation",
     "DynamicPeerConfig",
     "Event",
@@ -64,6 +76,7 @@ __all__ = [
     "ListenChanged",
     "Match",
     "MaximumPrefixes",
+    "Monitor",
     "PeerConfig",
     "PeerSettings",
     "PeerStatus",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from speaker.api.monitoring import CollectorChanged
 from speaker.nlri import Family
 
 ESTABLISHED = "Established"
@@ -178,4 +179,12 @@ class RecordingEnded(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-Event = StateChanged | SessionError | PrefixLimit | Fault | ListenChanged | RecordingEnded
+Event = (
+    StateChanged
+    | SessionError
+    | PrefixLimit
+    | Fault
+    | ListenChanged
+    | CollectorChanged
+    | RecordingEnded
+)

@@ -12,7 +12,15 @@ import random
 from collections.abc import Iterator
 from typing import assert_never
 
-from speaker.api import Fault, InstanceConfig, InstanceStatus, PeerStatus, RouteView, UnknownName
+from speaker.api import (
+    CollectorStatus,
+    Fault,
+    InstanceConfig,
+    InstanceStatus,
+    PeerStatus,
+    RouteView,
+    UnknownName,
+)
 from speaker.engine import views
 from speaker.engine.digest import digest
 from speaker.engine.inputs import (
@@ -29,6 +37,7 @@ from speaker.engine.inputs import (
     RemoveRouteSet,
     RequestRefresh,
     ResetPeer,
+    SetCollectors,
     SetInstance,
     SetPeer,
     Shutdown,
@@ -40,8 +49,11 @@ from speaker.engine.inputs import (
     TransportConnected,
     TransportFailed,
     UpdateRoutes,
+    WallClock,
 )
 from speaker.engine.instance import CONFIGURATION, DECONFIGURED, Instance, Member
+from speaker.engine.monitoring import Exporter
+from speaker.engine.observer import Observer
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
 from speaker.nlri import Family
@@ -63,6 +75,7 @@ class Engine:
     ) -> None:
         self._core = Core(rng)
         self._instances: dict[str, Instance] = {}
+        self._monitoring = Exporter(self._core, self._instances)
         self.max_queue = max_queue
         self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}
@@ -82,10 +95,13 @@ class Engine:
                 if session is not None:
                     # Each message has a fence of its own, which knows what to do with the session.
                     session.received(data)
+                else:
+                    self._monitoring.received(connection, len(data))
             case Flush():
                 for instance in self._instances.values():
                     with self._fence("telling peers of changes", instance.name):
                         instance.flush()
+                self._monitoring.work()
             case TimersDue():
                 self._timers(now)
             case NeighborFound(interface, address):
@@ -104,6 +120,7 @@ class Engine:
                     self._transport(item)
             case _:
                 self._command(item)
+        self._monitoring.emit()
         return core.take()
 
     def _command(self, item: Command) -> None:
@@ -114,6 +131,7 @@ class Engine:
                 gone = self._instances.pop(name, None)
                 if gone is not None:
                     gone.stop(DECONFIGURED)
+                    self._monitoring.instance_down(gone)
             case (
                 SetPeer()
                 | RemovePeer()
@@ -133,6 +151,13 @@ class Engine:
                 cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
                 for instance in self._instances.values():
                     instance.stop(cease, keep_routes=True)
+                self._monitoring.stop()
+            case SetCollectors(collectors):
+                self._monitoring.configure(collectors)
+                for instance in self._instances.values():
+                    instance.observer = self._observer
+            case WallClock(offset):
+                self._monitoring.offset = offset
             case _:
                 assert_never(item)
 
@@ -168,6 +193,8 @@ class Engine:
             return
         session = core.connections.get(item.connection)
         if session is None:
+            if self._monitoring.transport(item):
+                return
             if isinstance(item, TransportConnected):
                 core.out.append(Close(item.connection, abort=True))
             return
@@ -212,10 +239,19 @@ class Engine:
             neighbors=self._neighbors,
             restarting=self.restarting and before is None,
         )
+        after.observer = self._observer
         if before is not None:
             # Another AS or identifier is another router; what it was told to do stays.
             before.stop(CONFIGURATION)
+            self._monitoring.instance_down(before)
+        self._monitoring.instance_up(after)
+        if before is not None:
             after.inherit(before)
+
+    @property
+    def _observer(self) -> Observer | None:
+        """Nobody, while there are no monitoring stations: then nothing is paid for them."""
+        return self._monitoring if self._monitoring.stations else None
 
     # ------------------------------------------------------------------ reading
 
@@ -229,7 +265,9 @@ class Engine:
     @property
     def needs_flush(self) -> bool:
         """Whether the shell should give a `Flush`, once it has given what else has come."""
-        return any(instance.needs_flush for instance in self._instances.values())
+        return self._monitoring.needs_work or any(
+            instance.needs_flush for instance in self._instances.values()
+        )
 
     def next_deadline(self) -> float | None:
         """Return when `TimersDue` should be given; None is never."""
@@ -251,6 +289,11 @@ class Engine:
         for _, instance in sorted(self._instances.items()):
             for _, peer in sorted(instance.peers.items()):
                 yield views.peer_status(instance, peer)
+
+    def collectors(self, now: float) -> Iterator[CollectorStatus]:
+        """Iterate over the monitoring stations, by name."""
+        self._core.now = now
+        yield from self._monitoring.statuses()
 
     def instances(self) -> Iterator[InstanceStatus]:
         """Iterate over all instances, by name."""

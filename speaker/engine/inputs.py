@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
+from speaker.api import BmpCollector, DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
 from speaker.nlri import Family
 
 
@@ -142,6 +142,18 @@ class RemoveRouteSet(msgspec.Struct, frozen=True):
     route_set: str
 
 
+class SetCollectors(msgspec.Struct, frozen=True):
+    """All monitoring stations (BMP), in place of those that there were."""
+
+    collectors: tuple[BmpCollector, ...]
+
+
+class WallClock(msgspec.Struct, frozen=True):
+    """Unix time less the core's time, for monitoring stations; told again when it has changed."""
+
+    offset: float
+
+
 class Flush(msgspec.Struct, frozen=True):
     """Tell peers what changed since the last flush; once per turn of the event loop."""
 
@@ -156,5 +168,14 @@ Transport = (
     TransportConnected | TransportFailed | TransportAccepted | TransportClosed | QueueChanged
 )
 PeerCommand = SetPeer | RemovePeer | ShutDownPeer | EnablePeer | ResetPeer | RequestRefresh
-Command = SetInstance | RemoveInstance | PeerCommand | UpdateRoutes | RemoveRouteSet | Shutdown
+Command = (
+    SetInstance
+    | RemoveInstance
+    | PeerCommand
+    | UpdateRoutes
+    | RemoveRouteSet
+    | SetCollectors
+    | WallClock
+    | Shutdown
+)
 Input = Transport | NeighborFound | Command | BytesReceived | TimersDue | Flush

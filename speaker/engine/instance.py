@@ -23,6 +23,7 @@ from speaker.api import (
 from speaker.engine.changes import Effect, effect_of
 from speaker.engine.deferral import Deferral, has_said_all
 from speaker.engine.limits import Limits, limits_of
+from speaker.engine.observer import Observer
 from speaker.engine.ribs import Ribs, export_rules
 from speaker.engine.staleness import Staleness
 from speaker.fsm import State
@@ -116,6 +117,8 @@ class Instance:
         self.sets: dict[str, Ribs] = {}
         self.refused = 0
         """Connections from addresses that are nobody's."""
+        self.observer: Observer | None = None
+        """Who is told of everything that happens to sessions and routes, where somebody is."""
         self._by_address: dict[bytes, list[Peer]] = {}
         """More than one where peers differ by their port only."""
         self._neighbors = neighbors
@@ -248,6 +251,8 @@ class Instance:
             return
         if before.import_ != peer.config.import_:
             member.adj_in.set_policy(compile_import(peer.name, peer.config.import_))
+            if self.observer is not None and peer in self.members:
+                self.observer.policy_changed(member)
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             member.limits = limits_of(peer.config, member.adj_in.tables)
         old = member.group
@@ -264,7 +269,7 @@ class Instance:
         self._forget_if_empty(old)
         new.adopt(member)
         member.group = new
-        member.send(told)
+        self._send(member, told)
 
     def inherit(self, before: Instance) -> None:
         """Take over what a router of the same name was configured with."""
@@ -359,7 +364,7 @@ class Instance:
         if before is None:
             policy = compile_import(peer.name, peer.config.import_)
             adj_in = AdjRibIn(source, policy, tables, self._numbers, negotiated.add_path_receive)
-            stale = Staleness(self.core, peer, adj_in, self._stale_over)
+            stale = Staleness(self.core, peer, adj_in, self._stale_over, self._swept)
         else:
             stale = before.stale
             adj_in = stale.adj_in
@@ -376,6 +381,8 @@ class Instance:
         self.members[peer] = member
         member.group = self._group(self._rules(peer, session))
         member.group.join(member)
+        if self.observer is not None:
+            self.observer.peer_up(member)
         self._select_if_all_is_said()
 
     def _own_asns(self, peer: Peer) -> frozenset[int]:
@@ -394,6 +401,8 @@ class Instance:
         if member is None:
             return
         self._again.pop(member, None)
+        if self.observer is not None:
+            self.observer.peer_down(member)
         if member.group is not None:
             member.group.leave(member)
             self._forget_if_empty(member.group)
@@ -406,6 +415,11 @@ class Instance:
     def keeps(self, peer: Peer) -> bool:
         """Tell whether routes of a peer without session are kept (`Host`)."""
         return peer in self.away
+
+    def _swept(self, peer: Peer, family: Family, keys: Sequence[bytes]) -> None:
+        member = self.members.get(peer)
+        if self.observer is not None and member is not None:
+            self.observer.routes_changed(member, family, keys)
 
     def _stale_over(self, peer: Peer) -> None:
         self.away.pop(peer, None)
@@ -441,13 +455,16 @@ class Instance:
         del session
         member = self.members[peer]
         intake = member.intake
-        fault = intake.update(body)
+        update = intake.update(body)
+        if self.observer is not None:
+            self.observer.update_received(member, body, update)
         if intake.ended is not None:
             member.stale.sweep(intake.ended)
             intake.ended = None
             self._select_if_all_is_said()
         if member.limits is not None and member.limits.reached(member.adj_in):
             self._limit(member, member.limits)
+        fault = intake.rejected(update) if update.faults or intake.surplus else None
         if fault is not None:
             self.core.tell(
                 SessionError(
@@ -505,7 +522,7 @@ class Instance:
             for family in sorted(families):
                 if marked:
                     member.session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
-                member.send(member.group.refresh(member, family))
+                self._send(member, member.group.refresh(member, family))
                 if marked:
                     member.session.send(RouteRefresh(family, RefreshKind.END).encode())
 
@@ -563,16 +580,23 @@ class Instance:
             if not ribs.changed:
                 continue
             changes, touched = ribs.take_changes(), ribs.take_touched()
+            if self.observer is not None and ribs is self.loc:
+                self.observer.loc_rib_changed(self, changes)
             for group in self._groups.values():
                 if self._ribs(group.rules) is ribs:
                     for member, told in group.tell(changes, touched):
-                        member.send(told)
+                        self._send(member, told)
         self._tell_again()
         for group in self._groups.values():
             if self._waits(group):
                 continue
             for member, told in group.welcome():
-                member.send(told)
+                self._send(member, told)
+
+    def _send(self, member: Member, told: Told) -> None:
+        member.send(told)
+        if self.observer is not None and told.octets:
+            self.observer.told(member, told)
 
     def _ribs(self, rules: ExportRules) -> Ribs:
         if rules.export == "set":

@@ -20,7 +20,7 @@ BACK      the peer is up again and kept its           End-of-RIB, or the time fo
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, final
 
 from msgspec.structs import replace
@@ -71,10 +71,15 @@ class StaleFamily:
 class Staleness:
     """The stale routes of one Adj-RIB-In, by family."""
 
-    __slots__ = ("_core", "_long_lived", "_over", "adj_in", "families", "peer")
+    __slots__ = ("_core", "_long_lived", "_over", "_swept", "adj_in", "families", "peer")
 
     def __init__(
-        self, core: Core, peer: Peer, adj_in: AdjRibIn, over: Callable[[Peer], None]
+        self,
+        core: Core,
+        peer: Peer,
+        adj_in: AdjRibIn,
+        over: Callable[[Peer], None],
+        swept: Callable[[Peer, Family, Sequence[bytes]], None],
     ) -> None:
         self.peer = peer
         self.adj_in = adj_in
@@ -84,6 +89,8 @@ class Staleness:
         """The stale times of RFC 9494 in seconds that the peer asked for."""
         self._over = over
         """Told when the last stale route of a peer that is away has gone."""
+        self._swept = swept
+        """Told which routes have gone."""
 
     def __bool__(self) -> bool:
         return bool(self.families)
@@ -169,7 +176,9 @@ class Staleness:
     def sweep(self, family: Family) -> None:
         """Let go what the peer has not said again: it has said all."""
         if self.forget(family):
-            self.adj_in.sweep(family)
+            gone = self.adj_in.sweep(family)
+            if gone:
+                self._swept(self.peer, family, gone)
 
     def expired(self, stale: StaleFamily) -> None:
         """Go on to the next phase of a family whose time is over."""

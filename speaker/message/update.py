@@ -17,7 +17,7 @@ from speaker.attribute.values import Fault, Outcome, PathAttributes
 from speaker.errors import NotificationError, Truncated, update_error
 from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family, UpdateSubcode
 from speaker.negotiated import Negotiated
-from speaker.nlri import PathNlri, has_prefixes, split, split_add_path
+from speaker.nlri import PathNlri, has_prefixes, join_add_path, split, split_add_path
 
 _CACHE: Final = 96 * 1024 * 1024
 """Octets that a session's remembered attribute sets may take, roughly; then it starts anew."""
@@ -40,6 +40,10 @@ class Reach(NamedTuple):
     nlri: list[bytes]
     paths: list[PathNlri]
 
+    def wire(self) -> list[bytes]:
+        """Return the prefixes as on the wire, with their path identifiers where they have them."""
+        return join_add_path(self.paths) if self.paths else self.nlri
+
 
 class Unreach(NamedTuple):
     """Prefixes of one family that are withdrawn; ``paths`` as in `Reach`."""
@@ -47,6 +51,10 @@ class Unreach(NamedTuple):
     family: Family
     nlri: list[bytes]
     paths: list[PathNlri]
+
+    def wire(self) -> list[bytes]:
+        """Return the prefixes as in `Reach.wire`."""
+        return join_add_path(self.paths) if self.paths else self.nlri
 
 
 class Update(NamedTuple):

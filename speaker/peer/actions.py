@@ -20,7 +20,8 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     connection: int
-    instance: str
+    instance: str | None
+    """None for a monitoring station, which then is ``peer``."""
     peer: str
     address: str
     port: int

@@ -33,6 +33,9 @@ class Timer(enum.Enum):
     """How long routes are kept that the peer has not said again (RFC 4724, 7313, 9494)."""
     DEFERRAL = enum.auto()
     """How long selection waits for the peers after a restart of ours (RFC 4724 section 4.1)."""
+    COLLECTOR_RETRY = enum.auto()
+    """The pause before a monitoring station is tried again (RFC 7854 section 3.2)."""
+    STATISTICS = enum.auto()
 
 
 class TimerOwner(Protocol):

@@ -49,10 +49,14 @@ class Session:
         "error",
         "hold_time",
         "keepalive_time",
+        "left_by",
         "local",
         "messages_received",
         "messages_sent",
         "negotiated",
+        "notified",
+        "open_received",
+        "open_sent",
         "outgoing",
         "peer",
         "peer_open",
@@ -73,6 +77,8 @@ class Session:
         self.state = State.IDLE
         self.since = core.now
         self.error: NotificationError | None = None
+        self.left_by = Event.MANUAL_STOP
+        """The event that led to the present state."""
         self.connection: int | None = None
         self._clear()
 
@@ -82,6 +88,11 @@ class Session:
         self.remote: tuple[str, int] = ("", 0)
         self.negotiated: Negotiated | None = None
         self.peer_open: Open | None = None
+        self.open_sent = b""
+        self.open_received = b""
+        """The body of the peer's OPEN, as it came."""
+        self.notified: tuple[Notification, bool] | None = None
+        """The NOTIFICATION that ended the session, and whether it was ours."""
         self.hold_time = 0
         self.keepalive_time = 0
         self.messages_received = 0
@@ -106,6 +117,7 @@ class Session:
             self._do(action, before)
         if transition.state is not before:
             self.since = self.core.now
+            self.left_by = event
             self.peer.moved(self, before)
 
     def _do(self, action: Action, before: State) -> None:  # noqa: C901  the list of actions
@@ -133,7 +145,8 @@ class Session:
             case Action.INITIATE_CONNECT:
                 self._connect()
             case Action.SEND_OPEN:
-                self.send(self.peer.make_open(self))
+                self.open_sent = self.peer.make_open(self)
+                self.send(self.open_sent)
             case Action.SEND_KEEPALIVE:
                 if not self.withheld:
                     self.send(KEEPALIVE)
@@ -310,6 +323,7 @@ class Session:
             return
         if self.negotiated is not None and self.negotiated.graceful_notification:
             message = message.for_graceful_restart()
+        self.notified = (message, True)
         self.send(message.encode())
         self.peer.notification(message, sent=True, text=text)
 
@@ -399,6 +413,7 @@ class Session:
 
     def _open(self, body: bytes) -> None:
         if self.state is State.OPEN_SENT or self.deadline(Timer.DELAY_OPEN) is not None:
+            self.open_received = body
             self.peer.opened(self, body)
         else:
             self.peer.failed(f"OPEN received in {self.state}")
@@ -406,6 +421,7 @@ class Session:
 
     def _notification(self, body: bytes) -> None:
         message = Notification.decode(body)
+        self.notified = (message, False)
         self.peer.notification(message, sent=False)
         if message.is_version_error:
             self.fire(Event.NOTIF_MSG_VER_ERR)

@@ -38,6 +38,7 @@ class AdjRibIn:
         "_stale",
         "_unused",
         "add_path",
+        "refused",
         "source",
         "tables",
     )
@@ -64,6 +65,8 @@ class AdjRibIn:
         """Only families that have stale routes."""
         self._held: dict[Family, dict[bytes, int]] = {family: {} for family in add_path}
         """How many paths of each prefix are held, where a prefix may have several."""
+        self.refused = 0
+        """How many announcements of a prefix the import policy has refused."""
 
     def admit(self, family: Family, items: Sequence[PathNlri]) -> list[PathNlri]:
         """Return those of the paths that may be announced next: no prefix has more than `MAX_PATHS`.
@@ -97,6 +100,8 @@ class AdjRibIn:
                 self._loc[family].announce(path, nlri, entries)
         elif not self._closed:
             self._sort_out(family, path, nlri)
+        else:
+            self.refused += len(nlri)
 
     @property
     def _closed(self) -> bool:
@@ -110,6 +115,7 @@ class AdjRibIn:
         for place, keys in parts:
             accepted = path if policy is None else policy.apply(path, family, place)
             if accepted is None or path.rejected is not None:
+                self.refused += len(keys) if accepted is None else 0
                 unused.update(keys)
                 self._take_back(family, keys)
             else:
@@ -209,14 +215,15 @@ class AdjRibIn:
         if self.tables[family]:
             self._stale[family] = set(self.tables[family])
 
-    def sweep(self, family: Family) -> int:
-        """Forget the routes that are stale; how many those were."""
+    def sweep(self, family: Family) -> Sequence[bytes]:
+        """Forget the routes that are stale, and return them."""
         stale = self._stale.pop(family, None)
         if not stale:
-            return 0
+            return ()
         # In the table's order, which is that of no hash: a recorded run can be played again.
-        self.withdraw(family, [nlri for nlri in self.tables[family] if nlri in stale])
-        return len(stale)
+        gone = [nlri for nlri in self.tables[family] if nlri in stale]
+        self.withdraw(family, gone)
+        return gone
 
     def stale(self, family: Family) -> int:
         """Return how many prefixes are stale."""
@@ -270,6 +277,41 @@ class AdjRibIn:
         if self._closed or family not in self.tables:
             return 0
         return len(self.tables[family]) - len(self._unused[family])
+
+    def by_path(
+        self, family: Family, keys: Iterable[bytes]
+    ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
+        """Group keys of routes by the path that is held now; those that are not held come last."""
+        table = self.tables.get(family, {})
+        groups: dict[Path, list[bytes]] = {}
+        gone: list[bytes] = []
+        for key in keys:
+            path = table.get(key)
+            if path is None:
+                gone.append(key)
+            else:
+                groups.setdefault(path, []).append(key)
+        return groups, gone
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every route is imported as it is, unless it is rejected for itself."""
+        return self._policy is None
+
+    def imported(
+        self, family: Family, path: Path, keys: Sequence[bytes]
+    ) -> Iterable[tuple[Path | None, Sequence[bytes]]]:
+        """Return what becomes of routes with a path: the path in the Loc-RIB, or None."""
+        policy = self._policy
+        if path.rejected is not None or self._closed:
+            return ((None, keys),)
+        if policy is None:
+            return ((path, keys),)
+        skip = 4 if family in self.add_path else 0
+        return (
+            (policy.apply(path, family, place), part)
+            for place, part in policy.split(family, keys, skip)
+        )
 
     def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
         """Iterate over prefix, path as received, and path in the Loc-RIB, or None if not there."""

@@ -279,6 +279,35 @@ class UpdateGroup(Generic[M]):
         self._table(family, member.source, chunks)
         return _join(chunks)
 
+    def prefixes(self, family: Family) -> list[bytes]:
+        """Return the prefixes of which anything may be told, as they are now."""
+        if family in self._all_paths:
+            return self._all_paths[family].prefixes()
+        table = self._tables.get(family)
+        return [] if table is None or family not in self.rules.sendable else table.prefixes()
+
+    def excerpt(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
+        """Return what a member is told of some prefixes, once more, as UPDATEs."""
+        chunks: list[_Chunk] = []
+        told = self._all_paths.get(family)
+        if told is not None:
+            groups: Mapping[Path, Sequence[bytes]] = told.by_path(nlri)
+        else:
+            groups = self._best_of(family, nlri)
+        for path, wires in groups.items():
+            if path.source.session is not member.source:
+                self._announce(family, path, wires, None, chunks)
+        return _join(chunks).octets
+
+    def _best_of(self, family: Family, nlri: Iterable[bytes]) -> dict[Path, list[bytes]]:
+        groups: dict[Path, list[bytes]] = {}
+        for path, prefixes in self._tables[family].best_of(nlri).items():
+            for place, part in self._split(family, prefixes):
+                exported = self._exported(family, path, place)
+                if exported is not None:
+                    groups.setdefault(exported, []).extend(part)
+        return groups
+
     def _encode_full(self, exclude: Source | None) -> Told:
         chunks: list[_Chunk] = []
         for family in self.rules.families:

@@ -67,10 +67,14 @@ class AllPaths:
                 told.pop(nlri, None)
         return gone, announced
 
-    def by_path(self) -> dict[Path, list[bytes]]:
-        """Group what is told by path."""
+    def prefixes(self) -> list[bytes]:
+        """Return the prefixes of which anything is told."""
+        return list(self._told)
+
+    def by_path(self, nlris: Iterable[bytes] | None = None) -> dict[Path, list[bytes]]:
+        """Group what is told, or what is told of some prefixes, by path."""
         groups: dict[Path, list[bytes]] = {}
-        for nlri, paths in self._told.items():
-            for path in paths:
+        for nlri in self._told if nlris is None else nlris:
+            for path in self._told.get(nlri, ()):
                 groups.setdefault(path, []).append(wire(path, nlri))
         return groups

@@ -6,7 +6,8 @@ so. It must never look at a prefix on its own: work is per message and per attri
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import Counter
+from typing import Final, NamedTuple
 
 from speaker.attribute import Outcome, PathAttributes
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
@@ -18,6 +19,10 @@ from speaker.rib.path import Path, Source
 
 _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
+
+
+OWN_AS: Final = "own AS in the AS path"
+OWN_ORIGINATOR: Final = "own router ID as originator"
 
 
 class Rejected(NamedTuple):
@@ -41,8 +46,11 @@ class Intake:
         "faults",
         "identified",
         "ignored",
+        "looped",
         "paths",
         "surplus",
+        "treated_as_withdraw",
+        "withdrawn_instead",
     )
 
     def __init__(
@@ -77,6 +85,12 @@ class Intake:
         """Whether the last UPDATE named more paths of a prefix than are taken."""
         self.ignored = 0
         """UPDATEs with prefixes of families that were not negotiated."""
+        self.looped: Counter[str] = Counter()
+        """UPDATEs whose routes may not be used, by why not."""
+        self.treated_as_withdraw = 0
+        """UPDATEs whose announcements were malformed (RFC 7606) ..."""
+        self.withdrawn_instead = 0
+        """... and the prefixes that were withdrawn for it."""
 
     @property
     def judged_by(self) -> tuple[object, ...]:
@@ -88,8 +102,8 @@ class Intake:
             self._own_addresses,
         )
 
-    def update(self, body: bytes) -> Rejected | None:
-        """Take in an UPDATE's body; what people should know of it, now and then.
+    def update(self, body: bytes) -> Update:
+        """Take in an UPDATE's body; what is wrong with it is for `rejected`.
 
         Raises `NotificationError` where the session has to be reset.
         """
@@ -102,7 +116,9 @@ class Intake:
             if family in tables:
                 adj_in.withdraw(family, join_add_path(identified) if identified else nlri)
         if update.outcome >= Outcome.TREAT_AS_WITHDRAW:
+            self.treated_as_withdraw += 1
             for family, _, nlri, identified in update.announced:
+                self.withdrawn_instead += len(nlri) + len(identified)
                 if family in tables:
                     adj_in.withdraw(family, join_add_path(identified) if identified else nlri)
         else:
@@ -114,13 +130,15 @@ class Intake:
                 path = paths.get(attributes)
                 if path is None:
                     path = self._new_path(attributes)
+                if path.rejected is not None:
+                    self.looped[path.rejected] += 1
                 adj_in.announce(family, path, nlri)
         if update.end_of_rib is not None:
             self.end_of_rib.add(update.end_of_rib)
             self.ended = update.end_of_rib
         if update.ignored:
             self.ignored += 1
-        return self._rejected(update) if update.faults or self.surplus else None
+        return update
 
     def _forget(self) -> None:
         """Let go of all attribute sets, as the decoder does: they would be held for nothing."""
@@ -163,21 +181,24 @@ class Intake:
                 source = adj_in.source_of(path_id)
                 path = self._make_path(attributes, source)
                 self.identified[attributes, path_id] = path
+            if path.rejected is not None:
+                self.looped[path.rejected] += 1
             adj_in.announce(family, path, join_add_path(items))
 
     def _judge(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes may not be used (RFC 4271 section 9.1.2)."""
         for _, asns in attributes.as_path:
             if not self._own_asns.isdisjoint(asns):
-                return "own AS in the AS path"
+                return OWN_AS
         if attributes.next_hop[:16] in self._own_addresses:
             return "the next hop is an address of this router"
         originator = attributes.originator_id
         if originator and int.from_bytes(originator, "big") == self._negotiated.local_router_id:
-            return "own router ID as originator"
+            return OWN_ORIGINATOR
         return None
 
-    def _rejected(self, update: Update) -> Rejected | None:
+    def rejected(self, update: Update) -> Rejected | None:
+        """Return what people should know of a malformed UPDATE, now and then."""
         self.faults += 1
         if self.faults & (self.faults - 1):
             # The first, the second, the fourth ...: a flood does not become a flood of reports.

@@ -77,6 +77,19 @@ class LocRib:
         for nlri, held in self._table.items():
             yield nlri, held if isinstance(held, tuple) else (held,)
 
+    def prefixes(self) -> list[bytes]:
+        """Return all prefixes, as they are now."""
+        return list(self._table)
+
+    def best_of(self, prefixes: Iterable[bytes]) -> dict[Path, list[bytes]]:
+        """Group prefixes by their best path; those that have none are left out."""
+        groups: dict[Path, list[bytes]] = {}
+        for prefix in prefixes:
+            path = self.best(prefix)
+            if path is not None:
+                groups.setdefault(path, []).append(prefix)
+        return groups
+
     def best_by_path(self) -> dict[Path, list[bytes]]:
         """Group all prefixes by their best path."""
         groups: dict[Path, list[bytes]] = {}

@@ -18,6 +18,8 @@ from typing import Final, Self
 import msgspec
 
 from speaker.api import (
+    BmpCollector,
+    CollectorStatus,
     DynamicPeerConfig,
     Event,
     Fault,
@@ -38,12 +40,14 @@ from speaker.engine.inputs import (
     RemoveRouteSet,
     RequestRefresh,
     ResetPeer,
+    SetCollectors,
     SetInstance,
     SetPeer,
     Shutdown,
     ShutDownPeer,
     TimersDue,
     UpdateRoutes,
+    WallClock,
 )
 from speaker.nlri import Family
 from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
@@ -55,6 +59,8 @@ from speaker.server.recording import RecordingFile, create
 from speaker.server.transports import Transports
 
 STOP_TIMEOUT: Final = 2.0
+CLOCK_STEP: Final = 0.01
+"""Seconds by which the wall clock has to move against the other one to be told anew."""
 
 
 def _ignore(_: Event) -> None:
@@ -102,6 +108,8 @@ class Speaker:
         self._instances = Instances(self._transports, self._on_event)
         self._neighbors = Neighbors(self._feed)
         self._causes = Causes()
+        self._monitored = False
+        self._offset: float | None = None
 
     # ------------------------------------------------------------------ life
 
@@ -123,6 +131,7 @@ class Speaker:
                 limit=self._record_limit,
             )
             self._handle = self._recorder.handle
+        self._tell_time()
         self._drain()
 
     async def stop(self, timeout: float = STOP_TIMEOUT) -> None:  # noqa: ASYNC109  a promise
@@ -221,7 +230,25 @@ class Speaker:
         self._causes.note()
         self._feed(UpdateRoutes(instance, None, changes))
 
+    def set_collectors(self, collectors: Sequence[BmpCollector]) -> None:
+        """Connect to these monitoring stations and to no others (BMP, RFC 7854).
+
+        Those that are as they were stay connected.
+        """
+        self._monitored = bool(collectors)
+        self._tell_time()
+        self._feed(SetCollectors(tuple(collectors)))
+
     # --------------------------------------------------------------- answers
+
+    def collectors(self) -> Sequence[CollectorStatus]:
+        """Return the monitoring stations, by name."""
+        now = self._now()
+        to_wall = self._wall_clock() - now
+        return [
+            msgspec.structs.replace(status, since=status.since + to_wall)
+            for status in self._engine.collectors(now)
+        ]
 
     def peers(self) -> Sequence[PeerStatus]:
         """See `speaker.api.SpeakerPort`."""
@@ -263,6 +290,14 @@ class Speaker:
             return self._clock()
         return self._loop.time() if self._loop is not None else 0.0
 
+    def _tell_time(self) -> None:
+        """Tell the core the date, which monitoring stations are told, and again when it is set."""
+        if self._monitored and self._loop is not None:
+            offset = self._wall_clock() - self._now()
+            if self._offset is None or abs(offset - self._offset) > CLOCK_STEP:
+                self._offset = offset
+                self._feed(WallClock(offset))
+
     def _known(self, instance: str) -> None:
         """Raise where an instance is neither there nor on its way."""
         if self._loop is not None:
@@ -301,7 +336,9 @@ class Speaker:
                 case Write():
                     self._transports.write(action)
                 case Connect():
-                    self._transports.connect(action, self._engine.instance(action.instance).vrf)
+                    name = action.instance
+                    vrf = None if name is None else self._engine.instance(name).vrf
+                    self._transports.connect(action, vrf)
                 case Configure():
                     self._transports.configure(action)
                 case Close():
@@ -322,6 +359,7 @@ class Speaker:
         self._flushing = False
         if self._loop is None:
             return
+        self._tell_time()
         causes = self._causes.take()
         actions = self._handle(Flush(), self._now())
         if causes:

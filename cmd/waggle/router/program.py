@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from speaker.api import (
+    CollectorChanged,
     Event,
     Fault,
     ListenChanged,
@@ -56,6 +57,8 @@ class _Events:
                 self._say(f"{event.peer}: {event.new}: {event.reason}")
             case SessionError(peer=peer, sent=sent, text=text):
                 self._say(f"{peer}: {'sent' if sent else 'received'} {text}")
+            case CollectorChanged(name=name, connected=connected, reason=reason):
+                self._say(f"collector {name}: {'connected' if connected else reason}")
             case RecordingEnded(reason=reason):
                 self._say(f"nothing more is recorded: {reason}")
             case Fault(where=where, error=error):

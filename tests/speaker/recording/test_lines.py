@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from speaker.api import (
+    BmpCollector,
     Confederation,
     DynamicPeerConfig,
     GracefulRestart,
@@ -36,6 +37,7 @@ from speaker.engine.inputs import (
     RemoveRouteSet,
     RequestRefresh,
     ResetPeer,
+    SetCollectors,
     SetInstance,
     SetPeer,
     Shutdown,
@@ -46,6 +48,7 @@ from speaker.engine.inputs import (
     TransportConnected,
     TransportFailed,
     UpdateRoutes,
+    WallClock,
 )
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
 from speaker.recording.lines import (
@@ -126,6 +129,9 @@ EXAMPLES: list[Input] = [
     UpdateRoutes("i", "set", {IPV6_UNICAST: {b"\x00": RouteAttributes()}}),
     RequestRefresh("i", "tor", (IPV4_UNICAST,)),
     RemoveRouteSet("i", "set"),
+    SetCollectors((BmpCollector(name="c", address="192.0.2.9", monitor=("loc-rib",)),)),
+    SetCollectors(()),
+    WallClock(1_700_000_000.25),
     Flush(),
     Shutdown("bye"),
 ]

@@ -1,0 +1,390 @@
+"""The engine's observer: what happens becomes messages, made once for all stations that want them.
+
+An UPDATE is passed on with the octets in which it came wherever the Adj-RIB-In says the same as it;
+where it does not (a malformed one, a family that is not spoken) the routes are said as they are held.
+Every method that the engine calls has a fence: an error here ends connections to stations.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar, cast, final
+
+from speaker.api import BmpCollector, CollectorStatus, Fault, Monitor
+from speaker.bmp import TerminationReason
+from speaker.engine.inputs import (
+    QueueChanged,
+    Transport,
+    TransportAccepted,
+    TransportClosed,
+    TransportConnected,
+    TransportFailed,
+)
+from speaker.engine.instance import Instance, Member
+from speaker.engine.monitoring import work
+from speaker.engine.monitoring.station import Job, Station
+from speaker.engine.monitoring.subjects import LocRib, Session, Subject, number_of, views_of
+from speaker.engine.monitoring.updates import announced, cut, withdrawn
+from speaker.iana import MessageType
+from speaker.message import Reach, Unreach, Update, frame_message
+from speaker.nlri import Family
+from speaker.peer.core import Core
+from speaker.rib.adj_out import Told
+from speaker.rib.loc_rib import Change
+
+_ADJ_RIB_IN: Final[tuple[Monitor, ...]] = ("pre-policy", "post-policy")
+Method = TypeVar("Method", bound=Callable[..., None])
+
+
+def _fenced(method: Method) -> Method:
+    """Report an error of ours, and begin again with all stations: the fence of this room."""
+
+    @functools.wraps(method)
+    def fenced(self: Exporter, *args: object, **options: object) -> None:
+        try:
+            method(self, *args, **options)
+        except Exception as error:  # noqa: BLE001  the documented fence
+            self.broken(method.__name__, error)
+
+    return cast("Method", fenced)
+
+
+@final
+class Exporter:
+    """All monitoring stations of an engine (`speaker.engine.observer.Observer`)."""
+
+    def __init__(self, core: Core, instances: Mapping[str, Instance]) -> None:
+        """Begin without stations; ``instances`` are the engine's, and stay its own."""
+        self._core = core
+        self._instances = instances
+        self.stations: dict[str, Station] = {}
+        self.connections: dict[int, Station] = {}
+        self.offset: float | None = None
+        """Unix time less the core's time."""
+        self._streaming: tuple[Station, ...] = ()
+        self._wanting: dict[Monitor, tuple[Station, ...]] = {}
+        self._sessions: dict[Member, Session] = {}
+        self._identities: set[tuple[int, bytes]] = set()
+        """Of the sessions."""
+        self._loc_ribs: dict[Instance, LocRib] = {}
+        self._numbers: dict[Instance, int] = {}
+
+    # ---------------------------------------------------------------- stations
+
+    def configure(self, collectors: Sequence[BmpCollector]) -> None:
+        """Keep the stations that stay as they are, end the others, and begin with new ones."""
+        wanted = {collector.name: collector for collector in collectors}
+        for name, station in list(self.stations.items()):
+            if wanted.get(name) != station.config:
+                station.close(
+                    TerminationReason.ADMINISTRATIVELY_CLOSED
+                    if name in wanted
+                    else TerminationReason.PERMANENTLY_CLOSED
+                )
+                del self.stations[name]
+        for name, config in wanted.items():
+            if name not in self.stations:
+                station = self.stations[name] = Station(self._core, self, config)
+                station.connect()
+
+    def stop(self) -> None:
+        """End all connections: the speaker is stopped."""
+        for station in self.stations.values():
+            station.close(TerminationReason.ADMINISTRATIVELY_CLOSED)
+        self.stations.clear()
+
+    def broken(self, where: str, error: Exception) -> None:
+        """Report an error of ours; stations are told everything anew."""
+        self._core.tell(
+            Fault(
+                instance="",
+                peer=None,
+                where=f"telling monitoring stations ({where})",
+                error=f"{type(error).__name__}: {error}",
+            )
+        )
+        for station in self._streaming:
+            station.drop("an internal error")
+
+    def recount(self) -> None:
+        """Look again at who is connected, and what they want."""
+        self._streaming = tuple(s for s in self.stations.values() if s.streaming)
+        wanting: dict[Monitor, list[Station]] = {}
+        for station in self._streaming:
+            for monitor in dict.fromkeys(station.config.monitor):
+                wanting.setdefault(monitor, []).append(station)
+        self._wanting = {monitor: tuple(stations) for monitor, stations in wanting.items()}
+
+    def transport(self, item: Transport) -> bool:
+        """Handle what happens to a station's connection; False when it is nobody's here."""
+        if isinstance(item, TransportAccepted):
+            return False
+        station = self.connections.get(item.connection)
+        if station is None:
+            return False
+        match item:
+            case TransportConnected():
+                station.connected()
+                self._begin(station)
+            case TransportFailed(reason=reason) | TransportClosed(reason=reason):
+                station.failed(reason)
+            case QueueChanged(octets=octets):
+                station.queue_changed(octets)
+        return True
+
+    def received(self, connection: int, octets: int) -> None:
+        """Throw away what a station says."""
+        station = self.connections.get(connection)
+        if station is not None:
+            station.heard(octets)
+
+    @_fenced
+    def _begin(self, station: Station) -> None:
+        """Tell a station what there is: who is up at once, the tables in slices."""
+        time = self._now
+        for instance in self._instances.values():
+            if "loc-rib" in station.config.monitor:
+                subject = self._loc_rib(instance)
+                station.buffer.append(subject.up(time))
+                station.jobs.append(Job(subject, table=True, slices=work.loc_rib(subject)))
+            for member in instance.members.values():
+                self._introduce(station, self._session(instance, member), time, end=True)
+
+    def _introduce(self, station: Station, subject: Session, time: int, *, end: bool) -> None:
+        views = views_of(subject, station.config.monitor)
+        if not views:
+            return
+        station.buffer.append(subject.up(time))
+        received = tuple(monitor for monitor in views if monitor in _ADJ_RIB_IN)
+        if received and (end or any(subject.member.adj_in.tables.values())):
+            slices = work.adj_rib_in(subject, received, end=end)
+            station.jobs.append(Job(subject, table=True, slices=slices))
+        if end and "adj-rib-out" in views:
+            station.jobs.append(Job(subject, table=True, slices=work.adj_rib_out(subject)))
+
+    # -------------------------------------------------------------------- time
+
+    @property
+    def _now(self) -> int:
+        """Microseconds of Unix time, 0 while that is not known."""
+        return 0 if self.offset is None else int((self._core.now + self.offset) * 1_000_000)
+
+    @property
+    def _stamp(self) -> bytes:
+        seconds, microseconds = divmod(self._now, 1_000_000)
+        return (seconds & 0xFFFFFFFF).to_bytes(4, "big") + microseconds.to_bytes(4, "big")
+
+    # -------------------------------------------------------------------- work
+
+    @property
+    def needs_work(self) -> bool:
+        """Whether there is a slice to be made."""
+        return any(station.ready for station in self._streaming)
+
+    @_fenced
+    def work(self) -> None:
+        """Make one slice for each station that has room for it."""
+        for station in self._streaming:
+            if station.ready:
+                station.work()
+
+    def emit(self) -> None:
+        """Send what has been put together while one input was handled."""
+        for station in self._streaming:
+            station.emit()
+
+    @_fenced
+    def report(self, station: Station) -> None:
+        """Begin to send Statistics Reports of everybody, unless the last ones are still waiting."""
+        if any(job.subject is None for job in station.jobs):
+            return
+        subjects: list[Subject] = []
+        if "loc-rib" in station.config.monitor:
+            subjects += self._loc_ribs.values()
+        subjects += (s for s in self._sessions.values() if views_of(s, station.config.monitor))
+        slices = work.statistics(subjects, self._now)
+        station.jobs.append(Job(None, table=False, slices=slices))
+
+    # ---------------------------------------------------------------- subjects
+
+    def _number(self, instance: Instance) -> int:
+        """Return an instance's distinguisher: 0 for the default table, which one can be."""
+        known = self._numbers.get(instance)
+        if known is None:
+            default = instance.vrf is None and 0 not in self._numbers.values()
+            known = self._numbers[instance] = 0 if default else number_of(instance.name)
+        return known
+
+    def _loc_rib(self, instance: Instance) -> LocRib:
+        known = self._loc_ribs.get(instance)
+        if known is None:
+            known = self._loc_ribs[instance] = LocRib(self._number(instance), instance)
+        return known
+
+    def _session(self, instance: Instance, member: Member) -> Session:
+        known = self._sessions.get(member)
+        if known is None:
+            number = self._number(instance)
+            known = Session(number, member, own_number=None)
+            if known.identity in self._identities:
+                # Peers may differ in their port or interface only, which BMP does not tell.
+                name = member.peer.name
+                known = Session(number, member, own_number=number_of(instance.name, name))
+            self._sessions[member] = known
+            self._identities.add(known.identity)
+        return known
+
+    # ---------------------------------------------------------------- observer
+
+    @_fenced
+    def instance_up(self, instance: Instance) -> None:
+        """An instance is there, and has no session yet."""
+        stations = self._wanting.get("loc-rib", ())
+        if stations:
+            subject = self._loc_rib(instance)
+            for station in stations:
+                station.buffer.append(subject.up(self._now))
+                station.jobs.append(Job(subject, table=True, slices=work.loc_rib(subject)))
+
+    @_fenced
+    def instance_down(self, instance: Instance) -> None:
+        """An instance is gone, and its sessions before it."""
+        subject = self._loc_ribs.pop(instance, None)
+        if subject is not None:
+            subject.present = False
+            for station in self._wanting.get("loc-rib", ()):
+                station.gone(subject)
+                station.buffer.append(subject.down(self._now))
+        self._numbers.pop(instance, None)
+
+    @_fenced
+    def peer_up(self, member: Member) -> None:
+        """See `Observer`."""
+        if self._streaming:
+            instance = self._instances[member.peer.host.name]
+            subject = self._session(instance, member)
+            for station in self._streaming:
+                # The peer's own End-of-RIB comes after what it says.
+                self._introduce(station, subject, self._now, end=False)
+
+    @_fenced
+    def peer_down(self, member: Member) -> None:
+        """See `Observer`."""
+        subject = self._sessions.pop(member, None)
+        if subject is None:
+            return
+        subject.present = False
+        self._identities.discard(subject.identity)
+        for station in self._streaming:
+            if views_of(subject, station.config.monitor):
+                station.gone(subject)
+                station.buffer.append(subject.down(self._now))
+
+    @_fenced
+    def update_received(self, member: Member, body: bytes, update: Update) -> None:
+        """See `Observer`."""
+        verbatim: list[bytes] = []
+        for monitor in _ADJ_RIB_IN:
+            stations = self._wanting.get(monitor)
+            if not stations:
+                continue
+            subject = self._sessions[member]
+            if not _as_it_came(member, update):
+                updates = _as_held(subject, monitor, update)
+            elif monitor == "pre-policy" or _passes(member, update):
+                verbatim = verbatim or [frame_message(MessageType.UPDATE, body)]
+                updates = verbatim
+            else:
+                updates = _as_held(subject, monitor, update)
+            self._send(stations, subject, monitor, updates)
+
+    def _send(
+        self,
+        stations: Sequence[Station],
+        subject: Subject,
+        monitor: Monitor,
+        updates: Sequence[bytes],
+    ) -> None:
+        octets = subject.monitored(monitor, updates, self._stamp)
+        if octets:
+            for station in stations:
+                station.buffer.append(octets)
+
+    @_fenced
+    def routes_changed(self, member: Member, family: Family, keys: Sequence[bytes]) -> None:
+        """See `Observer`."""
+        for monitor in _ADJ_RIB_IN:
+            stations = self._wanting.get(monitor)
+            if stations:
+                subject = self._sessions[member]
+                self._send(stations, subject, monitor, work.held(subject, monitor, family, keys))
+
+    @_fenced
+    def policy_changed(self, member: Member) -> None:
+        """See `Observer`."""
+        for station in self._wanting.get("post-policy", ()):
+            subject = self._sessions[member]
+            slices = work.adj_rib_in(subject, ("post-policy",), anew=True, end=False)
+            station.jobs.append(Job(subject, table=True, slices=slices))
+
+    @_fenced
+    def told(self, member: Member, told: Told) -> None:
+        """See `Observer`."""
+        stations = self._wanting.get("adj-rib-out")
+        subject = self._sessions.get(member)
+        if stations and subject is not None:
+            self._send(stations, subject, "adj-rib-out", cut(told.octets))
+
+    @_fenced
+    def loc_rib_changed(
+        self, instance: Instance, changes: Mapping[Family, Sequence[Change]]
+    ) -> None:
+        """See `Observer`."""
+        stations = self._wanting.get("loc-rib")
+        if not stations:
+            return
+        updates: list[bytes] = []
+        for family, some in changes.items():
+            for _, new, nlri in some:
+                if new is None:
+                    updates += withdrawn(family, nlri)
+                else:
+                    updates += announced(family, new.attributes, nlri, as4=True)
+        self._send(stations, self._loc_rib(instance), "loc-rib", updates)
+
+    # -------------------------------------------------------------------- view
+
+    def statuses(self) -> Iterator[CollectorStatus]:
+        """Iterate over the stations, by name."""
+        for _, station in sorted(self.stations.items()):
+            yield station.status()
+
+
+def _as_it_came(member: Member, update: Update) -> bool:
+    """Tell whether the Adj-RIB-In says what an UPDATE says."""
+    if update.faults or update.ignored or member.intake.surplus:
+        return False
+    # With a role, routes are held with an Only to Customer attribute (RFC 9234 section 5).
+    return member.negotiated.local_role is None
+
+
+def _passes(member: Member, update: Update) -> bool:
+    """Tell whether all routes of an UPDATE are imported as they came."""
+    adj_in = member.adj_in
+    if not adj_in.takes_all:
+        return not update.announced
+    return all(
+        path.rejected is None
+        for reach in update.announced
+        for path in adj_in.by_path(reach.family, reach.wire()[:1])[0]
+    )
+
+
+def _as_held(subject: Session, monitor: Monitor, update: Update) -> list[bytes]:
+    """Return what is held now of the routes that an UPDATE names."""
+    updates: list[bytes] = []
+    parts: tuple[Reach | Unreach, ...] = (*update.withdrawn, *update.announced)
+    for part in parts:
+        updates += work.held(subject, monitor, part.family, part.wire())
+    return updates

@@ -1,0 +1,62 @@
+"""Routes as a RIB holds them, into UPDATEs that say the same.
+
+Used for what cannot be passed on as it came: whole tables, the best routes, what a policy leaves, and
+what a malformed UPDATE was taken for. Pure functions; work is per attribute set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from speaker.attribute import PathAttributes, attribute, encode_attributes
+from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family
+from speaker.negotiated import MAX_EXTENDED_MESSAGE, MAX_MESSAGE
+from speaker.rib import pack
+
+_WELL_KNOWN: Final = 0x40
+_MAPPED: Final = b"\0" * 10 + b"\xff\xff"
+
+
+def announced(
+    family: Family, attributes: PathAttributes, keys: Sequence[bytes], *, as4: bool
+) -> list[bytes]:
+    """Return UPDATEs that announce routes; ``keys`` are as on the wire, path identifiers included.
+
+    They are of the usual size, unless the attributes alone are larger: stations take the extended
+    one. A route of our own without a next hop gets the unspecified address.
+    """
+    before, behind = encode_attributes(attributes, as4=as4)
+    next_hop = attributes.next_hop or bytes(4 if family.afi == Afi.IPV4 else 16)
+    for limit in (MAX_MESSAGE, MAX_EXTENDED_MESSAGE):
+        try:
+            if family == IPV4_UNICAST and len(next_hop) == 4:
+                field = attribute(_WELL_KNOWN, AttributeType.NEXT_HOP, next_hop)
+                return pack.announce(before + field + behind, keys, limit)
+            if family.afi == Afi.IPV6 and len(next_hop) == 4:
+                next_hop = _MAPPED + next_hop
+            return pack.announce_mp(family, next_hop, before + behind, keys, limit)
+        except pack.DoesNotFit:
+            continue
+    # Attributes of 64 KiB, by a rewriting of ours: no message can say it.
+    return []
+
+
+def withdrawn(family: Family, keys: Sequence[bytes]) -> list[bytes]:
+    """Return UPDATEs that withdraw routes."""
+    if not keys:
+        return []
+    if family == IPV4_UNICAST:
+        return pack.withdraw(keys, MAX_MESSAGE)
+    return pack.withdraw_mp(family, keys, MAX_MESSAGE)
+
+
+def cut(octets: bytes) -> list[bytes]:
+    """Cut octets that we have written ourselves into messages."""
+    found = []
+    position = 0
+    while position < len(octets):
+        end = position + int.from_bytes(octets[position + 16 : position + 18], "big")
+        found.append(octets[position:end])
+        position = end
+    return found

@@ -1,0 +1,46 @@
+"""Who watches the sessions and routes of instances from outside, as a protocol.
+
+An instance without an observer pays one comparison per message. What an observer is told is what has
+just happened; it must not change anything, and must not raise: an error in it would be taken for one
+in the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from speaker.message import Update
+from speaker.nlri import Family
+from speaker.rib.adj_out import Told
+from speaker.rib.loc_rib import Change
+
+if TYPE_CHECKING:
+    from speaker.engine.instance import Instance, Member
+
+
+class Observer(Protocol):
+    """Told of everything once it has happened."""
+
+    def peer_up(self, member: Member) -> None:
+        """A session is Established; its Adj-RIB-In may hold routes from before a restart."""
+
+    def peer_down(self, member: Member) -> None:
+        """A session has ended, and has left the members of its instance."""
+
+    def update_received(self, member: Member, body: bytes, update: Update) -> None:
+        """An UPDATE has been filed in the Adj-RIB-In: its body as it came, and as it was read."""
+
+    def routes_changed(self, member: Member, family: Family, keys: Sequence[bytes]) -> None:
+        """Routes of an Adj-RIB-In have changed without an UPDATE that names them."""
+
+    def policy_changed(self, member: Member) -> None:
+        """Another import policy has been applied to an Adj-RIB-In."""
+
+    def told(self, member: Member, told: Told) -> None:
+        """A session has been sent UPDATEs."""
+
+    def loc_rib_changed(
+        self, instance: Instance, changes: Mapping[Family, Sequence[Change]]
+    ) -> None:
+        """Best paths of an instance have changed."""
