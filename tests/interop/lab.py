@@ -113,7 +113,7 @@ def router_for(
                     port=PORT,
                     passive=passive,
                     password=password,
-                    extended_next_hop=driver.extended_next_hop and ":" in ours,
+                    extended_next_hop="extended_next_hop" not in driver.CANNOT and ":" in ours,
                 ),
             ),
         ),

@@ -16,19 +16,18 @@ import pytest
 
 from tests.interop.conftest import NeedRouter
 from tests.interop.lab import ASN, OURS, PORT, Lab, router_for, running_lab
-from tests.support.routers import KINDS
+from tests.support.routers import ALL_ROUND
 from tests.support.wait import eventually, settles
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
-ALL_KINDS = sorted(KINDS)
 STOP_SECONDS = 2.0
 # GoBGP waits for five seconds and more before it connects.
-QUICK_TO_CONNECT = [kind for kind in ALL_KINDS if kind != "gobgp"]
+QUICK_TO_CONNECT = [kind for kind in ALL_ROUND if kind != "gobgp"]
 PASSWORD = "only-the-two-of-us-know"
 
 
-@pytest.fixture(scope="module", params=ALL_KINDS)
+@pytest.fixture(scope="module", params=ALL_ROUND)
 def lab(
     request: pytest.FixtureRequest,
     need_router: NeedRouter,
@@ -186,7 +185,7 @@ def test_a_router_that_is_gone_has_a_reason_in_peers(lab: Lab) -> None:
     lab.keeps_promises()
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("kind", ALL_ROUND)
 def test_a_wrong_as_is_a_reason_in_peers_and_leaves_other_sessions_alone(
     kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:
@@ -208,7 +207,7 @@ def test_a_wrong_as_is_a_reason_in_peers_and_leaves_other_sessions_alone(
             assert lab.session_tokens() == before
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("kind", ALL_ROUND)
 def test_sigterm_closes_sessions_with_cease_and_exits_0_within_2_seconds(
     kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:
@@ -232,7 +231,7 @@ def test_sigterm_closes_sessions_with_cease_and_exits_0_within_2_seconds(
             assert router.received_cease(), router.daemon.tail()
 
 
-@pytest.mark.parametrize("kind", ALL_KINDS)
+@pytest.mark.parametrize("kind", ALL_ROUND)
 def test_a_session_waits_for_its_secret_and_is_then_protected(
     kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:

@@ -19,7 +19,16 @@ pytestmark = [pytest.mark.interop, pytest.mark.netns]
 
 
 @pytest.mark.parametrize(
-    ("active", "passive"), [("bird", "gobgp"), ("bird", "frr"), ("frr", "bird")]
+    ("active", "passive"),
+    [
+        ("bird", "gobgp"),
+        ("bird", "frr"),
+        ("frr", "bird"),
+        ("bird", "openbgpd"),
+        ("openbgpd", "bird"),
+        ("bird", "exabgp"),
+        ("exabgp", "bird"),
+    ],
 )
 def test_routers_see_what_the_other_announces(
     active: str, passive: str, need_router: NeedRouter, link: Link, tmp_path: Path

@@ -15,17 +15,27 @@ from tests.support.routers.base import (
     RouterSettings,
 )
 from tests.support.routers.bird import Bird
+from tests.support.routers.exabgp import ExaBGP
 from tests.support.routers.frr import Frr
 from tests.support.routers.gobgp import GoBGP
+from tests.support.routers.openbgpd import OpenBGPD
 
-KINDS: dict[str, type[Router]] = {"bird": Bird, "frr": Frr, "gobgp": GoBGP}
+KINDS: dict[str, type[Router]] = {
+    driver.kind: driver for driver in (Bird, Frr, GoBGP, OpenBGPD, ExaBGP)
+}
+
+ALL_ROUND = ("bird", "frr", "gobgp")
+"""Those that are asked for everything that the agent does: passwords, RFC 8950, best paths."""
 
 __all__ = [
+    "ALL_ROUND",
     "FAMILIES",
     "KINDS",
     "Bird",
+    "ExaBGP",
     "Frr",
     "GoBGP",
+    "OpenBGPD",
     "PeerSettings",
     "Router",
     "RouterPeer",

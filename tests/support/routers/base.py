@@ -25,7 +25,11 @@ FAMILIES = (IPV4, IPV6)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PeerSettings:
-    """One session as the router is told to expect it. Times are seconds."""
+    """One session as the router is told to expect it. Times are seconds.
+
+    A driver refuses what its daemon cannot be taught (`Router.CANNOT`); the defaults of all fields
+    after `hold_time` are what every daemon does.
+    """
 
     address: str
     asn: int
@@ -40,6 +44,26 @@ class PeerSettings:
     """The TTL of an eBGP session to a router that need not be on the same network."""
     extended_next_hop: bool = False
     """RFC 8950: IPv4 prefixes with IPv6 next hops."""
+    local_address: str | None = None
+    """Which of the router's addresses this session has; the first of its family if None."""
+    ttl_security: bool = False
+    """GTSM (RFC 5082) towards a neighbour on the same network."""
+    four_octet_as: bool = True
+    """False makes it an old speaker, of two-octet AS numbers only (RFC 6793)."""
+    add_path: str = "none"
+    """``none``, ``receive``, ``send`` or ``both`` (RFC 7911)."""
+    transit: bool = False
+    """Whether routes of other neighbours are told as well, and not only its own."""
+    maximum_prefixes: int | None = None
+    """How many prefixes of a family it takes before it ends the session."""
+    role: str | None = None
+    """What it is itself to the neighbour (RFC 9234), as ``customer``."""
+    restart_time: int | None = None
+    """Graceful restart with this time (RFC 4724)."""
+    long_lived_time: int | None = None
+    """Long-lived graceful restart with this time (RFC 9494); with `restart_time` only."""
+    internal_confederation: bool = False
+    """The neighbour is a member of the same confederation (RFC 5065)."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,9 +76,13 @@ class RouterSettings:
     """Its own addresses: it listens on these only. The first of a family is its next hop."""
     peers: tuple[PeerSettings, ...]
     port: int = 179
+    confederation: int | None = None
+    """The AS that the outside sees of a confederation (RFC 5065); `asn` is then a member's."""
 
     def address_towards(self, peer: PeerSettings) -> str:
-        """Return the own address of the same family as the peer's."""
+        """Return the own address that the session has."""
+        if peer.local_address is not None:
+            return peer.local_address
         version = ipaddress.ip_address(peer.address).version
         return next(a for a in self.addresses if ipaddress.ip_address(a).version == version)
 
@@ -86,24 +114,42 @@ class RouterRoute:
     med: int | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Originated:
+    """What a router's own route carries besides what every route has."""
+
+    communities: tuple[str, ...] = ()
+    large_communities: tuple[str, ...] = ()
+
+
+class CannotError(Exception):
+    """A daemon that is told to do what it cannot."""
+
+
 class Router(abc.ABC):
     """One daemon. Use as a context manager, or `start`, `wait_ready` and `stop` it."""
 
     kind: str
-    extended_next_hop: bool
-    """Whether the daemon can be taught RFC 8950."""
+    CANNOT: frozenset[str] = frozenset()
+    """Fields of the settings that the daemon cannot be taught."""
 
     def __init__(self, settings: RouterSettings, namespace: Namespace, directory: Path) -> None:
+        asked: tuple[RouterSettings | PeerSettings, ...] = (settings, *settings.peers)
+        for each in asked:
+            for field in dataclasses.fields(each):
+                if field.name in self.CANNOT and getattr(each, field.name) != field.default:
+                    raise CannotError(f"{self.kind} has no {field.name}")
         self.settings = settings
         self.namespace = namespace
         self.directory = directory
-        self.announced: tuple[str, ...] = ()
+        self.announced: dict[str, Originated] = {}
         directory.mkdir(parents=True, exist_ok=True)
         self.daemon = Daemon(
             f"{self.kind} AS{settings.asn}",
             self.command(),
             log=directory / "log",
             namespace=namespace,
+            environment=self.environment(),
         )
 
     @classmethod
@@ -120,6 +166,10 @@ class Router(abc.ABC):
     def command(self) -> Sequence[str | Path]:
         """Return the daemon's command line, in the foreground."""
 
+    def environment(self) -> Mapping[str, str]:
+        """Return environment variables that the daemon is given besides ours."""
+        return {}
+
     @abc.abstractmethod
     def configuration(self) -> Mapping[str, str]:
         """Return the files that it needs, by name."""
@@ -129,33 +179,50 @@ class Router(abc.ABC):
         """Return its sessions by the peer's address."""
 
     @abc.abstractmethod
+    def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
+        """Return routes learnt from ``peer`` (an address), or from its only peer.
+
+        With ADD-PATH there may be several of a prefix.
+        """
+
     def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
-        """Return routes learnt from ``peer`` (an address), or from its only peer, by prefix."""
+        """Return `paths` by prefix, for where there is one of a prefix."""
+        return {route.prefix: route for route in self.paths(family, peer)}
 
     @abc.abstractmethod
     def received_cease(self) -> bool:
         """Whether a session with the router's only peer, or first, ended by a Cease (code 6)."""
 
     @abc.abstractmethod
-    def _announce(self, before: tuple[str, ...]) -> None:
-        """Make the daemon originate exactly `announced`; ``before`` is what it originated."""
+    def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
+        """Make the running daemon originate ``new`` and no longer originate ``gone``.
 
-    def announce(self, *prefixes: str) -> None:
-        """Originate prefixes; survives a restart of the daemon."""
-        before = self.announced
-        self.announced = tuple(dict.fromkeys((*before, *prefixes)))
-        self._announce(before)
+        `announced` is the whole of what it then originates.
+        """
+
+    def announce(
+        self,
+        *prefixes: str,
+        communities: Sequence[str] = (),
+        large_communities: Sequence[str] = (),
+    ) -> None:
+        """Originate prefixes, all with the same attributes; survives a restart of the daemon."""
+        value = Originated(tuple(communities), tuple(large_communities))
+        new = {p: value for p in prefixes if self.announced.get(p) != value}
+        self.announced.update(new)
+        self._announce(new, ())
 
     def withdraw(self, *prefixes: str) -> None:
         """Stop originating prefixes."""
-        before = self.announced
-        self.announced = tuple(p for p in before if p not in prefixes)
-        self._announce(before)
+        gone = [p for p in prefixes if self.announced.pop(p, None) is not None]
+        self._announce({}, gone)
 
     def start(self) -> None:
         """Write the configuration and start the daemon; it need not answer yet."""
         for name, text in self.configuration().items():
-            (self.directory / name).write_text(text)
+            path = self.directory / name
+            path.touch(mode=0o600)
+            path.write_text(text)
         self.daemon.start()
 
     def wait_ready(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    Originated,
     PeerSettings,
     Router,
     RouterPeer,
@@ -47,7 +48,6 @@ class Bird(Router):
     """A ``bird`` process."""
 
     kind = "bird"
-    extended_next_hop = True
 
     @classmethod
     def missing(cls) -> str | None:
@@ -83,7 +83,9 @@ class Bird(Router):
 
     def _statics(self, family: str) -> str:
         routes = " ".join(
-            f"route {prefix} blackhole;" for prefix in self.announced if family_of(prefix) == family
+            f"route {prefix} blackhole{_attributes(value)};"
+            for prefix, value in self.announced.items()
+            if family_of(prefix) == family
         )
         channel = family.split("-")[0]
         return f"protocol static own_{channel} {{ {channel}; {routes} }}"
@@ -182,31 +184,34 @@ class Bird(Router):
         tokens[address] = before if same else since
         return tokens[address]
 
-    def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
+    def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
         index = self.settings.peers.index(self.peer(peer))
         command = f"show route table {TABLES[family]} protocol p{index} all"
-        found: dict[str, RouterRoute] = {}
-        attributes: dict[str, str] = {}
-        prefix = ""
+        found: list[tuple[str, dict[str, str]]] = []
         for _, text in self.ask(command):
-            if match := re.match(r"([0-9a-f.:]+/\d+)\s", text):
-                if prefix:
-                    found[prefix] = _route(prefix, attributes)
-                prefix, attributes = match[1], {}
+            # Another path of the same prefix begins without it.
+            if match := re.match(r"([0-9a-f.:]+/\d+)?\s+\S+ \[p\d+ ", text):
+                found.append((match[1] or found[-1][0], {}))
             elif match := re.match(r"\s*BGP\.(\w+): (.*)", text):
-                attributes[match[1]] = match[2].strip()
-        if prefix:
-            found[prefix] = _route(prefix, attributes)
-        return found
+                found[-1][1][match[1]] = match[2].strip()
+        return [_route(prefix, attributes) for prefix, attributes in found]
 
     def received_cease(self) -> bool:
         log = (self.directory / "bird.log").read_text()
         return any(f"Received: {subcode}" in log for subcode in CEASE)
 
-    def _announce(self, before: tuple[str, ...]) -> None:
-        del before  # it compares the whole configuration itself
+    def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
+        del new, gone  # it compares the whole configuration itself
         (self.directory / "bird.conf").write_text(self.configuration()["bird.conf"])
         self.ask("configure")
+
+
+def _attributes(value: Originated) -> str:
+    if value == Originated():
+        return ""
+    steps = [f"bgp_community.add(({c.replace(':', ',')}));" for c in value.communities]
+    steps += [f"bgp_large_community.add(({c.replace(':', ',')}));" for c in value.large_communities]
+    return " { " + " ".join(steps) + " }"
 
 
 def _route(prefix: str, attributes: Mapping[str, str]) -> RouterRoute:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import socket
@@ -13,6 +14,7 @@ from typing import Any
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    Originated,
     PeerSettings,
     Router,
     RouterPeer,
@@ -30,7 +32,6 @@ class Frr(Router):
     """A ``bgpd`` process."""
 
     kind = "frr"
-    extended_next_hop = True
 
     @classmethod
     def missing(cls) -> str | None:
@@ -74,9 +75,14 @@ class Frr(Router):
                 for peer in self.settings.peers
                 if family in peer.families
             ]
-            lines += [f"  network {p}" for p in self.announced if family_of(p) == family]
+            lines += [
+                f"  network {prefix}{_route_map_of(value)}"
+                for prefix, value in self.announced.items()
+                if family_of(prefix) == family
+            ]
             lines.append(" exit-address-family")
-        return {"bgpd.conf": "\n".join(lines) + "\n"}
+        maps = [line for value in {*self.announced.values()} for line in _route_map(value)]
+        return {"bgpd.conf": "\n".join((*lines, *maps)) + "\n"}
 
     def _neighbor(self, peer: PeerSettings) -> list[str]:
         name = f" neighbor {peer.address}"
@@ -147,16 +153,16 @@ class Frr(Router):
             )
         return found
 
-    def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
+    def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
         address = self.peer(peer).address
         table = self._json(f"show bgp {WORDS[family]} json detail")
-        found = {}
-        for prefix, entry in table.get("routes", {}).items():
+        return [
+            _route(prefix, path)
+            for prefix, entry in table.get("routes", {}).items()
             # Newer releases have an object with the paths, older ones a list, header first.
-            for path in entry if isinstance(entry, list) else entry["paths"]:
-                if path.get("peer", {}).get("peerId") == address:
-                    found[prefix] = _route(prefix, path)
-        return found
+            for path in (entry if isinstance(entry, list) else entry["paths"])
+            if path.get("peer", {}).get("peerId") == address
+        ]
 
     def received_cease(self) -> bool:
         states = self._json("show bgp neighbors json").values()
@@ -165,17 +171,59 @@ class Frr(Router):
             for state in states
         )
 
-    def _announce(self, before: tuple[str, ...]) -> None:
-        gone = [f"no network {p}" for p in before if p not in self.announced]
-        new = [f"network {p}" for p in self.announced if p not in before]
-        for line in (*gone, *new):
-            words = WORDS[family_of(line.split()[-1])]
+    def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
+        for value in {*new.values()}:
+            lines = _route_map(value)
+            if lines:
+                self.ask("configure terminal", *lines)
+        changes = [
+            *((prefix, f"no network {prefix}") for prefix in gone),
+            *((prefix, f"network {prefix}{_route_map_of(value)}") for prefix, value in new.items()),
+        ]
+        for prefix, line in changes:
+            words = WORDS[family_of(prefix)]
             self.ask(
                 "configure terminal",
                 f"router bgp {self.settings.asn}",
                 f"address-family {words}",
                 line,
             )
+
+
+# A line of configuration cannot be much longer.
+COMMUNITIES_PER_LINE = 50
+
+
+def _route_map_of(value: Originated) -> str:
+    """Return what names the route map in a ``network`` line; nothing where none is needed."""
+    return "" if value == Originated() else f" route-map {_map_name(value)}"
+
+
+def _map_name(value: Originated) -> str:
+    words = " ".join((*value.communities, *value.large_communities))
+    return "own-" + hashlib.sha256(words.encode()).hexdigest()[:12]
+
+
+def _route_map(value: Originated) -> list[str]:
+    """Return the lines that define a route map which sets these attributes."""
+    sets = [
+        f"set {kind} {' '.join(words[start : start + COMMUNITIES_PER_LINE])} additive"
+        for kind, words in (
+            ("community", value.communities),
+            ("large-community", value.large_communities),
+        )
+        for start in range(0, len(words), COMMUNITIES_PER_LINE)
+    ]
+    name = _map_name(value)
+    return [
+        line
+        for number, each in enumerate(sets, 1)
+        for line in (
+            f"route-map {name} permit {number}",
+            each,
+            *(["on-match next"] if number < len(sets) else []),
+        )
+    ]
 
 
 def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:

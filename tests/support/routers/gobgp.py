@@ -12,6 +12,7 @@ from typing import Any
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    Originated,
     PeerSettings,
     Router,
     RouterPeer,
@@ -33,7 +34,6 @@ class GoBGP(Router):
     """A ``gobgpd`` process."""
 
     kind = "gobgp"
-    extended_next_hop = True
 
     @classmethod
     def missing(cls) -> str | None:
@@ -131,15 +131,10 @@ class GoBGP(Router):
             )
         return found
 
-    def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
+    def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
         address = self.peer(peer).address
         table = self.ask("neighbor", address, "adj-in", "-a", WORDS[family]) or {}
-        found = {}
-        # One list of paths for each prefix.
-        for prefix, paths in table.items():
-            for path in paths:
-                found[prefix] = _route(prefix, path)
-        return found
+        return [_route(prefix, path) for prefix, paths in table.items() for path in paths]
 
     def received_cease(self) -> bool:
         log = (self.directory / "log").read_text()
@@ -148,22 +143,20 @@ class GoBGP(Router):
             for line in log.splitlines()
         )
 
-    def _announce(self, before: tuple[str, ...]) -> None:
-        for prefix in before:
-            if prefix not in self.announced:
-                self._rib("del", prefix)
-        for prefix in self.announced:
-            if prefix not in before:
-                self._rib("add", prefix)
+    def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
+        for prefix in gone:
+            self.ask("global", "rib", "del", prefix, "-a", WORDS[family_of(prefix)])
+        for prefix, value in new.items():
+            words = [prefix, "origin", "igp"]
+            if value.communities:
+                words += ["community", ",".join(value.communities)]
+            if value.large_communities:
+                words += ["large-community", ",".join(value.large_communities)]
+            self.ask("global", "rib", "add", *words, "-a", WORDS[family_of(prefix)])
 
     def _ready(self) -> None:
         # It has no configuration for routes of its own.
-        for prefix in self.announced:
-            self._rib("add", prefix)
-
-    def _rib(self, verb: str, prefix: str) -> None:
-        origin = ["origin", "igp"] if verb == "add" else []
-        self.ask("global", "rib", verb, prefix, *origin, "-a", WORDS[family_of(prefix)])
+        self._announce(self.announced, ())
 
 
 def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:

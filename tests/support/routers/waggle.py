@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.routers.base import (
+    Originated,
     PeerSettings,
     Router,
     RouterPeer,
@@ -27,7 +28,6 @@ class Waggle(Router):
     """A ``waggle router`` process. It imports and exports everything."""
 
     kind = "waggle"
-    extended_next_hop = True
 
     @classmethod
     def missing(cls) -> str | None:
@@ -46,7 +46,7 @@ class Waggle(Router):
             "asn": settings.asn,
             "routerID": settings.router_id,
             "listen": [{"address": a, "port": settings.port} for a in settings.addresses],
-            "originate": list(self.announced),
+            "originate": [p for p, value in self.announced.items() if value == Originated()],
             "apiSocket": str(self.directory / "api"),
             "neighbors": [self._neighbor(peer) for peer in settings.peers],
         }
@@ -91,6 +91,10 @@ class Waggle(Router):
             raise RuntimeError(f"waggle router: {op}: {answer['error']}")
         return answer
 
+    def _ready(self) -> None:
+        # Its configuration has routes without attributes only.
+        self._announce({p: v for p, v in self.announced.items() if v != Originated()}, ())
+
     def peers(self) -> dict[str, RouterPeer]:
         return {
             peer["address"]: RouterPeer(
@@ -103,11 +107,11 @@ class Waggle(Router):
             if peer["address"] is not None
         }
 
-    def routes(self, family: str, peer: str | None = None) -> dict[str, RouterRoute]:
+    def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
         address = self.peer(peer).address
         answer = self.ask("routes", table="available", family=family, peer=None)
-        return {
-            route["prefix"]: RouterRoute(
+        return [
+            RouterRoute(
                 prefix=route["prefix"],
                 next_hop=route["nextHop"],
                 as_path=split_as_path(route["asPath"]),
@@ -119,7 +123,7 @@ class Waggle(Router):
             )
             for route in answer["routes"]
             if route["peer"] == address
-        }
+        ]
 
     def received_cease(self) -> bool:
         return any(
@@ -127,10 +131,13 @@ class Waggle(Router):
             for peer in self.ask("peers")["peers"]
         )
 
-    def _announce(self, before: tuple[str, ...]) -> None:
-        new = [prefix for prefix in self.announced if prefix not in before]
-        gone = [prefix for prefix in before if prefix not in self.announced]
-        if new:
-            self.ask("announce", prefixes=new)
+    def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
+        for prefix, value in new.items():
+            self.ask(
+                "announce",
+                prefixes=[prefix],
+                communities=value.communities,
+                largeCommunities=value.large_communities,
+            )
         if gone:
-            self.ask("withdraw", prefixes=gone)
+            self.ask("withdraw", prefixes=list(gone))
