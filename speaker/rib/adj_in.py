@@ -2,7 +2,9 @@
 
 Holds received paths before policy, and passes on to the Loc-RIB those that are eligible and
 accepted. A change of the import rule is applied to what is held, without asking the peer again. It
-must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths.
+must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths, and
+where there is no import rule only what is not eligible is in it: the rest is held in the Loc-RIB
+alone (`speaker.rib.shared`).
 
 With ADD-PATH (RFC 7911) the key of a route has its path identifier in front, as on the wire, and
 each identifier is a source of its own for the Loc-RIB.
@@ -21,6 +23,7 @@ from speaker.nlri import Family, PathNlri
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
+from speaker.rib.shared import SharedRoutes
 
 MAX_PATHS: Final = 64
 """How many paths of one prefix are taken from a peer (RFC 7911): each costs all the others time."""
@@ -35,6 +38,7 @@ class AdjRibIn:
         "_numbers",
         "_parts",
         "_policy",
+        "_shared",
         "_stale",
         "_unused",
         "add_path",
@@ -67,6 +71,16 @@ class AdjRibIn:
         """How many paths of each prefix are held, where a prefix may have several."""
         self.refused = 0
         """How many announcements of a prefix the import policy has refused."""
+        self._shared: dict[Family, SharedRoutes] = {}
+        """What is held of families that need no dictionary of their own for it."""
+        for family in loc_rib:
+            self._arrange(family)
+
+    def _arrange(self, family: Family) -> None:
+        """Decide how a family of which nothing is held will be."""
+        self._shared.pop(family, None)
+        if self._policy is None and family not in self.add_path:
+            self._shared[family] = SharedRoutes(self._loc[family], self.source)
 
     def admit(self, family: Family, items: Sequence[PathNlri]) -> list[PathNlri]:
         """Return those of the paths that may be announced next: no prefix has more than `MAX_PATHS`.
@@ -85,11 +99,25 @@ class AdjRibIn:
         return admitted
 
     def announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
-        """Take in prefixes with a path, in place of what the peer said of them before."""
-        entries = dict.fromkeys(nlri, path)
-        self.tables[family].update(entries)
+        """Take in prefixes with a path, in place of what the peer said of them before.
+
+        The caller leaves the list alone from here.
+        """
         if self._stale:
             self._refreshed(family, nlri)
+        shared = self._shared.get(family)
+        if shared is not None:
+            refused = self.tables[family]
+            if path.rejected is not None:
+                shared.withdraw(nlri)
+                refused.update(dict.fromkeys(nlri, path))
+                return
+            if refused:
+                for prefix in nlri:
+                    refused.pop(prefix, None)
+            shared.announce(path, nlri)
+            return
+        self.tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
             unused = self._unused[family]
             if unused:
@@ -97,7 +125,7 @@ class AdjRibIn:
             if family in self.add_path:
                 self._loc[family].announce(path, [key[4:] for key in nlri])
             else:
-                self._loc[family].announce(path, nlri, entries)
+                self._loc[family].announce(path, nlri)
         elif not self._closed:
             self._sort_out(family, path, nlri)
         else:
@@ -160,6 +188,10 @@ class AdjRibIn:
             table.pop(prefix, None)
         if self._stale:
             self._refreshed(family, nlri)
+        shared = self._shared.get(family)
+        if shared is not None:
+            shared.withdraw(nlri)
+            return
         unused = self._unused[family]
         if unused:
             unused.difference_update(nlri)
@@ -183,15 +215,20 @@ class AdjRibIn:
         """
         for family in self.tables.keys() & (self.add_path ^ add_path):
             self.drop(family)
+            self._shared.pop(family, None)
         self.add_path = add_path
         self._held = {family: self._held.get(family, {}) for family in add_path}
         for family in self.tables.keys() - loc_rib.keys():
             self.drop(family)
             del self.tables[family], self._unused[family]
+            self._shared.pop(family, None)
         for family in loc_rib.keys() - self.tables.keys():
             self.tables[family] = {}
             self._unused[family] = set()
         self._loc = loc_rib
+        for family in loc_rib:
+            if family not in self._shared:
+                self._arrange(family)
 
     def clear(self) -> None:
         """Forget everything: the session is over."""
@@ -200,7 +237,9 @@ class AdjRibIn:
 
     def drop(self, family: Family) -> None:
         """Forget a family's routes."""
-        if not self._closed:
+        if family in self._shared:
+            self._shared[family].clear()
+        elif not self._closed:
             self._take_back(family, self.tables[family])
         self.tables[family] = {}
         self._unused[family] = set()
@@ -212,8 +251,8 @@ class AdjRibIn:
 
     def mark_stale(self, family: Family) -> None:
         """Take everything that is held as said in an earlier life of the peer."""
-        if self.tables[family]:
-            self._stale[family] = set(self.tables[family])
+        if self.received(family):
+            self._stale[family] = {key for key, _ in self._items(family)}
 
     def sweep(self, family: Family) -> Sequence[bytes]:
         """Forget the routes that are stale, and return them."""
@@ -221,7 +260,7 @@ class AdjRibIn:
         if not stale:
             return ()
         # In the table's order, which is that of no hash: a recorded run can be played again.
-        gone = [nlri for nlri in self.tables[family] if nlri in stale]
+        gone = [nlri for nlri, _ in self._items(family) if nlri in stale]
         self.withdraw(family, gone)
         return gone
 
@@ -231,10 +270,9 @@ class AdjRibIn:
 
     def stale_paths(self, family: Family) -> dict[Path, list[bytes]]:
         """Return the stale prefixes by their path."""
-        table = self.tables[family]
+        stale = self._stale.get(family, ())
         groups: dict[Path, list[bytes]] = {}
-        stale = self._stale.get(family, set())
-        for nlri, path in table.items():
+        for nlri, path in self._items(family):
             if nlri in stale:
                 groups.setdefault(path, []).append(nlri)
         return groups
@@ -254,26 +292,41 @@ class AdjRibIn:
 
     def set_policy(self, policy: CompiledPolicy | None) -> None:
         """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""
+        held: dict[Family, dict[Path, list[bytes]]] = {}
         for family, table in self.tables.items():
-            if not self._closed:
+            by_path = held[family] = {}
+            for key, path in self._items(family):
+                by_path.setdefault(path, []).append(key)
+            if family in self._shared:
+                self._shared[family].clear()
+            elif not self._closed:
                 self._take_back(family, table)
+            self.tables[family] = {}
             self._unused[family] = set()
+        stale, self._stale = self._stale, {}
         self._policy = policy
-        if self._closed:
-            return
-        for family, table in self.tables.items():
-            by_path: dict[Path, list[bytes]] = {}
-            for prefix, path in table.items():
-                by_path.setdefault(path, []).append(prefix)
-            for path, nlri in by_path.items():
-                self._sort_out(family, path, nlri)
+        for family, by_path in held.items():
+            self._arrange(family)
+            for path, keys in by_path.items():
+                self.announce(family, path, keys)
+        self._stale = stale
+
+    def _items(self, family: Family) -> Iterator[tuple[bytes, Path]]:
+        """Iterate over all that is held."""
+        if family in self._shared:
+            yield from self._shared[family].items()
+        yield from self.tables.get(family, {}).items()
 
     def received(self, family: Family) -> int:
         """Return how many prefixes are held."""
-        return len(self.tables.get(family, ()))
+        shared = self._shared.get(family)
+        return len(self.tables.get(family, ())) + (0 if shared is None else shared.count)
 
     def accepted(self, family: Family) -> int:
         """Return how many of them are in the Loc-RIB."""
+        shared = self._shared.get(family)
+        if shared is not None:
+            return shared.count
         if self._closed or family not in self.tables:
             return 0
         return len(self.tables[family]) - len(self._unused[family])
@@ -283,10 +336,13 @@ class AdjRibIn:
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
         """Group keys of routes by the path that is held now; those that are not held come last."""
         table = self.tables.get(family, {})
+        shared = self._shared.get(family)
         groups: dict[Path, list[bytes]] = {}
         gone: list[bytes] = []
         for key in keys:
             path = table.get(key)
+            if path is None and shared is not None:
+                path = shared.path(key)
             if path is None:
                 gone.append(key)
             else:
@@ -315,6 +371,10 @@ class AdjRibIn:
 
     def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
         """Iterate over prefix, path as received, and path in the Loc-RIB, or None if not there."""
+        if family in self._shared:
+            for nlri, path in self._items(family):
+                yield nlri, path, None if path.rejected is not None else path
+            return
         unused = self._unused.get(family, set())
         skip = 4 if family in self.add_path else 0
         policy = self._policy

@@ -102,12 +102,17 @@ class LocRib:
                 known.append(nlri)
         return groups
 
-    def announce(
-        self, path: Path, nlri: Sequence[bytes], entries: dict[bytes, Path] | None = None
-    ) -> None:
+    def path_of(self, source: Source, nlri: bytes) -> Path | None:
+        """Return the path that a source has for a prefix."""
+        held = self._table.get(nlri)
+        if isinstance(held, tuple):
+            return next((path for path in held if path.source is source), None)
+        return held if held is not None and held.source is source else None
+
+    def announce(self, path: Path, nlri: Sequence[bytes]) -> int:
         """Give prefixes this path; it replaces what the same source said of them before.
 
-        ``entries`` is each of the prefixes with the path, where the caller has made that already.
+        Returns for how many of them the source had no path.
         """
         table = self._table
         dirty = self._dirty
@@ -115,19 +120,22 @@ class LocRib:
         if self._touched is not None:
             self._touched.update(nlri)
         if table.keys().isdisjoint(nlri) and (not dirty or dirty.keys().isdisjoint(nlri)):
-            if entries is None:
-                entries = dict.fromkeys(nlri, path)
-            table.update(entries)
+            size = len(table)
+            for prefix in nlri:
+                table[prefix] = path
+            new = len(table) - size
             # A message may name a prefix twice; what is told is counted.
-            told = nlri if len(entries) == len(nlri) else list(entries)
+            told = nlri if new == len(nlri) else list(dict.fromkeys(nlri))
             self._bulk.append(Change(None, path, told))
-            return
+            return new
         source = path.source
+        new = 0
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
                 table[prefix] = path
                 dirty.setdefault(prefix, None)
+                new += 1
                 continue
             if type(held) is not tuple:
                 if held.source is source:  # type: ignore[union-attr]  # narrowed by type()
@@ -137,6 +145,8 @@ class LocRib:
                     continue
                 held = (held,)  # type: ignore[assignment]  # as above
             others = [other for other in held if other.source is not source]  # type: ignore[union-attr]
+            if len(others) == len(held):  # type: ignore[arg-type]  # as above
+                new += 1
             if others:
                 ranked = order((*others, path))
                 table[prefix] = ranked
@@ -146,13 +156,18 @@ class LocRib:
             before = held[0]  # type: ignore[index]  # as above
             if after is not before:
                 dirty.setdefault(prefix, before)
+        return new
 
-    def withdraw(self, source: Source, nlri: Iterable[bytes]) -> None:
-        """Take away what a source said of prefixes; those that it said nothing of stay."""
+    def withdraw(self, source: Source, nlri: Iterable[bytes]) -> int:
+        """Take away what a source said of prefixes; those that it said nothing of stay.
+
+        Returns how many it had said something of.
+        """
         table = self._table
         dirty = self._dirty
         self.revision += 1
         touched = self._touched
+        gone = 0
         for prefix in nlri:
             held = table.get(prefix)
             if held is None:
@@ -170,6 +185,10 @@ class LocRib:
             elif held.source is source:
                 del table[prefix]
                 dirty.setdefault(prefix, held)
+            else:
+                continue
+            gone += 1
+        return gone
 
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""

@@ -1,0 +1,71 @@
+"""Received routes that are held once: in the Loc-RIB, as the peer said them.
+
+Where nothing is changed on the way in, the Adj-RIB-In of a peer is the part of the Loc-RIB that has
+its paths, so a full table costs one dictionary entry per prefix, not two. What is needed besides is to
+find the peer's prefixes again without a look at everybody's: the lists of prefixes in which it said
+them are kept, and tidied up when they name many more than are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, final
+
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+
+SLACK: Final = 256
+"""So many prefixes too many are never worth tidying up."""
+
+
+@final
+class SharedRoutes:
+    """One source's routes of one family."""
+
+    __slots__ = ("_loc", "_named", "_said", "_source", "count")
+
+    def __init__(self, loc: LocRib, source: Source) -> None:
+        self._loc = loc
+        self._source = source
+        self._said: list[Sequence[bytes]] = []
+        """Every prefix that is held is in one of them, perhaps in several."""
+        self._named = 0
+        """How many prefixes are in these lists."""
+        self.count = 0
+
+    def announce(self, path: Path, nlri: Sequence[bytes]) -> None:
+        """Put prefixes with a path into the Loc-RIB; the caller leaves the list alone from here."""
+        new = self._loc.announce(path, nlri)
+        if new:
+            self.count += new
+            self._said.append(nlri)
+            self._named += len(nlri)
+            if self._named > 2 * self.count + SLACK:
+                self._tidy()
+
+    def withdraw(self, nlri: Iterable[bytes]) -> None:
+        """Take prefixes out of the Loc-RIB; unknown ones are passed over."""
+        self.count -= self._loc.withdraw(self._source, nlri)
+
+    def clear(self) -> None:
+        """Take everything out."""
+        self._loc.withdraw(self._source, chain.from_iterable(self._said))
+        self._said.clear()
+        self._named = self.count = 0
+
+    def path(self, nlri: bytes) -> Path | None:
+        """Return the path of a prefix."""
+        return self._loc.path_of(self._source, nlri)
+
+    def items(self) -> Iterator[tuple[bytes, Path]]:
+        """Iterate over prefixes and paths, in the order in which they were first said."""
+        for nlri in dict.fromkeys(chain.from_iterable(self._said)):
+            path = self._loc.path_of(self._source, nlri)
+            if path is not None:
+                yield nlri, path
+
+    def _tidy(self) -> None:
+        held = [nlri for nlri, _ in self.items()]
+        self._said = [held]
+        self._named = len(held)

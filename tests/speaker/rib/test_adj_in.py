@@ -1,0 +1,135 @@
+"""The Adj-RIB-In against a model: what is held, what of it is used, whatever way it is kept in."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.api import PrefixRule
+from speaker.attribute import PathAttributes
+from speaker.nlri import IPV4_UNICAST, Family
+from speaker.rib import shared
+from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+from speaker.rib.policy import compile_import
+
+SOURCES = [Source(f"s{n}", address=bytes((10, 0, 0, n)), router_id=n, ebgp=True) for n in (1, 2)]
+GOOD = [[Path(PathAttributes(med=med), source) for med in (1, 2)] for source in SOURCES]
+BAD = [Path(PathAttributes(), source, "own AS in the AS path") for source in SOURCES]
+PREFIXES = [bytes((8, n)) for n in range(8)]
+LOW = "0.0.0.0/6"
+"""Has the first half of them."""
+RULES = {
+    "all": compile_import("p", "all"),
+    "none": compile_import("p", "none"),
+    "some": compile_import("p", (PrefixRule(prefix=LOW, ge=8, le=8),)),
+}
+USED: dict[str, Callable[[bytes], bool]] = {
+    "all": lambda _: True,
+    "none": lambda _: False,
+    "some": lambda nlri: nlri[1] < 4,
+}
+
+Step = tuple[str, int, int, list[bytes]]
+WHO = st.integers(0, 1)
+NLRI = st.lists(st.sampled_from(PREFIXES), min_size=1, max_size=8)
+STEP: st.SearchStrategy[Step] = st.one_of(
+    st.tuples(st.just("announce"), WHO, st.integers(0, 2), NLRI),
+    st.tuples(st.just("announce"), WHO, st.integers(0, 2), NLRI),
+    st.tuples(st.just("withdraw"), WHO, st.just(0), NLRI),
+    st.tuples(st.sampled_from(["stale", "sweep", "clear"]), WHO, st.just(0), st.just([])),
+    st.tuples(st.sampled_from(sorted(RULES)), WHO, st.just(0), st.just([])),
+)
+
+
+class Model:
+    """One session's routes, kept in the plainest way."""
+
+    def __init__(self, source: Source, loc: dict[Family, LocRib]) -> None:
+        self.held: dict[bytes, Path] = {}
+        self.stale: set[bytes] = set()
+        self.rule = "all"
+        self.adj_in = AdjRibIn(source, RULES["all"], loc, itertools.count(2))
+
+    def used(self) -> dict[bytes, Path]:
+        used = USED[self.rule]
+        return {n: p for n, p in self.held.items() if p.rejected is None and used(n)}
+
+    def step(self, what: str, path: Path, nlri: list[bytes]) -> None:
+        adj_in = self.adj_in
+        if what == "announce":
+            adj_in.announce(IPV4_UNICAST, path, list(nlri))
+            self.held.update(dict.fromkeys(nlri, path))
+            self.stale.difference_update(nlri)
+        elif what == "withdraw":
+            adj_in.withdraw(IPV4_UNICAST, nlri)
+            for prefix in nlri:
+                self.held.pop(prefix, None)
+            self.stale.difference_update(nlri)
+        elif what == "stale":
+            adj_in.mark_stale(IPV4_UNICAST)
+            self.stale = set(self.held)
+        elif what == "sweep":
+            assert set(adj_in.sweep(IPV4_UNICAST)) == self.stale
+            self.held = {n: p for n, p in self.held.items() if n not in self.stale}
+            self.stale.clear()
+        elif what == "clear":
+            adj_in.clear()
+            self.held.clear()
+            self.stale.clear()
+        else:
+            self.rule = what
+            adj_in.set_policy(RULES[what])
+
+    def check(self) -> None:
+        adj_in, used = self.adj_in, self.used()
+        routes = list(adj_in.routes(IPV4_UNICAST))
+        assert {nlri: path for nlri, path, _ in routes} == self.held
+        assert len(routes) == len(self.held)
+        assert {nlri: path for nlri, _, path in routes if path is not None} == used
+        assert adj_in.received(IPV4_UNICAST) == len(self.held)
+        assert adj_in.accepted(IPV4_UNICAST) == len(used)
+        assert adj_in.stale(IPV4_UNICAST) == len(self.stale)
+        groups, gone = adj_in.by_path(IPV4_UNICAST, PREFIXES)
+        assert {nlri: path for path, nlris in groups.items() for nlri in nlris} == self.held
+        assert set(gone) == set(PREFIXES) - self.held.keys()
+        stale = adj_in.stale_paths(IPV4_UNICAST)
+        assert {nlri for nlris in stale.values() for nlri in nlris} == self.stale
+        assert all(self.held[nlri] is path for path, nlris in stale.items() for nlri in nlris)
+
+
+@pytest.mark.parametrize("slack", [0, shared.SLACK])
+@given(steps=st.lists(STEP, max_size=30))
+def test_what_is_held_and_used_is_the_models(slack: int, steps: list[Step]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared, "SLACK", slack)
+        loc = {IPV4_UNICAST: LocRib()}
+        models = [Model(source, loc) for source in SOURCES]
+        for what, who, which, nlri in steps:
+            models[who].step(what, [*GOOD[who], BAD[who]][which], nlri)
+        for model in models:
+            model.check()
+        expected: dict[bytes, set[Path]] = {}
+        for model in models:
+            for nlri_, path in model.used().items():
+                expected.setdefault(nlri_, set()).add(path)
+        assert {nlri: set(paths) for nlri, paths in loc[IPV4_UNICAST].items()} == expected
+
+
+def test_routes_that_come_and_go_leave_nothing_behind() -> None:
+    loc = {IPV4_UNICAST: LocRib()}
+    adj_in = AdjRibIn(SOURCES[0], None, loc, itertools.count(2))
+    routes = shared.SharedRoutes(loc[IPV4_UNICAST], SOURCES[1])
+    for turn in range(5000):
+        adj_in.announce(IPV4_UNICAST, GOOD[0][turn % 2], list(PREFIXES))
+        routes.announce(GOOD[1][turn % 2], list(PREFIXES))
+        adj_in.withdraw(IPV4_UNICAST, PREFIXES)
+        routes.withdraw(PREFIXES[:4])
+    assert adj_in.received(IPV4_UNICAST) == 0
+    assert routes.count == 4
+    assert routes._named <= 2 * routes.count + shared.SLACK + len(PREFIXES)
