@@ -8,6 +8,7 @@ from __future__ import annotations
 from cells import (
     apply,
     database,
+    host,
     http,
     intent,
     kubernetes,
@@ -32,6 +33,7 @@ CELLS: tuple[Cell, ...] = (
     resources.CELL,
     manifests.CELL,
     kubernetes.CELL,
+    host.CELL,
     intent.CELL,
     speaker.CELL,
     apply.CELL,

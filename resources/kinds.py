@@ -15,6 +15,7 @@ from resources.core.secret import ENCODED, decode_secret, secret_errors
 from resources.core.service import service_errors
 from resources.crds.annotations import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.host import NodeNetwork, node_network_errors
 from resources.meta import Resource
 from resources.schema import structural_errors, unknown_fields, without_nulls
 
@@ -284,6 +285,16 @@ POD_IP_POOL = Kind(
     plural="ciliumpodippools",
     namespaced=False,
 )
+NODE_NETWORK = Kind(
+    "NodeNetwork",
+    NodeNetwork,
+    group="waggle.dev",
+    versions=("v1alpha1",),
+    plural="nodenetworks",
+    namespaced=False,
+    errors=node_network_errors,
+    strict=True,
+)
 
 KINDS: tuple[Kind[Any], ...] = (
     NODE,
@@ -300,6 +311,7 @@ KINDS: tuple[Kind[Any], ...] = (
     CILIUM_NODE,
     LOAD_BALANCER_IP_POOL,
     POD_IP_POOL,
+    NODE_NETWORK,
 )
 
 _BY_NAME = {(version, kind.name): kind for kind in KINDS for version in kind.api_versions}

@@ -16,6 +16,7 @@ from resources.cilium import (
     CiliumPodIPPool,
 )
 from resources.core import EndpointSlice, Namespace, Node, Secret, Service
+from resources.host import Host, NodeNetwork
 from resources.kinds import KINDS, Kind
 from resources.source import SourceProblem
 from statedb import Database, Index, Key, Table
@@ -64,6 +65,9 @@ class Tables:
             "cilium-load-balancer-ip-pools"
         )
         self.cilium_pod_ip_pools: Table[CiliumPodIPPool] = table("cilium-pod-ip-pools")
+        self.node_networks: Table[NodeNetwork] = table("node-networks")
+        self.host: Table[Host] = table("host")
+        """What the kernel of this host says: one row, or none while nobody asked it."""
         self.source_problems: Table[SourceProblem] = db.table(
             "source-problems", Index(KEY, _problem_key)
         )
@@ -96,5 +100,6 @@ _FIELDS = (
     "cilium_nodes",
     "cilium_load_balancer_ip_pools",
     "cilium_pod_ip_pools",
+    "node_networks",
 )
 """In the order of `resources.kinds.KINDS`."""

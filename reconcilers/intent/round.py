@@ -8,6 +8,7 @@ where they differ, in one transaction, so that those who follow the intent see r
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,8 +18,8 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
 from reconcilers.intent import join
+from reconcilers.intent.cilium import interfaces, operator, pod_cidrs, pod_ip_pools, services
 from reconcilers.intent.cilium import node as nodes
-from reconcilers.intent.cilium import operator, pod_cidrs, pod_ip_pools, services
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.policy import RouteSet
 from reconcilers.intent.cilium.v1 import compile as v1
@@ -28,6 +29,7 @@ from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from reconcilers.write import make, make_all
 from resources.causes import PendingCauses
 from resources.core import Node, Service
+from resources.host.facts import Host
 from resources.meta import ObjectKey
 from resources.tables import BY_SERVICE, Tables
 from speaker.nlri import Family
@@ -92,6 +94,8 @@ class IntentRound:
             r.cilium_nodes,
             r.cilium_load_balancer_ip_pools,
             r.cilium_pod_ip_pools,
+            r.node_networks,
+            r.host,
         )
         self._config_revisions: tuple[int, ...] | None = None
         self._services: ChangeIterator[Service] = r.services.changes(db)
@@ -102,8 +106,8 @@ class IntentRound:
         self._owners: dict[str, str] = {}
         self._policy_owners: dict[str, str] = {}
         """The same for v1: node to CiliumBGPPeeringPolicy."""
-        self._pools: set[ObjectRef] = set()
-        """Pod IP pools that something was told of."""
+        self._told: set[ObjectRef] = set()
+        """Pod IP pools and interfaces that something was told of."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -115,6 +119,8 @@ class IntentRound:
         snapshot = self._db.snapshot()
         if not all(table.initialized(snapshot) for table in self._resources.resources):
             return Summary(ready=False)
+        if not self._resources.host.initialized(snapshot) and self._needs_host(snapshot):
+            return Summary(ready=False)
         links = [trace.Link(context) for context in self._causes.take()]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
             summary = self._run(snapshot)
@@ -123,6 +129,22 @@ class IntentRound:
                 span.set_attribute("waggle.services", summary.services)
                 span.set_attribute("waggle.routes", summary.routes)
         return replace(summary, span=span.get_span_context())
+
+    def _needs_host(self, snapshot: Snapshot) -> bool:
+        """Tell whether some object refers to this host's interfaces or routes, of its kernel."""
+        r = self._resources
+        if r.node_networks.get(snapshot, ("", self._options.node)) is not None:
+            return False
+        return interfaces.are_needed(
+            r.cilium_advertisements.all(snapshot),
+            r.cilium_peer_configs.all(snapshot),
+            (*r.cilium_cluster_configs.all(snapshot), *r.cilium_node_configs.all(snapshot)),
+        )
+
+    def _host(self, snapshot: Snapshot) -> Host | None:
+        r = self._resources
+        described = r.node_networks.get(snapshot, ("", self._options.node))
+        return described.host if described is not None else next(r.host.all(snapshot), None)
 
     def _run(self, snapshot: Snapshot) -> Summary:
         i = self._intent
@@ -231,6 +253,7 @@ class IntentRound:
                 advertisements=tuple(r.cilium_advertisements.all(snapshot)),
                 secrets=secrets,
                 secrets_namespace=self._options.secrets_namespace,
+                host=self._host(snapshot) or Host(),
             )
             compiled = nodes.compile_node(config, context)
         problems += compiled.problems
@@ -265,6 +288,7 @@ class IntentRound:
         ref = ObjectRef("Node", "", self._options.node)
         node = self._nodes(snapshot).get(self._options.node)
         cilium_node = r.cilium_nodes.get(snapshot, ("", self._options.node))
+        host = self._host(snapshot) or Host()
         pools = {pool.metadata.name: pool for pool in r.cilium_pod_ip_pools.all(snapshot)}
         written = 0
         told: set[ObjectRef] = set()
@@ -272,14 +296,16 @@ class IntentRound:
             wanted = pod_cidrs.contributions(node, route_set) if node is not None else ()
             written += self._contribute(txn, route_set.name, ref, wanted)
             wishes: dict[ObjectRef, list[tuple[Family, bytes, Contribution]]] = {}
+            found = interfaces.contributions(host, self._options.node, route_set)
             if cilium_node is not None:
-                found = pod_ip_pools.contributions(cilium_node, pools, route_set)
-                for pool, family, nlri, part in found:
-                    wishes.setdefault(pool, []).append((family, nlri, part))
-            for pool in self._pools | wishes.keys():
-                written += self._contribute(txn, route_set.name, pool, wishes.get(pool, ()))
+                pooled = pod_ip_pools.contributions(cilium_node, pools, route_set)
+                found = itertools.chain(found, pooled)
+            for of, family, nlri, part in found:
+                wishes.setdefault(of, []).append((family, nlri, part))
+            for of in self._told | wishes.keys():
+                written += self._contribute(txn, route_set.name, of, wishes.get(of, ()))
             told |= wishes.keys()
-        self._pools = told
+        self._told = told
         return written
 
     def _service(

@@ -24,6 +24,7 @@ from resources.cilium import (
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
+from resources.host.facts import Host, default_gateway, source_address
 from resources.labels import LabelSelector
 from resources.meta import ObjectMeta
 from speaker.nlri import Family
@@ -39,6 +40,7 @@ class Context(msgspec.Struct, frozen=True):
     advertisements: tuple[CiliumBGPAdvertisement, ...]
     secrets: Mapping[str, Secret]
     secrets_namespace: str
+    host: Host = Host()
 
 
 class Compiled(NamedTuple):
@@ -119,13 +121,10 @@ def _instance(
     )
     for j, peer in enumerate(instance.peers):
         where = f"peers[{j}]"
-        if peer.peer_address is None:
-            found = (
-                "its address is to be discovered, which is not supported"
-                if peer.auto_discovery is not None
-                else "it has no address"
-            )
-            problem(f"{where}.peerAddress", f"peer {peer.name!r} is left out: {found}")
+        try:
+            address = _address(peer, context.host)
+        except ValueError as error:
+            problem(f"{where}.peerAddress", f"peer {peer.name!r} is left out: {error}")
             continue
         if peer.peer_asn is None:
             problem(f"{where}.peerASN", f"peer {peer.name!r} is left out: it has no AS number")
@@ -141,20 +140,56 @@ def _instance(
                 )
                 continue
             peer_config = context.peer_configs[name]
-        compiled.peers.append(_peer(ref, instance, peer, peer_config, context, compiled, sets))
+        try:
+            source = _source(peer, address, peer_config, context.host)
+        except ValueError as error:
+            problem(
+                f"{where}.peerConfigRef",
+                f"peer {peer.name!r} is left out: {error}",
+                ObjectRef("CiliumBGPPeerConfig", "", peer_config.metadata.name),
+            )
+            continue
+        compiled.peers.append(
+            _peer(ref, instance, peer, (address, source), peer_config, context, compiled, sets)
+        )
+
+
+def _address(peer: NodePeer, host: Host) -> str:
+    """Return a peer's address, configured or discovered. Raises ValueError saying why not."""
+    if peer.peer_address is not None:
+        return peer.peer_address
+    discovery = peer.auto_discovery
+    if discovery is None or discovery.default_gateway is None:
+        raise ValueError("it has no address")
+    return default_gateway(host, 4 if discovery.default_gateway.address_family == "ipv4" else 6)
+
+
+def _source(peer: NodePeer, address: str, config: CiliumBGPPeerConfig, host: Host) -> str | None:
+    """Return the address that a session comes from; an override goes before an interface.
+
+    Raises ValueError saying why there is none.
+    """
+    if peer.local_address:
+        return canonical_address(peer.local_address)
+    interface = config.spec.transport.source_interface
+    if not interface:
+        return None
+    base, *_ = address.partition("%")
+    return source_address(host, interface, ipaddress.ip_address(base).version)
 
 
 def _peer(
     ref: ObjectRef,
     instance: NodeInstance,
     peer: NodePeer,
+    ends: tuple[str, str | None],
     config: CiliumBGPPeerConfig,
     context: Context,
     compiled: Compiled,
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
     spec = config.spec
-    address, _, zone = (peer.peer_address or "").partition("%")
+    address, _, zone = ends[0].partition("%")
     before = len(compiled.problems)
     config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     families: dict[Family, LabelSelector | None] = sessions.families(
@@ -187,7 +222,7 @@ def _peer(
         interface=zone or None,
         peer_asn=peer.peer_asn or 0,
         peer_port=spec.transport.peer_port,
-        local_address=canonical_address(peer.local_address) if peer.local_address else None,
+        local_address=ends[1],
         local_asn=None,
         hold_time=spec.timers.hold_time_seconds,
         keepalive_time=spec.timers.keep_alive_time_seconds,

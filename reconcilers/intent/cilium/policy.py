@@ -33,6 +33,7 @@ class Entry(NamedTuple):
     attributes: Attributes
     within: tuple[bytes, ...] | None = None
     """Only host routes within one of these prefixes; None is all."""
+    interface: str | None = None
     needs_endpoint: bool = False
     """Only Services with an active endpoint anywhere, whatever their traffic policy."""
 
@@ -72,6 +73,7 @@ def _entry(rule: ObjectRef, entry: Advertisement, family: Family) -> Entry:
         frozenset(service.addresses) if service is not None else frozenset(),
         length,
         compile_attributes(entry.attributes),
+        interface=None if entry.interface is None else entry.interface.name,
     )
 
 

@@ -1,0 +1,98 @@
+"""The host cell: the kernel's interfaces and default routes, for objects that refer to them.
+
+Nothing is asked, and no library loaded, until some object does. When the kernel cannot be asked, health
+says so, and the job is tried again.
+"""
+
+from __future__ import annotations
+
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import Cell, Health, Jobs, Signal
+from cells.node import ThisNode
+from reconcilers.intent.cilium import interfaces
+from resources.host import Host
+from resources.tables import Tables
+from statedb import Database, Initializer
+
+
+class HostWatch:
+    """The job that asks."""
+
+    def __init__(
+        self, database: Database, tables: Tables, node: ThisNode, health: Health, jobs: Jobs
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._node = node.name
+        self._health = health
+        # So that the first round of intent waits, if it needs what only the kernel knows.
+        self._first: Initializer | None = tables.host.register_initializer("netlink")
+        jobs.add("netlink", self._run)
+
+    async def _run(self) -> None:
+        t = self._tables
+        followed = (
+            t.cilium_advertisements,
+            t.cilium_peer_configs,
+            t.cilium_cluster_configs,
+            t.cilium_node_configs,
+            t.node_networks,
+        )
+        self._health.ok("nothing refers to an interface or a default route")
+        with Signal(*(table.observable for table in followed)) as signal:
+            while not self._is_needed():
+                await signal.wait()
+        # Only now: the library takes as much memory as the rest of the agent.
+        from resources.host import netlink
+
+        try:
+            await netlink.watch(self._found)
+        except OSError:
+            # What does not refer to the host must not wait for it.
+            self._tell(None)
+            raise
+
+    def _is_needed(self) -> bool:
+        t, snapshot = self._tables, self._database.snapshot()
+        if t.node_networks.get(snapshot, ("", self._node)) is not None:
+            return False
+        return interfaces.are_needed(
+            t.cilium_advertisements.all(snapshot),
+            t.cilium_peer_configs.all(snapshot),
+            (*t.cilium_cluster_configs.all(snapshot), *t.cilium_node_configs.all(snapshot)),
+        )
+
+    def _tell(self, host: Host | None) -> None:
+        with self._database.write(self._tables.host) as txn:
+            if host is not None and self._tables.host.get(txn, host.key) != host:
+                self._tables.host.upsert(txn, host)
+            if self._first is not None:
+                self._first(txn)
+                self._first = None
+
+    def _found(self, host: Host) -> None:
+        self._tell(host)
+        self._health.ok(
+            f"{len(host.devices)} interfaces, {len(host.default_routes)} default routes"
+        )
+
+
+class HostContainer(DeclarativeContainer):
+    """The graph of the host cell."""
+
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    this_node = providers.Dependency(instance_of=ThisNode)
+    host_watch = providers.Singleton(HostWatch, database, tables, this_node, health, jobs)
+    invokes = providers.List(host_watch)
+
+
+CELL = Cell(
+    name="host",
+    description="Interfaces and default routes of this host, where objects refer to them.",
+    container=HostContainer,
+)

@@ -1,0 +1,120 @@
+"""Interfaces, addresses and default routes of one host, and what BGP asks of them. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+import msgspec
+
+LOOPBACK = "lo"
+
+
+class Device(msgspec.Struct, frozen=True, order=True):
+    """One network interface."""
+
+    name: str
+    admin_up: bool = True
+    """Switched on."""
+    oper_state: str = "up"
+    """IF_OPER_* of the kernel in lower case: up, unknown (interfaces without a carrier), down ..."""
+    addresses: tuple[str, ...] = ()
+    """Canonical text, without length and zone."""
+
+    @property
+    def usable(self) -> bool:
+        """Whether its addresses can be reached."""
+        return self.admin_up and self.oper_state in ("up", "unknown")
+
+
+class DefaultRoute(msgspec.Struct, frozen=True, order=True):
+    """One default route by a gateway."""
+
+    metric: int
+    gateway: str
+    device: str
+
+
+class Host(msgspec.Struct, frozen=True):
+    """All of it; the row of the table ``host``."""
+
+    devices: tuple[Device, ...] = ()
+    default_routes: tuple[DefaultRoute, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """There is one host."""
+        return ("", "host")
+
+    def device(self, name: str) -> Device | None:
+        """Find an interface."""
+        return next((device for device in self.devices if device.name == name), None)
+
+
+def advertisable(device: Device) -> Iterator[str]:
+    """Iterate over the addresses of an interface that are worth telling, each once.
+
+    Not those of the loopback networks, multicast, unspecified, IPv6 link-local or IPv4-mapped ones;
+    an IPv4 link-local address may be meant.
+    """
+    if not device.usable:
+        return
+    for text in dict.fromkeys(device.addresses):
+        address = ipaddress.ip_address(text)
+        if address.is_loopback or address.is_multicast or address.is_unspecified:
+            continue
+        if isinstance(address, ipaddress.IPv6Address) and (
+            address.is_link_local or address.ipv4_mapped is not None
+        ):
+            continue
+        yield text
+
+
+def source_address(host: Host, interface: str, version: int) -> str:
+    """Return the one address of an interface that a session of an IP version can come from.
+
+    Raises ValueError saying why there is none.
+    """
+    device = host.device(interface)
+    if device is None:
+        raise ValueError(f"there is no interface {interface}")
+    addresses = dict.fromkeys(device.addresses)
+    found = [text for text in addresses if _is_source(ipaddress.ip_address(text), version)]
+    if not found:
+        raise ValueError(f"interface {interface} has no usable IPv{version} address")
+    if len(found) > 1:
+        raise ValueError(
+            f"interface {interface} has {len(found)} usable IPv{version} addresses, one is needed"
+        )
+    return found[0]
+
+
+def _is_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address, version: int) -> bool:
+    return (
+        address.version == version
+        and not address.is_loopback
+        and not address.is_multicast
+        and not address.is_unspecified
+        and not (version == 6 and address.is_link_local)
+    )
+
+
+def default_gateway(host: Host, version: int) -> str:
+    """Return the gateway of the default route with the lowest metric, of an IP version.
+
+    Its interface has to be up, and the gateway not link-local. Raises ValueError saying why there is
+    none.
+    """
+    up = {d.name for d in host.devices if d.admin_up and d.oper_state == "up"}
+    found = []
+    for route in sorted(host.default_routes):
+        address = ipaddress.ip_address(route.gateway)
+        if address.version != version or address.is_unspecified or address.is_link_local:
+            continue
+        if route.device in up:
+            return route.gateway
+        found.append(route)
+    if found:
+        device = found[0].device
+        raise ValueError(f"the interface of the IPv{version} default route, {device}, is not up")
+    raise ValueError(f"there is no IPv{version} default route by a gateway")

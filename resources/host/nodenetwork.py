@@ -1,0 +1,82 @@
+"""NodeNetwork: a node's interfaces and default routes in a manifest.
+
+For directories of manifests that describe nodes which are not this host: labs, tests, `waggle render`.
+Where a node has one, it counts instead of what the kernel says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from resources.addresses import address_errors, canonical_address
+from resources.errors import FieldError
+from resources.host.facts import DefaultRoute, Device, Host
+from resources.meta import Resource, Struct
+
+InterfaceName = Annotated[str, Meta(min_length=1, max_length=15)]
+
+
+class NetworkDevice(Struct, frozen=True):
+    """One interface."""
+
+    name: InterfaceName
+    admin_up: bool = True
+    oper_state: str = "up"
+    addresses: tuple[str, ...] = ()
+
+
+class NetworkDefaultRoute(Struct, frozen=True):
+    """One default route."""
+
+    gateway: str
+    device: InterfaceName
+    metric: Annotated[int, Meta(ge=0, le=4294967295)] = 0
+
+
+class NodeNetworkSpec(Struct, frozen=True):
+    """The specification."""
+
+    devices: tuple[NetworkDevice, ...] = ()
+    default_routes: tuple[NetworkDefaultRoute, ...] = ()
+
+
+class NodeNetwork(Resource, frozen=True):
+    """What a node's kernel would say; named after the node."""
+
+    spec: NodeNetworkSpec = msgspec.field(default_factory=NodeNetworkSpec)
+
+    @property
+    def host(self) -> Host:
+        """The same as facts."""
+        return Host(
+            tuple(
+                Device(
+                    device.name,
+                    device.admin_up,
+                    device.oper_state.lower(),
+                    tuple(map(canonical_address, device.addresses)),
+                )
+                for device in self.spec.devices
+            ),
+            tuple(
+                DefaultRoute(route.metric, canonical_address(route.gateway), route.device)
+                for route in self.spec.default_routes
+            ),
+        )
+
+
+def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
+    """Check what a schema cannot."""
+    seen: set[str] = set()
+    for i, device in enumerate(network.spec.devices):
+        if device.name in seen:
+            yield FieldError(f"spec.devices[{i}].name", f"{device.name!r} is there twice")
+        seen.add(device.name)
+        for j, address in enumerate(device.addresses):
+            yield from address_errors(address, f"spec.devices[{i}].addresses[{j}]")
+    for i, route in enumerate(network.spec.default_routes):
+        yield from address_errors(route.gateway, f"spec.defaultRoutes[{i}].gateway")

@@ -1,0 +1,1 @@
+"""The host: interfaces and default routes."""

@@ -1,0 +1,127 @@
+"""What BGP asks of interfaces and default routes."""
+
+from __future__ import annotations
+
+import pytest
+
+from resources.errors import InvalidObject
+from resources.host import DefaultRoute, Device, Host
+from resources.host.facts import advertisable, default_gateway, source_address
+from resources.kinds import NODE_NETWORK
+
+MIXED = (
+    "127.0.0.1", "224.0.0.1", "0.0.0.0", "192.168.100.100", "192.168.100.101", "169.254.7.7",
+    "::1", "::", "ff00::1", "fe80::1", "::ffff:192.0.2.1", "fd00::aabb:1", "fd00::aabb:1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("state", ["up", "unknown"])
+def test_addresses_worth_telling_are_told_once(state: str) -> None:
+    device = Device("lo1", oper_state=state, addresses=MIXED)
+    assert list(advertisable(device)) == [
+        "192.168.100.100",
+        "192.168.100.101",
+        "169.254.7.7",
+        "fd00::aabb:1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        Device("lo1", admin_up=False, addresses=("192.0.2.1",)),
+        Device("lo1", oper_state="down", addresses=("192.0.2.1",)),
+        Device("lo1", oper_state="lowerlayerdown", addresses=("192.0.2.1",)),
+    ],
+)
+def test_an_interface_that_is_not_up_has_nothing_to_tell(device: Device) -> None:
+    assert list(advertisable(device)) == []
+
+
+HOST = Host(
+    devices=(
+        Device("eth0", addresses=("192.0.2.1", "fd00::1", "fe80::1")),
+        Device("eth1", addresses=("192.0.2.2", "192.0.2.3")),
+        Device("eth2", oper_state="down", addresses=("198.51.100.1",)),
+    ),
+    default_routes=(
+        DefaultRoute(100, "192.0.2.254", "eth0"),
+        DefaultRoute(50, "198.51.100.254", "eth2"),
+        DefaultRoute(200, "192.0.2.253", "eth1"),
+        DefaultRoute(10, "fe80::fe", "eth0"),
+        DefaultRoute(1024, "fd00::fe", "eth0"),
+    ),
+)
+
+
+def test_a_source_is_the_one_usable_address_of_the_family() -> None:
+    assert source_address(HOST, "eth0", 4) == "192.0.2.1"
+    assert source_address(HOST, "eth0", 6) == "fd00::1"
+
+
+@pytest.mark.parametrize(
+    ("interface", "version", "words"),
+    [
+        ("eth9", 4, "there is no interface eth9"),
+        ("eth1", 6, "eth1 has no usable IPv6 address"),
+        ("eth1", 4, "eth1 has 2 usable IPv4 addresses, one is needed"),
+    ],
+)
+def test_no_source_is_said_why(interface: str, version: int, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        source_address(HOST, interface, version)
+
+
+def test_the_gateway_is_that_of_the_lowest_metric_whose_interface_is_up() -> None:
+    assert default_gateway(HOST, 4) == "192.0.2.254"
+    # Not the link-local one, though its metric is lower.
+    assert default_gateway(HOST, 6) == "fd00::fe"
+
+
+def test_no_gateway_is_said_why() -> None:
+    with pytest.raises(ValueError, match="there is no IPv4 default route"):
+        default_gateway(Host(), 4)
+    down = Host(HOST.devices, (DefaultRoute(0, "198.51.100.254", "eth2"),))
+    with pytest.raises(ValueError, match="eth2, is not up"):
+        default_gateway(down, 4)
+
+
+def network(**spec: object) -> dict[str, object]:
+    return {
+        "apiVersion": "waggle.dev/v1alpha1",
+        "kind": "NodeNetwork",
+        "metadata": {"name": "node-1"},
+        "spec": spec,
+    }
+
+
+def test_a_node_network_says_the_same_in_a_manifest() -> None:
+    row = NODE_NETWORK.decode(
+        network(
+            devices=[
+                {"name": "eth0", "addresses": ["FD00::1", "192.0.2.1"], "operState": "UP"},
+                {"name": "eth1", "adminUp": False},
+            ],
+            defaultRoutes=[{"gateway": "192.0.2.254", "device": "eth0"}],
+        )
+    )
+    assert row.host == Host(
+        (Device("eth0", addresses=("fd00::1", "192.0.2.1")), Device("eth1", admin_up=False)),
+        (DefaultRoute(0, "192.0.2.254", "eth0"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"devices": [{"name": "eth0"}, {"name": "eth0"}]}, "spec.devices[1].name"),
+        ({"devices": [{"name": "eth0", "addresses": ["x"]}]}, "spec.devices[0].addresses[0]"),
+        ({"devices": [{"name": ""}]}, "spec.devices[0].name"),
+        ({"defaultRoutes": [{"gateway": "x", "device": "e"}]}, "spec.defaultRoutes[0].gateway"),
+        ({"defaultRoutes": [{"gateway": "192.0.2.1"}]}, "spec.defaultRoutes[0].device"),
+    ],
+)
+def test_what_is_wrong_is_named(spec: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        NODE_NETWORK.decode(network(**spec))
+    assert [error.path for error in caught.value.errors] == [field]
