@@ -42,6 +42,9 @@ def retry_in(peer: Peer) -> float | None:
 
 
 def _doing(peer: Peer, state: State) -> str:
+    if state is State.ACTIVE and peer.primary.connection is not None:
+        # With DelayOpen the peer's OPEN comes first.
+        return "waiting for the peer's OPEN"
     if state in (State.IDLE, State.ACTIVE):
         due = retry_in(peer)
         if due is not None:

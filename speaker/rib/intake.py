@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final, NamedTuple
 
-from speaker.attribute import Outcome, PathAttributes
+from speaker.attribute import AS_CONFED_SET, AS_SET, Outcome, PathAttributes
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, join_add_path
 from speaker.rib import roles
 from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
+from speaker.rib.next_hop import is_loopback, why_unusable
 from speaker.rib.path import Path, Source
 
 _PATHS = 65536
@@ -41,6 +42,7 @@ class Intake:
         "_negotiated",
         "_own_addresses",
         "_own_asns",
+        "_peer_is_here",
         "end_of_rib",
         "ended",
         "faults",
@@ -66,6 +68,7 @@ class Intake:
         self._adj_in = adj_in
         self._own_asns = own_asns
         self._own_addresses = own_addresses
+        self._peer_is_here = is_loopback(adj_in.source.address)
         self._decoder = UpdateDecoder(negotiated, self._forget)
         # The same attributes from the same source are the same path: what is said again after a
         # restart is then no change for anybody.
@@ -187,11 +190,17 @@ class Intake:
 
     def _judge(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes may not be used (RFC 4271 section 9.1.2)."""
-        for _, asns in attributes.as_path:
+        for kind, asns in attributes.as_path:
             if not self._own_asns.isdisjoint(asns):
                 return OWN_AS
-        if attributes.next_hop[:16] in self._own_addresses:
-            return "the next hop is an address of this router"
+            if kind in (AS_SET, AS_CONFED_SET):
+                # As good as withdrawn, but people can see it.
+                return "an AS_SET in the AS path (RFC 9774)"
+        unusable = why_unusable(
+            attributes.next_hop, self._own_addresses, loopback=self._peer_is_here
+        )
+        if unusable is not None:
+            return unusable
         originator = attributes.originator_id
         if originator and int.from_bytes(originator, "big") == self._negotiated.local_router_id:
             return OWN_ORIGINATOR

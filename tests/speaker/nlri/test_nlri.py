@@ -14,7 +14,6 @@ from speaker.iana import Afi, Family
 from speaker.nlri import (
     IPV4_UNICAST,
     IPV6_UNICAST,
-    join_add_path,
     prefix_to_text,
     prefix_to_wire,
     split,
@@ -48,14 +47,6 @@ def test_a_prefix_goes_to_wire_and_back(network: ipaddress.IPv4Network) -> None:
 def test_what_is_no_prefix_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         prefix_to_wire(text)
-
-
-@given(st.lists(NETWORKS.filter(lambda n: n.version == 4), max_size=20))
-def test_a_field_is_cut_where_it_was_joined(networks: list[ipaddress.IPv4Network]) -> None:
-    nlri = [prefix_to_wire(str(network))[1] for network in networks]
-    assert split(b"".join(nlri), 1) == nlri
-    paths = list(enumerate(nlri))
-    assert split_add_path(b"".join(join_add_path(paths)), 1) == paths
 
 
 @given(NETWORKS, st.integers(1, 900))
