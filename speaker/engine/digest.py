@@ -82,7 +82,7 @@ def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
         for family, table in sorted(ribs.tables.items()):
             yield f"{instance.name} {name}", str(family), table.revision, len(table)
     for member in _members(instance):
-        for family in sorted(member.adj_in.tables):
+        for family in sorted(member.adj_in.families):
             size = member.adj_in.received(family)
             yield f"{instance.name} from {member.peer.name}", str(family), 0, size
 
@@ -124,10 +124,10 @@ def _ribs(name: str, ribs: Ribs, names: dict[Path, bytes]) -> Iterator[bytes]:
 def _adj_ribs_in(instances: Iterable[Instance], names: dict[Path, bytes]) -> Iterator[bytes]:
     for instance in instances:
         for member in _members(instance):
-            for family, table in sorted(member.adj_in.tables.items()):
+            for family in sorted(member.adj_in.families):
                 yield f"{instance.name} {member.peer.name} {family}".encode()
                 groups: dict[bytes, list[bytes]] = {}
-                for nlri, path in table.items():
+                for nlri, path in member.adj_in.items(family):
                     groups.setdefault(_name(path, names), []).append(nlri)
                 yield from _grouped(groups)
                 yield b"stale"

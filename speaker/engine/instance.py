@@ -80,7 +80,7 @@ class Member:
         self.adj_in = stale.adj_in
         self.source = self.adj_in.source
         self.intake = intake
-        self.limits = limits_of(peer.config, self.adj_in.tables)
+        self.limits = limits_of(peer.config, self.adj_in.families)
         self.stale = stale
         self.group: UpdateGroup[Member] | None = None
 
@@ -254,7 +254,7 @@ class Instance:
             if self.observer is not None and peer in self.members:
                 self.observer.policy_changed(member)
         if before.maximum_prefixes != peer.config.maximum_prefixes:
-            member.limits = limits_of(peer.config, member.adj_in.tables)
+            member.limits = limits_of(peer.config, member.adj_in.families)
         old = member.group
         if old is None:
             return
@@ -534,8 +534,8 @@ class Instance:
         member = self.members.get(self.peer(name))
         if member is None or not member.negotiated.route_refresh:
             return
-        for family in families or member.adj_in.tables:
-            if family in member.adj_in.tables:
+        for family in families or member.adj_in.families:
+            if family in member.adj_in.families:
                 member.session.send(RouteRefresh(family).encode())
 
     # ----------------------------------------------------------------- routes

@@ -113,7 +113,7 @@ class Staleness:
                 if seconds
             }
         )
-        for family in list(self.adj_in.tables):
+        for family in list(self.adj_in.families):
             known = self.families.get(family)
             if known is not None and self._is_long_lived(known):
                 # RFC 9494 section 4.2: another loss does not begin the stale time anew.

@@ -16,7 +16,7 @@ swept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import Final
 
 from speaker.nlri import Family, PathNlri
@@ -40,11 +40,11 @@ class AdjRibIn:
         "_policy",
         "_shared",
         "_stale",
+        "_tables",
         "_unused",
         "add_path",
         "refused",
         "source",
-        "tables",
     )
 
     def __init__(
@@ -60,7 +60,7 @@ class AdjRibIn:
         self.add_path = add_path
         self._numbers = numbers
         self._parts: dict[bytes, Source] = {}
-        self.tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
+        self._tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
         self._policy = policy
         self._loc = loc_rib
         self._unused: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
@@ -87,7 +87,7 @@ class AdjRibIn:
 
         Whoever gets fewer back has a peer that says too much; what is left out is not held at all.
         """
-        table, held = self.tables[family], self._held[family]
+        table, held = self._tables[family], self._held[family]
         admitted = []
         for path_id, nlri in dict.fromkeys(items):
             if path_id.to_bytes(4, "big") + nlri not in table:
@@ -107,7 +107,7 @@ class AdjRibIn:
             self._refreshed(family, nlri)
         shared = self._shared.get(family)
         if shared is not None:
-            refused = self.tables[family]
+            refused = self._tables[family]
             if path.rejected is not None:
                 shared.withdraw(nlri)
                 refused.update(dict.fromkeys(nlri, path))
@@ -117,7 +117,7 @@ class AdjRibIn:
                     refused.pop(prefix, None)
             shared.announce(path, nlri)
             return
-        self.tables[family].update(dict.fromkeys(nlri, path))
+        self._tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
             unused = self._unused[family]
             if unused:
@@ -176,12 +176,12 @@ class AdjRibIn:
 
         Whoever remembers paths with them has to forget these, too.
         """
-        used = {key[:4] for family in self.add_path for key in self.tables.get(family, ())}
+        used = {key[:4] for family in self.add_path for key in self._tables.get(family, ())}
         self._parts = {key: part for key, part in self._parts.items() if key in used}
 
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Forget prefixes; unknown ones are passed over."""
-        table = self.tables[family]
+        table = self._tables[family]
         if family in self.add_path:
             self._count_out(family, nlri)
         for prefix in nlri:
@@ -199,7 +199,7 @@ class AdjRibIn:
             self._take_back(family, nlri)
 
     def _count_out(self, family: Family, keys: Sequence[bytes]) -> None:
-        table, held = self.tables[family], self._held[family]
+        table, held = self._tables[family], self._held[family]
         for key in dict.fromkeys(keys):
             if key in table:
                 prefix = key[4:]
@@ -213,17 +213,17 @@ class AdjRibIn:
 
         So are those that have path identifiers in one of the sessions only: the keys are others.
         """
-        for family in self.tables.keys() & (self.add_path ^ add_path):
+        for family in self._tables.keys() & (self.add_path ^ add_path):
             self.drop(family)
             self._shared.pop(family, None)
         self.add_path = add_path
         self._held = {family: self._held.get(family, {}) for family in add_path}
-        for family in self.tables.keys() - loc_rib.keys():
+        for family in self._tables.keys() - loc_rib.keys():
             self.drop(family)
-            del self.tables[family], self._unused[family]
+            del self._tables[family], self._unused[family]
             self._shared.pop(family, None)
-        for family in loc_rib.keys() - self.tables.keys():
-            self.tables[family] = {}
+        for family in loc_rib.keys() - self._tables.keys():
+            self._tables[family] = {}
             self._unused[family] = set()
         self._loc = loc_rib
         for family in loc_rib:
@@ -232,7 +232,7 @@ class AdjRibIn:
 
     def clear(self) -> None:
         """Forget everything: the session is over."""
-        for family in self.tables:
+        for family in self._tables:
             self.drop(family)
 
     def drop(self, family: Family) -> None:
@@ -240,8 +240,8 @@ class AdjRibIn:
         if family in self._shared:
             self._shared[family].clear()
         elif not self._closed:
-            self._take_back(family, self.tables[family])
-        self.tables[family] = {}
+            self._take_back(family, self._tables[family])
+        self._tables[family] = {}
         self._unused[family] = set()
         self._stale.pop(family, None)
         if family in self._held:
@@ -252,7 +252,7 @@ class AdjRibIn:
     def mark_stale(self, family: Family) -> None:
         """Take everything that is held as said in an earlier life of the peer."""
         if self.received(family):
-            self._stale[family] = {key for key, _ in self._items(family)}
+            self._stale[family] = {key for key, _ in self.items(family)}
 
     def sweep(self, family: Family) -> Sequence[bytes]:
         """Forget the routes that are stale, and return them."""
@@ -260,7 +260,7 @@ class AdjRibIn:
         if not stale:
             return ()
         # In the table's order, which is that of no hash: a recorded run can be played again.
-        gone = [nlri for nlri, _ in self._items(family) if nlri in stale]
+        gone = [nlri for nlri, _ in self.items(family) if nlri in stale]
         self.withdraw(family, gone)
         return gone
 
@@ -272,7 +272,7 @@ class AdjRibIn:
         """Return the stale prefixes by their path."""
         stale = self._stale.get(family, ())
         groups: dict[Path, list[bytes]] = {}
-        for nlri, path in self._items(family):
+        for nlri, path in self.items(family):
             if nlri in stale:
                 groups.setdefault(path, []).append(nlri)
         return groups
@@ -293,15 +293,15 @@ class AdjRibIn:
     def set_policy(self, policy: CompiledPolicy | None) -> None:
         """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""
         held: dict[Family, dict[Path, list[bytes]]] = {}
-        for family, table in self.tables.items():
+        for family, table in self._tables.items():
             by_path = held[family] = {}
-            for key, path in self._items(family):
+            for key, path in self.items(family):
                 by_path.setdefault(path, []).append(key)
             if family in self._shared:
                 self._shared[family].clear()
             elif not self._closed:
                 self._take_back(family, table)
-            self.tables[family] = {}
+            self._tables[family] = {}
             self._unused[family] = set()
         stale, self._stale = self._stale, {}
         self._policy = policy
@@ -311,31 +311,36 @@ class AdjRibIn:
                 self.announce(family, path, keys)
         self._stale = stale
 
-    def _items(self, family: Family) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over all that is held."""
+    @property
+    def families(self) -> KeysView[Family]:
+        """The families of which anything may be held."""
+        return self._tables.keys()
+
+    def items(self, family: Family) -> Iterator[tuple[bytes, Path]]:
+        """Iterate over all that is held of a family: keys, and paths as they were received."""
         if family in self._shared:
             yield from self._shared[family].items()
-        yield from self.tables.get(family, {}).items()
+        yield from self._tables.get(family, {}).items()
 
     def received(self, family: Family) -> int:
         """Return how many prefixes are held."""
         shared = self._shared.get(family)
-        return len(self.tables.get(family, ())) + (0 if shared is None else shared.count)
+        return len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
 
     def accepted(self, family: Family) -> int:
         """Return how many of them are in the Loc-RIB."""
         shared = self._shared.get(family)
         if shared is not None:
             return shared.count
-        if self._closed or family not in self.tables:
+        if self._closed or family not in self._tables:
             return 0
-        return len(self.tables[family]) - len(self._unused[family])
+        return len(self._tables[family]) - len(self._unused[family])
 
     def by_path(
         self, family: Family, keys: Iterable[bytes]
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
         """Group keys of routes by the path that is held now; those that are not held come last."""
-        table = self.tables.get(family, {})
+        table = self._tables.get(family, {})
         shared = self._shared.get(family)
         groups: dict[Path, list[bytes]] = {}
         gone: list[bytes] = []
@@ -372,13 +377,13 @@ class AdjRibIn:
     def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
         """Iterate over prefix, path as received, and path in the Loc-RIB, or None if not there."""
         if family in self._shared:
-            for nlri, path in self._items(family):
+            for nlri, path in self.items(family):
                 yield nlri, path, None if path.rejected is not None else path
             return
         unused = self._unused.get(family, set())
         skip = 4 if family in self.add_path else 0
         policy = self._policy
-        for key, path in self.tables.get(family, {}).items():
+        for key, path in self._tables.get(family, {}).items():
             nlri = key[skip:]
             if self._closed or key in unused:
                 yield nlri, path, None

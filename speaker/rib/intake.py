@@ -113,7 +113,7 @@ class Intake:
         self.surplus = False
         update = self._decoder.decode(body)
         adj_in = self._adj_in
-        tables = adj_in.tables
+        tables = adj_in.families
         # Withdrawn first: a prefix in both fields counts as announced (RFC 4271 section 4.3).
         for family, nlri, identified in update.withdrawn:
             if family in tables:
@@ -233,4 +233,4 @@ class Intake:
         message = RouteRefresh.decode(body)
         if message.subtype != RefreshKind.REQUEST and not self._negotiated.enhanced_route_refresh:
             return None
-        return message if message.family in self._adj_in.tables else None
+        return message if message.family in self._adj_in.families else None

@@ -157,7 +157,9 @@ class Exporter:
             return
         station.buffer.append(subject.up(time))
         received = tuple(monitor for monitor in views if monitor in _ADJ_RIB_IN)
-        if received and (end or any(subject.member.adj_in.tables.values())):
+        if received and (
+            end or any(map(subject.member.adj_in.received, subject.member.adj_in.families))
+        ):
             slices = work.adj_rib_in(subject, received, end=end)
             station.jobs.append(Job(subject, table=True, slices=slices))
         if end and "adj-rib-out" in views:

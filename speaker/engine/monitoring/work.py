@@ -68,9 +68,9 @@ def adj_rib_in(
 
     ``anew``: the station knows the table, and has to learn what has gone from it, too.
     """
-    tables = subject.member.adj_in.tables
-    for family in list(tables):
-        for keys in _slices(list(tables.get(family, ()))):
+    adj_in = subject.member.adj_in
+    for family in list(adj_in.families):
+        for keys in _slices([key for key, _ in adj_in.items(family)]):
             for monitor in monitors:
                 updates = held(subject, monitor, family, keys, withdrawals=anew)
                 yield subject.monitored(monitor, updates, NO_TIME)
@@ -138,7 +138,7 @@ def _of_session(subject: Session) -> Iterator[Statistic]:
     yield Statistic(StatisticKind.ORIGINATOR_ID_LOOPS, intake.looped[OWN_ORIGINATOR])
     yield Statistic(StatisticKind.TREATED_AS_WITHDRAW, intake.treated_as_withdraw)
     yield Statistic(StatisticKind.PREFIXES_TREATED_AS_WITHDRAW, intake.withdrawn_instead)
-    received = {family: adj_in.received(family) for family in adj_in.tables}
+    received = {family: adj_in.received(family) for family in adj_in.families}
     yield from _gauges(StatisticKind.ADJ_RIB_IN, StatisticKind.ADJ_RIB_IN_FAMILY, received.items())
     if group is not None:
         told = [(family, group.advertised(family, member)) for family in group.rules.families]

@@ -127,8 +127,8 @@ def held_before_policy(member: Member) -> Table:
     """Return an Adj-RIB-In."""
     return _tidy(
         {
-            family: {key: path.attributes for key, path in table.items()}
-            for family, table in member.adj_in.tables.items()
+            family: {key: path.attributes for key, path in member.adj_in.items(family)}
+            for family in member.adj_in.families
         }
     )
 
@@ -136,7 +136,8 @@ def held_before_policy(member: Member) -> Table:
 def held_behind_policy(member: Member) -> Table:
     """Return what of an Adj-RIB-In is imported, as it is imported."""
     found: Table = {}
-    for family, table in member.adj_in.tables.items():
+    for family in member.adj_in.families:
+        table = dict(member.adj_in.items(family))
         by_nlri = list(member.adj_in.routes(family))
         assert len(by_nlri) == len(table)
         for key, (_, _, used) in zip(table, by_nlri, strict=True):
