@@ -17,7 +17,17 @@ from typing import Protocol, cast
 from cells.arguments import Parser
 from waggle.output import EXIT_INTERRUPTED, EXIT_PIPE
 
-COMMANDS = ("peers", "routes", "render", "crds", "decode", "replay", "router", "demo")
+COMMANDS = (
+    "peers",
+    "routes",
+    "render",
+    "convert",
+    "crds",
+    "decode",
+    "replay",
+    "router",
+    "demo",
+)
 
 EXIT_CODES = """\
 exit status:

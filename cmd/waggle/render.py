@@ -27,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         required=True,
         metavar="PATH",
         nargs="+",
-        help="a file or a directory tree of YAML or JSON; may be repeated",
+        help="a file or a directory tree of YAML or JSON, or - for standard input; may be repeated",
     )
     parser.add_argument("--node", required=True, metavar="NAME", help="the node")
     parser.add_argument(
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
     gc.disable()
     try:
-        document = render(paths, options)
+        document = render(paths, options, sys.stdin.buffer)
     except UnreadablePathError as error:
         print(f"waggle render: {error}", file=sys.stderr)
         return 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from resources.kinds import Kind
 from resources.manifests.catalog import Catalog
@@ -40,9 +40,16 @@ def read_into(catalog: Catalog, path: str, size: int) -> list[tuple[str, Any]]:
     return catalog.put(path, parse_file(path, data))
 
 
-def load(paths: Iterable[str]) -> Loaded:
-    """Read files and directory trees. Raises `UnreadablePathError` for a path that is not there."""
-    roots = list(paths)
+STANDARD_INPUT = "-"
+
+
+def load(paths: Iterable[str], stdin: BinaryIO | None = None) -> Loaded:
+    """Read files and directory trees; the path ``-`` is ``stdin``, if there is one.
+
+    Raises `UnreadablePathError` for a path that is not there.
+    """
+    given = list(paths)
+    roots = [root for root in given if root != STANDARD_INPUT or stdin is None]
     for root in roots:
         if not Path(root).exists():
             raise UnreadablePathError(root, "there is no such file or directory")
@@ -52,4 +59,9 @@ def load(paths: Iterable[str]) -> Loaded:
         read_into(catalog, path, sign.size)
     for path, reason in found.skipped.items():
         catalog.fail(path, reason)
+    if stdin is not None and STANDARD_INPUT in given:
+        data = stdin.read(size_limit(STANDARD_INPUT) + 1)
+        if len(data) > size_limit(STANDARD_INPUT):
+            raise UnreadablePathError(STANDARD_INPUT, "more than is read of standard input")
+        catalog.put(STANDARD_INPUT, parse_file(STANDARD_INPUT, data))
     return Loaded(catalog.replacements(), catalog.problems)

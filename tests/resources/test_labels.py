@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from resources.labels import LabelSelector, LabelSelectorRequirement
+
+_KEYS, _VALUES = st.sampled_from("ab"), st.sampled_from("12")
+_LABELS = st.dictionaries(_KEYS, _VALUES)
+_SELECTORS = st.builds(
+    LabelSelector,
+    match_labels=_LABELS,
+    match_expressions=st.lists(
+        st.builds(
+            LabelSelectorRequirement,
+            key=_KEYS,
+            operator=st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+            values=st.lists(_VALUES, min_size=1, unique=True).map(tuple),
+        ),
+        max_size=2,
+    ).map(tuple),
+)
 
 LABELS = {"app": "web", "tier": "front"}
 
@@ -36,3 +54,11 @@ def test_all_parts_have_to_match_and_an_empty_selector_matches_everything() -> N
     assert not both.matches({"app": "web"})
     assert LabelSelector().matches({})
     assert both.keys == {"app", "tier"}
+
+
+@given(_SELECTORS, _SELECTORS, _LABELS)
+def test_both_selects_what_each_of_two_selects(
+    one: LabelSelector, other: LabelSelector, labels: dict[str, str]
+) -> None:
+    expected = one.matches(labels) and other.matches(labels)
+    assert one.both(other).matches(labels) == expected

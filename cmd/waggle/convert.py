@@ -1,0 +1,74 @@
+"""`waggle convert`: Cilium's BGP v1 policies as objects of v2. Offline; writes nothing to a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+NAME = "convert"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its flags."""
+    parser = subparsers.add_parser(
+        NAME,
+        help="turn Cilium's BGP v1 policies into objects of v2",
+        description="Reads manifests and prints, for each CiliumBGPPeeringPolicy, the objects of "
+        "Cilium's BGP v2 that stand for it. Nodes (for annotations and labels) and "
+        "CiliumLoadBalancerIPPools among the manifests make the result more exact. What v2 cannot "
+        "say is left out, and told on standard error.",
+        epilog="Exit status: 0, also with notes; 1 with notes and --strict, when a policy breaks a "
+        "rule of its kind, or when there is none; 2 when the input could not be read.",
+    )
+    parser.add_argument(
+        "-f",
+        "--filename",
+        action="append",
+        required=True,
+        metavar="PATH",
+        nargs="+",
+        help="a file or a directory tree of YAML or JSON, or - for standard input; may be repeated",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("yaml", "json"),
+        default="yaml",
+        help="how to print it (default: %(default)s)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 when there are notes")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert; the exit status."""
+    from reconcilers.intent.cilium.v1.selection import PEERING_POLICY
+    from reconcilers.intent.cilium.v1.translate import as_object
+    from reconcilers.offline import convert
+    from resources.manifests import UnreadablePathError, load
+    from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, safe_json
+
+    paths = [path for group in args.filename for path in group]
+    try:
+        loaded = load(paths, sys.stdin.buffer)
+    except UnreadablePathError as error:
+        complain("waggle convert", str(error))
+        return EXIT_USAGE
+    unread = [p for p in loaded.problems if p.object is None or p.object.kind == PEERING_POLICY]
+    for problem in unread:
+        complain("waggle convert", str(problem))
+    translated = convert(loaded)
+    for note in translated.notes:
+        parts = (str(note.objects[0]), note.field, note.message)
+        complain("waggle convert: note", ": ".join(part for part in parts if part))
+    objects = [as_object(row) for row in translated.objects]
+    if args.output == "json":
+        print(safe_json({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
+    elif objects:
+        import yaml
+
+        print(yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=False), end="")
+    if not objects:
+        complain("waggle convert", f"no {PEERING_POLICY} to convert in {', '.join(paths)}")
+    if unread or not objects or (args.strict and translated.notes):
+        return EXIT_ERROR
+    return EXIT_OK

@@ -1,0 +1,123 @@
+"""`waggle convert`: policies in, objects of v2 out; what is lost is told on standard error."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+
+from tests.support.scenario import ROOT
+from waggle.__main__ import main
+
+POLICY = """
+apiVersion: cilium.io/v2alpha1
+kind: CiliumBGPPeeringPolicy
+metadata:
+  name: p
+spec:
+  virtualRouters:
+  - localASN: 65001
+    exportPodCIDR: true
+    neighbors:
+    - peerAddress: 192.0.2.1/32
+      peerASN: 65010
+"""
+LOSSY = (
+    POLICY
+    + """
+      advertisedPathAttributes:
+      - selectorType: PodCIDR
+        selector: {matchLabels: {rack: a}}
+"""
+)
+
+
+def _write(directory: Path, text: str) -> str:
+    path = directory / "policy.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_yaml_that_may_be_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "-f", _write(tmp_path, POLICY)]) == 0
+    out, err = capsys.readouterr()
+    assert [(item["kind"], item["metadata"]["name"]) for item in yaml.safe_load_all(out)] == [
+        ("CiliumBGPPeerConfig", "bgpp-p-65001-192.0.2.1"),
+        ("CiliumBGPAdvertisement", "bgpp-p-65001"),
+        ("CiliumBGPClusterConfig", "bgpp-p"),
+    ]
+    assert err == ""
+
+
+def test_json_is_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "-f", _write(tmp_path, POLICY), "-o", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["apiVersion"], answer["kind"], len(answer["items"])) == ("v1", "List", 3)
+
+
+def test_what_is_converted_is_rendered_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: {podCIDRs: [10.1.0.0/24]}\n"
+    node += "status: {addresses: [{type: InternalIP, address: 192.0.2.7}]}\n"
+    (tmp_path / "node.yaml").write_text(node)
+    _write(tmp_path, POLICY)
+    instances = []
+    for _ in range(2):
+        assert main(["render", "-f", str(tmp_path), "--node", "n"]) == 0
+        instances.append(json.loads(capsys.readouterr().out)["instances"])
+        assert main(["convert", "-f", str(tmp_path)]) in (0, 1)
+        out = capsys.readouterr().out
+        if out:
+            (tmp_path / "policy.yaml").write_text(out)
+    assert instances[0] == instances[1] != []
+
+
+def test_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(POLICY.encode())))
+    assert main(["convert", "-f", "-"]) == 0
+    assert "bgpp-p-65001" in capsys.readouterr().out
+
+
+def test_notes_are_told_and_count_with_strict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _write(tmp_path, LOSSY)
+    assert main(["convert", "-f", path]) == 0
+    out, err = capsys.readouterr()
+    assert out
+    assert err.startswith("waggle convert: note: CiliumBGPPeeringPolicy/p: spec.virtualRouters[0]")
+    assert main(["convert", "-f", path, "--strict"]) == 1
+
+
+def test_a_policy_that_breaks_a_rule_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["convert", "-f", _write(tmp_path, POLICY.replace("1/32", "0/24"))]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "spec.virtualRouters[0].neighbors[0].peerAddress" in err
+    assert "policy.yaml:11" in err
+
+
+def test_no_policy_and_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", "-f", str(tmp_path), "-o", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["items"] == []
+    assert "no CiliumBGPPeeringPolicy" in err
+    assert main(["convert", "-f", str(tmp_path / "none")]) == 2
+
+
+def test_the_scenario_of_going_over_has_what_is_converted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    directory = ROOT / "cilium" / "v1-to-v2"
+    arguments = [str(directory / name) for name in ("policy.yaml", "cluster.yaml")]
+    assert main(["convert", "-f", *arguments]) == 0
+    assert capsys.readouterr().out == (directory / "converted.yaml").read_text()
