@@ -12,12 +12,13 @@ help:                ## this list
 run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--once: one round, then exit)
 	@$(BIN)/waggle demo $(ARGS)
 
-test: $(VENV)/.installed-dev  ## everything, with real routers where they can be installed
+test: $(VENV)/.installed-dev  ## everything, with real routers and an API server where they can be installed
 	@tests/support/install-routers
+	@tests/support/install-apiserver >/dev/null
 	@$(BIN)/python -m pytest $(ARGS)
 
 unit: $(VENV)/.installed-dev  ## the quick tests only
-	@$(BIN)/python -m pytest -m "not interop and not netns and not program" $(ARGS)
+	@$(BIN)/python -m pytest -m "not interop and not netns and not apiserver and not program" $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

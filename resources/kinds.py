@@ -257,6 +257,7 @@ PEERING_POLICY = Kind(
     namespaced=False,
     errors=cilium.peering_policy_errors,
     strict=True,
+    definition=cilium.definitions.PEERING_POLICY,
 )
 CILIUM_NODE = Kind(
     "CiliumNode",

@@ -11,9 +11,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import netns
+from tests.support.kubernetes import assets
+from tests.support.kubernetes.server import ApiServer, api_server
 from tests.support.netns import Link, linked_namespaces
 
-ROUTER_MARKERS = {"interop", "netns"}
+COUNTED = {
+    "tests against real routers": {"interop", "netns"},
+    "tests on a real API server": {"apiserver"},
+}
+"""What is counted at the end when it was skipped: the markers of each group."""
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +37,23 @@ def link(no_namespaces: str | None) -> Iterator[Link]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """A real API server without any objects but its own; tests share it, and name theirs apart."""
+    found = assets.find()
+    if isinstance(found, str):
+        pytest.skip(found)
+    with api_server(found, tmp_path_factory.mktemp("apiserver")) as server:
+        yield server
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line which tests against real routers did not run, and why."""
-    reasons: Counter[str] = Counter()
-    for report in terminalreporter.stats.get("skipped", []):
-        if ROUTER_MARKERS & set(report.keywords) and isinstance(report.longrepr, tuple):
-            reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
-    if reasons:
-        parts = [f"{reason} ({count} tests)" for reason, count in sorted(reasons.items())]
-        terminalreporter.write_line(f"skipped tests against real routers: {'; '.join(parts)}")
+    """Say in one line for each group which tests did not run, and why."""
+    for group, markers in COUNTED.items():
+        reasons: Counter[str] = Counter()
+        for report in terminalreporter.stats.get("skipped", []):
+            if markers & set(report.keywords) and isinstance(report.longrepr, tuple):
+                reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
+        if reasons:
+            parts = [f"{reason} ({count} tests)" for reason, count in sorted(reasons.items())]
+            terminalreporter.write_line(f"skipped {group}: {'; '.join(parts)}")

@@ -80,3 +80,10 @@ NODE_CONFIG_OVERRIDE = Definition(
     _CATEGORIES,
     (_AGE,),
 )
+PEERING_POLICY = Definition(
+    "CiliumBGPPeeringPolicy is Cilium's first BGP API, all of it in one kind. Newer Cilium does not "
+    "have it: CiliumBGPClusterConfig and the kinds around it are in its place.",
+    ("bgpp",),
+    _CATEGORIES,
+    (_AGE,),
+)

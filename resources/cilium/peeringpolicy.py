@@ -17,18 +17,24 @@ from resources.addresses import canonical_prefix
 from resources.cilium.advertisement import AddressType, Communities, community_errors
 from resources.cilium.limits import AnyAsn, Name, Port
 from resources.cilium.peerconfig import Afi, GracefulRestart, Safi, timer_errors
+from resources.crds.annotations import ATOMIC_MAP, SchemaPart, doc
+from resources.crds.patterns import HOST_PREFIX
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
+_BY_ASN: SchemaPart = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["localASN"],
+}
 SelectorType = Literal["PodCIDR", "CiliumLoadBalancerIPPool", "CiliumPodIPPool"]
 
 
 class NeighborFamily(Struct, frozen=True):
     """One address family."""
 
-    afi: Afi
-    safi: Safi
+    afi: Annotated[Afi, doc("The address family.")]
+    safi: Annotated[Safi, doc("The subsequent address family.")]
 
 
 DEFAULT_NEIGHBOR_FAMILIES = (
@@ -43,30 +49,83 @@ DEFAULT_SERVICE_ADDRESSES: tuple[AddressType, ...] = ("LoadBalancerIP",)
 class PathAttributes(Struct, frozen=True):
     """Attributes for some of what a neighbour is told; without a selector for all of that type."""
 
-    selector_type: SelectorType
-    selector: LabelSelector | None = None
-    communities: Communities = msgspec.field(default_factory=Communities)
-    local_preference: Annotated[int, Meta(ge=0, le=4294967295)] | None = None
+    selector_type: Annotated[
+        SelectorType,
+        doc(
+            "Which routes get the attributes. PodCIDR: the node's pod networks. "
+            "CiliumLoadBalancerIPPool: addresses of Services that are in a pool. CiliumPodIPPool: "
+            "pod networks that are cut from a pool."
+        ),
+    ]
+    selector: Annotated[
+        LabelSelector | None,
+        doc(
+            "Which pools, by their labels; with PodCIDR, which CiliumNodes. Absent selects all.",
+            ATOMIC_MAP,
+        ),
+    ] = None
+    communities: Annotated[Communities, doc("Communities of the routes.")] = msgspec.field(
+        default_factory=Communities
+    )
+    local_preference: Annotated[
+        Annotated[int, Meta(ge=0, le=4294967295)] | None,
+        doc(
+            "The local preference of the routes; told to iBGP peers only (RFC 4271 section 5.1.5)."
+        ),
+    ] = None
 
 
 class Neighbor(Struct, frozen=True):
     """One peer, with everything about the session."""
 
-    peer_address: str
-    """A host prefix: ``192.0.2.1/32``."""
-    peer_asn: AnyAsn
-    """0 accepts any AS."""
-    peer_port: Port = 179
-    auth_secret_ref: Name | None = None
-    ebgp_multihop_ttl: Annotated[int, Meta(ge=1, le=255)] = msgspec.field(
-        default=1, name="eBGPMultihopTTL"
-    )
-    connect_retry_time_seconds: Annotated[int, Meta(ge=1, le=2147483647)] = 120
-    hold_time_seconds: Annotated[int, Meta(ge=3, le=65535)] = 90
-    keep_alive_time_seconds: Annotated[int, Meta(ge=1, le=65535)] = 30
-    graceful_restart: GracefulRestart | None = None
-    families: tuple[NeighborFamily, ...] = ()
-    advertised_path_attributes: tuple[PathAttributes, ...] = ()
+    peer_address: Annotated[
+        str, doc("The router's address as a host prefix, for example 192.0.2.1/32.", HOST_PREFIX)
+    ]
+    peer_asn: Annotated[AnyAsn, doc("The AS number that the router has to have; 0 accepts any.")]
+    peer_port: Annotated[Port, doc("The TCP port on which the peer listens.")] = 179
+    auth_secret_ref: Annotated[
+        Name | None,
+        doc(
+            "The name of a Secret, in the namespace for BGP secrets, whose key password is the TCP "
+            "MD5 password of the session (RFC 2385). Without it the session has none."
+        ),
+    ] = None
+    ebgp_multihop_ttl: Annotated[
+        int,
+        Meta(ge=1, le=255),
+        doc(
+            "The TTL of what is sent to an eBGP peer: 1 reaches a directly connected one. Without "
+            "meaning for iBGP."
+        ),
+    ] = msgspec.field(default=1, name="eBGPMultihopTTL")
+    connect_retry_time_seconds: Annotated[
+        int,
+        Meta(ge=1, le=2147483647),
+        doc("The longest pause between two attempts to connect (RFC 4271 section 8)."),
+    ] = 120
+    hold_time_seconds: Annotated[
+        int,
+        Meta(ge=3, le=65535),
+        doc("How long the peer may be silent before the session ends (RFC 4271 section 4.2)."),
+    ] = 90
+    keep_alive_time_seconds: Annotated[
+        int,
+        Meta(ge=1, le=65535),
+        doc("How often a KEEPALIVE is sent; not more than holdTimeSeconds."),
+    ] = 30
+    graceful_restart: Annotated[
+        GracefulRestart | None,
+        doc("Whether the peer keeps our routes while the agent restarts (RFC 4724)."),
+    ] = None
+    families: Annotated[
+        tuple[NeighborFamily, ...],
+        doc(
+            "The address families that are negotiated. Without any: ipv4/unicast and ipv6/unicast."
+        ),
+    ] = ()
+    advertised_path_attributes: Annotated[
+        tuple[PathAttributes, ...], doc("Attributes for some of what the peer is told.")
+    ] = ()
 
     @property
     def address(self) -> str:
@@ -82,12 +141,28 @@ class Neighbor(Struct, frozen=True):
 class VirtualRouter(Struct, frozen=True):
     """One BGP router on each selected node; its AS number is what names it."""
 
-    local_asn: AnyAsn
-    neighbors: Annotated[tuple[Neighbor, ...], Meta(min_length=1)]
-    export_pod_cidr: bool = False
-    pod_ip_pool_selector: LabelSelector | None = None
-    service_selector: LabelSelector | None = None
-    service_advertisements: tuple[AddressType, ...] = ()
+    local_asn: Annotated[AnyAsn, doc("The AS number of this router; unique within the policy.")]
+    neighbors: Annotated[
+        tuple[Neighbor, ...],
+        Meta(min_length=1),
+        doc("The routers that this one has sessions with; all of them are told the same."),
+    ]
+    export_pod_cidr: Annotated[bool, doc("Whether the node's pod networks are advertised.")] = False
+    pod_ip_pool_selector: Annotated[
+        LabelSelector | None,
+        doc(
+            "The CiliumPodIPPools of which the node's networks are advertised. Absent selects none.",
+            ATOMIC_MAP,
+        ),
+    ] = None
+    service_selector: Annotated[
+        LabelSelector | None,
+        doc("The Services that are advertised. Absent selects none.", ATOMIC_MAP),
+    ] = None
+    service_advertisements: Annotated[
+        tuple[AddressType, ...],
+        doc("Which addresses of the selected Services. Without any: LoadBalancerIP."),
+    ] = ()
 
     @property
     def service_addresses(self) -> tuple[AddressType, ...]:
@@ -98,14 +173,21 @@ class VirtualRouter(Struct, frozen=True):
 class PeeringPolicySpec(Struct, frozen=True):
     """The specification; without a node selector every node is selected."""
 
-    virtual_routers: Annotated[tuple[VirtualRouter, ...], Meta(min_length=1)]
-    node_selector: LabelSelector | None = None
+    virtual_routers: Annotated[
+        tuple[VirtualRouter, ...],
+        Meta(min_length=1),
+        doc("The BGP routers that run on each selected node; usually one.", _BY_ASN),
+    ]
+    node_selector: Annotated[
+        LabelSelector | None,
+        doc("The nodes that this is for, by their labels. Absent selects every node.", ATOMIC_MAP),
+    ] = None
 
 
 class CiliumBGPPeeringPolicy(Resource, frozen=True):
     """One policy."""
 
-    spec: PeeringPolicySpec
+    spec: Annotated[PeeringPolicySpec, doc("What is wished for.")]
 
 
 def host_address(text: str) -> str:

@@ -50,25 +50,32 @@ def _after_first_group() -> str:
 _ZONE = r"%[!-$&-.0-9;-~]{1,15}"
 _LINK_LOCAL = f"^[fF][eE][89abAB][0-9a-fA-F]{_after_first_group()}{_ZONE}$"
 """Of fe80::/10, with a zone."""
-_MAPPED = (
-    rf"^[0:]*:[fF]{{4}}:({_GROUP}:{_GROUP}|[0-9.]+)$"
-    rf"|^(0{{1,4}}:){{5}}[fF]{{4}}:(:|:{_GROUP}|{_GROUP}::)$"
+# IPv4-mapped addresses however they are written, numbers with leading zeros, and groups of more than
+# four digits; as an address alone, and before a prefix length.
+_ODD = (
+    rf"^[0:]*:[fF]{{4}}:({_GROUP}:{_GROUP}|[0-9.]+)(/|$)"
+    rf"|^(0{{1,4}}:){{5}}[fF]{{4}}:(:|:{_GROUP}|{_GROUP}::)(/|$)"
+    r"|\.0[0-9]|(^|:)0[0-9]+\.|(^|:)[0-9a-fA-F]{5,}(:|/|$)"
 )
-_GENEROUS = r"\.0[0-9]|(^|:)0[0-9]+\.|(^|:)[0-9a-fA-F]{5,}(:|$)"
-"""Numbers with leading zeros, and groups of more than four digits."""
 _NUMBER = up_to(4294967295)
 _HALF = up_to(65535)
 
 ADDRESS: SchemaPart = {
     "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}],
-    "not": {"pattern": f"{_MAPPED}|{_GENEROUS}"},
+    "not": {"pattern": _ODD},
 }
 """An IPv4 or IPv6 address, not an IPv4-mapped one (`resources.addresses.canonical_address`)."""
 PEER_ADDRESS: SchemaPart = {
     "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}, {"pattern": _LINK_LOCAL}],
-    "not": {"pattern": f"{_MAPPED}|{_GENEROUS}"},
+    "not": {"pattern": _ODD},
 }
 """The same, and a link-local IPv6 address may have a zone (RFC 4007)."""
+HOST_PREFIX: SchemaPart = {
+    "format": "cidr",
+    "pattern": r"^[0-9.]+/32$|^.*:.*/128$",
+    "not": {"pattern": _ODD},
+}
+"""An address with the longest prefix length of its family."""
 ROUTER_ID: SchemaPart = {
     "format": "ipv4",
     "pattern": f"^{_IPV4}$",

@@ -14,7 +14,7 @@ def test_all_definitions_are_printed_as_documents(capsys: pytest.CaptureFixture[
     assert main(["crds"]) == 0
     text = capsys.readouterr().out
     found = list(yaml.safe_load_all(text))
-    assert len(found) == 5
+    assert len(found) == 6
     assert {crd["kind"] for crd in found} == {"CustomResourceDefinition"}
     # An anchor would be valid YAML, and a puzzle for people.
     assert "&id" not in text

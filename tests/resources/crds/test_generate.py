@@ -118,13 +118,14 @@ def _all_parts() -> Iterator[tuple[str, Schema]]:
         yield from _parts(version["schema"]["openAPIV3Schema"], path)
 
 
-def test_ciliums_five_kinds_have_definitions_and_kubernetes_own_have_none() -> None:
+def test_ciliums_kinds_have_definitions_and_kubernetes_own_have_none() -> None:
     assert [kind.name for kind in DEFINED] == [
         "CiliumBGPClusterConfig",
         "CiliumBGPPeerConfig",
         "CiliumBGPAdvertisement",
         "CiliumBGPNodeConfig",
         "CiliumBGPNodeConfigOverride",
+        "CiliumBGPPeeringPolicy",
     ]
     with pytest.raises(KindWithoutDefinitionError, match="Service"):
         custom_resource_definition(kinds.SERVICE)
@@ -139,6 +140,7 @@ def test_names_are_ciliums_so_that_manifests_and_habits_go_on() -> None:
         "CiliumBGPAdvertisement": ["cbgpadvert"],
         "CiliumBGPNodeConfig": ["cbgpnode"],
         "CiliumBGPNodeConfigOverride": ["cbgpnodeoverride"],
+        "CiliumBGPPeeringPolicy": ["bgpp"],
     }
     for crd in found.values():
         assert crd["metadata"]["name"] == f"{crd['spec']['names']['plural']}.cilium.io"

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from resources.addresses import canonical_address, router_id_errors
 from resources.cilium import communities
+from resources.cilium.peeringpolicy import host_address
 from resources.crds import patterns
 from resources.crds.annotations import SchemaPart
 
@@ -105,6 +106,20 @@ def test_what_the_agent_refuses_of_the_addresses_that_go_reads_is_in_the_not(tex
 @pytest.mark.parametrize("text", ["192.0.2.01", "00.0.2.1", "::01.2.3.4", "00001::", "::fffff"])
 def test_the_not_has_what_go_reads_more_generously(text: str) -> None:
     assert not _matches({"not": patterns.ADDRESS["not"]}, text)
+
+
+@given(_TEXTS, st.sampled_from(["/32", "/128", "", "/0", "/33", "/x"]))
+def test_a_host_prefix_is_what_the_agent_reads_of_what_go_reads(text: str, length: str) -> None:
+    try:
+        ipaddress.ip_interface(text + length)
+    except ValueError:
+        return
+    try:
+        host_address(text + length)
+        good = True
+    except ValueError:
+        good = False
+    assert _matches(patterns.HOST_PREFIX, text + length) == (good and length != "")
 
 
 @given(_TEXTS, st.sampled_from(["eth0", "2", "a" * 15, "a" * 16, "", "a b", "a/b", "a%b", "a:b"]))

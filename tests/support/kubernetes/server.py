@@ -1,0 +1,221 @@
+"""One API server with its etcd, on loopback ports of its own, and requests to it.
+
+No kubelet, scheduler or controller runs: objects are stored, validated, watched and served, and
+nothing comes of them. Tokens are made for this server and mean nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.daemon import Daemon
+from tests.support.kubernetes.assets import Assets
+from tests.support.wait import NotReadyError, eventually
+
+START_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server said: the HTTP status and the object."""
+
+    status: int
+    body: dict[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it did what was asked."""
+        return self.status < 300
+
+    @property
+    def causes(self) -> dict[str, str]:
+        """Of a refusal: the messages by field."""
+        causes = self.body.get("details", {}).get("causes", [])
+        return {cause.get("field", ""): cause.get("message", "") for cause in causes}
+
+
+class ApiServer:
+    """A running API server; `directory` is for its data, logs and credentials."""
+
+    def __init__(self, assets: Assets, directory: Path) -> None:
+        self.directory = directory
+        self._assets = assets
+        self._etcd_port, self._peer_port, self._port = _free_ports(3)
+        self._token = secrets.token_hex(16)
+        self._etcd = Daemon("etcd", self._etcd_command(), log=directory / "etcd.log")
+        self._server = Daemon(
+            "kube-apiserver", self._server_command(), log=directory / "kube-apiserver.log"
+        )
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A file with the administrator's access."""
+        return self.directory / "kubeconfig"
+
+    def start(self) -> None:
+        """Start both, and wait until it is ready."""
+        tokens = f"{self._token},admin,admin,system:masters\n"
+        (self.directory / "tokens.csv").write_text(tokens)
+        key = self.directory / "accounts.key"
+        if not key.exists():
+            command = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
+            subprocess.run(command, check=True, capture_output=True)
+        self._etcd.start()
+        self.start_server()
+
+    def start_server(self) -> None:
+        """Start the API server alone, perhaps again."""
+        self._server.start()
+        eventually(self._check_ready, within=START_SECONDS, interval=0.2, context=self._server.tail)
+        self.kubeconfig.write_text(json.dumps(self._access()))
+
+    def stop_server(self) -> None:
+        """Stop the API server; etcd goes on, with all objects."""
+        self._server.stop(timeout=20)
+
+    def stop(self) -> None:
+        """Stop both."""
+        self.stop_server()
+        self._etcd.stop()
+
+    def request(self, method: str, path: str, body: object = None, kind: str = "json") -> Answer:
+        """Ask it; `kind` is the last part of the media type, such as ``apply-patch+yaml``."""
+        request = urllib.request.Request(  # noqa: S310  always https
+            self.url + path,
+            data=None if body is None else json.dumps(body).encode(),
+            method=method,
+            headers={
+                "Authorization": f"Bearer {self._token}",
+                "Content-Type": f"application/{kind}",
+                "Accept": "application/json",
+            },
+        )
+        # Its certificate is signed by itself, and names the loopback address.
+        trust = ssl.create_default_context(cafile=str(self.directory / "certs" / "apiserver.crt"))
+        try:
+            with urllib.request.urlopen(request, context=trust, timeout=30) as answer:  # noqa: S310
+                return _answer(answer.status, answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return _answer(error.code, error.read())
+
+    def kubectl(self, *arguments: str, text: str | None = None) -> str:
+        """Run kubectl as the administrator; gives its output, raises with its error."""
+        done = subprocess.run(
+            [self._assets.kubectl, "--kubeconfig", self.kubeconfig, *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"HOME": str(self.directory), "PATH": ""},
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def _check_ready(self) -> None:
+        self._etcd.check()
+        self._server.check()
+        try:
+            answer = self.request("GET", "/readyz")
+        except OSError as error:
+            raise NotReadyError(str(error)) from None
+        assert answer.ok, answer
+
+    def _etcd_command(self) -> list[str | Path]:
+        client = f"http://127.0.0.1:{self._etcd_port}"
+        peer = f"http://127.0.0.1:{self._peer_port}"
+        return [
+            self._assets.etcd,
+            "--data-dir",
+            self.directory / "etcd",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            # Nothing here has to outlive a power failure.
+            "--unsafe-no-fsync",
+        ]
+
+    def _server_command(self) -> list[str | Path]:
+        key = self.directory / "accounts.key"
+        return [
+            self._assets.apiserver,
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self._port}",
+            f"--cert-dir={self.directory / 'certs'}",
+            f"--token-auth-file={self.directory / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            # Nobody makes the ServiceAccount `default` that Pods would need.
+            "--disable-admission-plugins=ServiceAccount",
+            "--endpoint-reconciler-type=none",
+        ]
+
+    def _access(self) -> dict[str, object]:
+        certificate = str(self.directory / "certs" / "apiserver.crt")
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [
+                {
+                    "name": "test",
+                    "cluster": {"server": self.url, "certificate-authority": certificate},
+                }
+            ],
+            "users": [{"name": "admin", "user": {"token": self._token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
+        }
+
+
+@contextlib.contextmanager
+def api_server(assets: Assets, directory: Path) -> Iterator[ApiServer]:
+    """Run an API server."""
+    server = ApiServer(assets, directory)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+def _answer(status: int, octets: bytes) -> Answer:
+    try:
+        body = json.loads(octets)
+    except ValueError:
+        body = {"message": octets.decode(errors="replace")}
+    return Answer(status, body if isinstance(body, dict) else {"value": body})
+
+
+def _free_ports(count: int) -> list[int]:
+    """Find ports that nobody has; kept until all are found, so that they differ."""
+    with contextlib.ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            probe = stack.enter_context(socket.socket())
+            probe.bind(("127.0.0.1", 0))
+            found.append(int(probe.getsockname()[1]))
+        return found
