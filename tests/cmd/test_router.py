@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -18,6 +19,8 @@ from typing import Any
 import pytest
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRule
+from speaker.nlri import IPV4_UNICAST
+from tests.support.bmp import Station
 from waggle.router import add_parser, run
 from waggle.router.client import ask
 from waggle.router.config import ConfigError, load
@@ -73,6 +76,41 @@ neighbors: [{address: 10.0.0.1, export: out}]
     (term,) = peer.export_policy.terms
     assert term.match.prefixes == (PrefixRule("192.0.2.0/24"), PrefixRule("10.0.0.0/8", 16, 24))
     assert (term.match.received, term.set.med, term.name) == (False, 5, "policies.out.terms[0]")
+
+
+def test_collectors_share_what_they_do_not_say_themselves(tmp_path: Path) -> None:
+    text = """
+bmp:
+  collectors:
+    - {address: 192.0.2.50}
+    - {address: 192.0.2.51, port: 5000, name: spare, monitor: [adj-rib-out], retryTime: 5}
+  monitor: [pre-policy, loc-rib]
+  statisticsInterval: 10
+  systemName: r1
+"""
+    one, other = load(write(tmp_path, MINIMAL + text)).collectors()
+    assert (one.name, one.port) == ("192.0.2.50 port 11019", 11019)
+    assert (one.monitor, other.monitor) == (("pre-policy", "loc-rib"), ("adj-rib-out",))
+    assert (other.name, other.port, other.retry_time) == ("spare", 5000, 5)
+    assert one.statistics_interval == other.statistics_interval == 10
+    assert one.system_name == "r1"
+    assert one.system_description == "waggle router AS 65000 (192.0.2.1)"
+
+
+@pytest.mark.parametrize(
+    ("bmp", "said"),
+    [
+        ("{collectors: [{port: 1}]}", 'bmp.collectors[0]: the key "address" is missing'),
+        ("{collectors: [{address: x}]}", "bmp.collectors[0]: collector 'x port 11019': address"),
+        ("{collectors: [{address: '::1'}, {address: '::1'}]}", "bmp.collectors[1]: ::1 port 11019 is"),
+        ("{monitor: [all]}", "bmp.monitor[0]: Invalid enum value 'all'"),
+        ("{statistics: 5}", 'bmp: unknown key "statistics"'),
+    ],
+)
+def test_monitoring_that_cannot_be_is_refused(tmp_path: Path, bmp: str, said: str) -> None:
+    path = write(tmp_path, f"{MINIMAL}bmp: {bmp}\n")
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: {said}")):
+        load(path)
 
 
 def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
@@ -231,6 +269,36 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
     one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32"})
     assert one.end() == 0
     assert not one.socket.exists()
+
+
+@pytest.mark.program
+def test_a_monitoring_station_is_told_everything(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+        port = server.getsockname()[1]
+        router = Process(
+            tmp_path,
+            "watched",
+            f"{MINIMAL}originate: [10.1.0.0/16]\nbmp: {{collectors: [{{address: 127.0.0.1,"
+            f" port: {port}}}], systemName: r1}}",
+        )
+        try:
+            client, _ = server.accept()
+            with client:
+                client.settimeout(10)
+                station = Station()
+                while not any(m.loc_rib.ended for m in station.monitored.values()):
+                    station.feed(client.recv(65536))
+                (collector,) = router.ask(op="collectors")["collectors"]
+                assert (collector["connected"], collector["synchronized"]) == (True, True)
+                assert command("announce", "10.2.0.0/16", "--socket", str(router.socket)) == 0
+                while len(station.loc_rib.loc_rib.routes[IPV4_UNICAST]) < 2:
+                    station.feed(client.recv(65536))
+                assert router.end() == 0
+                while not station.terminated:
+                    station.feed(client.recv(65536))
+        finally:
+            router.end()
 
 
 @pytest.mark.program

@@ -82,6 +82,14 @@ class Raw:
                     pass
         return actions
 
+    def engine_only(self, item: Input) -> None:
+        """Hand over an input without a flush after it."""
+        self.engine.handle(item, self.now)
+
+    def flush(self) -> None:
+        """Let one turn of the loop end."""
+        self.engine_only(Flush())
+
     def connect(self) -> None:
         """Connect as the peer."""
         self.connection -= 1

@@ -76,6 +76,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     _add_where(refresh)
     for name, text in (
         ("peers", "the sessions of a running router, as JSON"),
+        ("collectors", "the monitoring stations of a running router, as JSON"),
         ("routes", "the routes of a running router, as JSON"),
     ):
         action = actions.add_parser(name, help=text, description=f"Print {text}.")

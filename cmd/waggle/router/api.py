@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from speaker.api import PeerStatus, RouteAttributes, RouteView, UnknownName
+from speaker.api import CollectorStatus, PeerStatus, RouteAttributes, RouteView, UnknownName
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from speaker.server import Speaker
 from waggle.router.config import INSTANCE
@@ -38,6 +38,7 @@ class Request(
         "shutdown",
         "enable",
         "peers",
+        "collectors",
         "routes",
     ]
     prefixes: list[str] = []
@@ -117,6 +118,9 @@ class Api:
                 return self._act(request)
             case "peers":
                 return {"peers": [peer_object(status) for status in self._speaker.peers()]}
+            case "collectors":
+                found = [collector_object(status) for status in self._speaker.collectors()]
+                return {"collectors": found}
             case "routes":
                 return {"routes": [route_object(route) for route in self._routes(request)]}
 
@@ -218,6 +222,23 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
             }
             for family in status.families
         },
+    }
+
+
+def collector_object(status: CollectorStatus) -> dict[str, Any]:
+    """Return a monitoring station as JSON has it."""
+    return {
+        "name": status.name,
+        "address": status.address,
+        "port": status.port,
+        "connected": status.connected,
+        "synchronized": status.synchronized,
+        "reason": status.reason,
+        "since": status.since,
+        "retryIn": status.retry_in,
+        "octetsSent": status.octets_sent,
+        "queuedOctets": status.queued_octets,
+        "connections": status.connections,
     }
 
 

@@ -54,6 +54,6 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
     if not answer.get("ok"):
         print(answer.get("error", "the router gave no reason"), file=sys.stderr)
         return 2
-    if action in ("peers", "routes"):
+    if action in ("peers", "collectors", "routes"):
         print(json.dumps(answer[action], indent=2))
     return 0

@@ -6,6 +6,7 @@ Nothing here opens a socket. An error is one sentence with the file and the key.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +15,9 @@ import msgspec
 import yaml
 
 from speaker.api import (
+    BMP_PORT,
     AddPathMode,
+    BmpCollector,
     Confederation,
     DynamicPeerConfig,
     GracefulRestart,
@@ -22,6 +25,7 @@ from speaker.api import (
     InvalidConfig,
     InvalidSecret,
     MaximumPrefixes,
+    Monitor,
     PeerConfig,
     Policy,
     Secret,
@@ -215,6 +219,31 @@ def _choice(
         raise ValueError(f"{key}: {text!r} is neither {', '.join(words)} nor a policy") from None
 
 
+class CollectorFile(_Value, frozen=True):
+    """One monitoring station; see `speaker.api.BmpCollector`."""
+
+    address: str
+    port: int = BMP_PORT
+    name: str | None = None
+    local_address: str | None = None
+    monitor: tuple[Monitor, ...] | None = None
+    """In place of what `Bmp` says for all."""
+    retry_time: int = 30
+    longest_retry_time: int = 720
+    queue_limit: int = 64 * 1024 * 1024
+
+
+class Bmp(_Value, frozen=True):
+    """Monitoring stations (RFC 7854)."""
+
+    collectors: list[CollectorFile] = []
+    monitor: tuple[Monitor, ...] = ("pre-policy", "post-policy", "loc-rib")
+    statistics_interval: int = 60
+    system_name: str | None = None
+    """None is the host's name."""
+    system_description: str | None = None
+
+
 class Config(_Value, frozen=True):
     """The whole file."""
 
@@ -230,6 +259,7 @@ class Config(_Value, frozen=True):
     prefix_lists: dict[str, PrefixList] = {}
     policies: dict[str, PolicyFile] = {}
     api_socket: str | None = None
+    bmp: Bmp = Bmp()
     selection_deferral_time: int = 120
     """After a restart: how long, at most, received routes wait for neighbours to say all."""
 
@@ -262,6 +292,35 @@ class Config(_Value, frozen=True):
                 raise ConfigError(f"neighbors[{place}]: {peer.name} is there twice")
             peers[peer.name] = peer
         return list(peers.values())
+
+    def collectors(self) -> list[BmpCollector]:
+        """Return the monitoring stations. Raises `ConfigError` naming the one that is wrong."""
+        bmp = self.bmp
+        found: dict[str, BmpCollector] = {}
+        for place, entry in enumerate(bmp.collectors):
+            name = entry.name or f"{entry.address} port {entry.port}"
+            if name in found:
+                raise ConfigError(f"bmp.collectors[{place}]: {name} is there twice")
+            monitor = bmp.monitor if entry.monitor is None else entry.monitor
+            try:
+                found[name] = BmpCollector(
+                    name=name,
+                    address=entry.address,
+                    port=entry.port,
+                    local_address=entry.local_address,
+                    monitor=monitor,
+                    statistics_interval=bmp.statistics_interval,
+                    retry_time=entry.retry_time,
+                    longest_retry_time=entry.longest_retry_time,
+                    queue_limit=entry.queue_limit,
+                    system_name=bmp.system_name or socket.gethostname(),
+                    system_description=(
+                        bmp.system_description or f"waggle router AS {self.asn} ({self.router_id})"
+                    ),
+                )
+            except InvalidConfig as error:
+                raise ConfigError(f"bmp.collectors[{place}]: {error}") from None
+        return list(found.values())
 
     def _policies(self) -> dict[str, Policy]:
         found = {}
@@ -309,6 +368,7 @@ def load(path: Path) -> Config:
         config.instance()
         config.peers()
         config.originated()
+        config.collectors()
     except msgspec.ValidationError as error:
         raise ConfigError(f"{path}: {_sentence(str(error))}") from None
     except (ConfigError, InvalidConfig) as error:

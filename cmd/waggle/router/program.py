@@ -88,6 +88,7 @@ async def _main(config: Config, speaker: Speaker) -> int:
             print(error, file=sys.stderr)
             await speaker.stop()
             return 1
+    speaker.set_collectors(config.collectors())
     # Routes before peers, so that the first table is whole.
     speaker.set_instance(config.instance())
     originated: dict[Family, dict[bytes, RouteAttributes | None]] = {}
