@@ -6,6 +6,7 @@ runs whole in one turn of the loop; what it cannot use it reports as a problem a
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from typing import Annotated
 
@@ -16,7 +17,16 @@ from prometheus_client.core import GaugeMetricFamily
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells.hive import Cell, Health, Jobs, Options, Readiness, Signal, setting
+from cells.hive import (
+    Cell,
+    Health,
+    Jobs,
+    Options,
+    Readiness,
+    SettingError,
+    Signal,
+    setting,
+)
 from cells.metrics import Metrics
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
@@ -51,6 +61,24 @@ class IntentCellOptions(Options, frozen=True):
             flag="--first-peering-policy-wins",
         ),
     ] = False
+    router_id_allocation_ip_pool: Annotated[
+        str | None,
+        setting(
+            "IPv4 prefix from which every instance of every node gets its router ID",
+            flag="--router-id-allocation-ip-pool",
+            metavar="CIDR",
+        ),
+    ] = None
+
+
+def _pool(text: str | None) -> str | None:
+    """Check the pool. Raises `SettingError`."""
+    if text is not None:
+        try:
+            ipaddress.IPv4Network(text)
+        except ValueError as error:
+            raise SettingError("", "--router-id-allocation-ip-pool", str(error)) from None
+    return text
 
 
 class IntentLoop:
@@ -79,6 +107,7 @@ class IntentLoop:
             secrets_namespace=secrets_namespace.name,
             no_service_endpoints_routable=options.no_service_endpoints_routable,
             first_peering_policy_wins=options.first_peering_policy_wins,
+            router_id_allocation_ip_pool=_pool(options.router_id_allocation_ip_pool),
         )
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health

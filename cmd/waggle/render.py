@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import ipaddress
 import sys
 from typing import Any
 
@@ -57,6 +58,20 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="of several CiliumBGPPeeringPolicies that select the node follow one, and not none "
         "(default: %(default)s)",
     )
+    parser.add_argument(
+        "--router-id-allocation-ip-pool",
+        type=ipv4_network,
+        metavar="CIDR",
+        help="router IDs come from this IPv4 prefix (default: the node's IPv4 address)",
+    )
+
+
+def ipv4_network(text: str) -> str:
+    """Check a prefix, for argparse."""
+    try:
+        return str(ipaddress.IPv4Network(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
         secrets_namespace=args.secrets_namespace,
         no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
         first_peering_policy_wins=args.first_peering_policy_wins == "true",
+        router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
     )
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
     gc.disable()

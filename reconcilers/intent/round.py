@@ -8,6 +8,7 @@ where they differ, in one transaction, so that those who follow the intent see r
 
 from __future__ import annotations
 
+import ipaddress
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,7 +19,14 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
 from reconcilers.intent import join
-from reconcilers.intent.cilium import interfaces, operator, pod_cidrs, pod_ip_pools, services
+from reconcilers.intent.cilium import (
+    interfaces,
+    operator,
+    pod_cidrs,
+    pod_ip_pools,
+    router_ids,
+    services,
+)
 from reconcilers.intent.cilium import node as nodes
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.policy import RouteSet
@@ -46,6 +54,8 @@ class IntentOptions(msgspec.Struct, frozen=True):
     no_service_endpoints_routable: bool = True
     first_peering_policy_wins: bool = False
     """Of several CiliumBGPPeeringPolicies that select a node one is followed, and not none."""
+    router_id_allocation_ip_pool: str | None = None
+    """IPv4 prefix that router IDs come from; None takes the node's IPv4 address."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -104,6 +114,9 @@ class IntentRound:
         """The Service that each slice belonged to, for when its label changes."""
         self._sets: dict[str, RouteSet] = {}
         self._owners: dict[str, str] = {}
+        pool = options.router_id_allocation_ip_pool
+        self._router_id_pool = None if pool is None else ipaddress.IPv4Network(pool)
+        self._router_ids: dict[router_ids.Holder, str] = {}
         self._policy_owners: dict[str, str] = {}
         """The same for v1: node to CiliumBGPPeeringPolicy."""
         self._told: set[ObjectRef] = set()
@@ -212,6 +225,13 @@ class IntentRound:
             self._owners,
         )
         self._owners = operated.owners
+        pool_problems: list[Problem] = []
+        if self._router_id_pool is not None:
+            allocated = router_ids.allocate(
+                operated.node_configs, present, self._router_ids, self._router_id_pool
+            )
+            operated = operated._replace(node_configs=allocated.node_configs)
+            self._router_ids, pool_problems = allocated.held, allocated.problems
         conditions: list[Condition] = [
             *operated.conditions,
             *operator.peer_config_conditions(peer_configs.values(), secrets),
@@ -225,7 +245,7 @@ class IntentRound:
         )
         self._policy_owners = selected.owners
         conditions += selected.conditions
-        problems = [*operated.problems, *selected.problems]
+        problems = [*operated.problems, *pool_problems, *selected.problems]
         node = known.get(self._options.node)
         config = present.get(self._options.node) or operated.node_configs.get(self._options.node)
         compiled = nodes.Compiled([], [], {}, [])
@@ -254,6 +274,7 @@ class IntentRound:
                 secrets=secrets,
                 secrets_namespace=self._options.secrets_namespace,
                 host=self._host(snapshot) or Host(),
+                router_id_of_node=self._router_id_pool is None,
             )
             compiled = nodes.compile_node(config, context)
         problems += compiled.problems

@@ -41,6 +41,8 @@ class Context(msgspec.Struct, frozen=True):
     secrets: Mapping[str, Secret]
     secrets_namespace: str
     host: Host = Host()
+    router_id_of_node: bool = True
+    """Whether the node's IPv4 address stands in for a router ID that is not set."""
 
 
 class Compiled(NamedTuple):
@@ -108,7 +110,12 @@ def _instance(
     if instance.local_asn is None:
         problem("localASN", f"instance {instance.name!r} has no AS number of its own")
         return
-    router_id = instance.router_id or router_id_of(context.node)
+    router_id = instance.router_id
+    if router_id is None and context.router_id_of_node:
+        router_id = router_id_of(context.node)
+    if router_id is None and not context.router_id_of_node:
+        problem("routerID", f"instance {instance.name!r} has no router ID from the pool")
+        return
     if router_id is None:
         problem(
             "routerID",
