@@ -17,6 +17,7 @@ from speaker.attribute.as_path import (
 )
 from speaker.attribute.decode import Block, Raw, decode_attributes, frame
 from speaker.attribute.encode import attribute, encode_attributes
+from speaker.attribute.usual import Recognizer, Usual
 from speaker.attribute.values import (
     Aggregator,
     Fault,
@@ -39,8 +40,10 @@ __all__ = [
     "Outcome",
     "PathAttributes",
     "Raw",
+    "Recognizer",
     "Segment",
     "UnknownAttribute",
+    "Usual",
     "address_text",
     "as_path_text",
     "attribute",

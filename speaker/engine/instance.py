@@ -455,6 +455,10 @@ class Instance:
         del session
         member = self.members[peer]
         intake = member.intake
+        if self.observer is None and intake.take_usual(body):
+            if member.limits is not None and member.limits.reached(member.adj_in):
+                self._limit(member, member.limits)
+            return
         update = intake.update(body)
         if self.observer is not None:
             self.observer.update_received(member, body, update)

@@ -153,7 +153,7 @@ class UpdateDecoder:
         if block is None:
             block = decode_attributes(others, self.session)
             if overrun is None:
-                self._spend(_SET + _GROWTH * len(key))
+                self.spend(len(key))
                 self._blocks[key] = block
         extra = tuple(
             Fault(
@@ -314,15 +314,19 @@ class UpdateDecoder:
         changed = replace(attributes, next_hop=next_hop)
         known = self._interned.get(changed)
         if known is None:
-            self._spend(_SET)
+            self.spend(0)
             known = self._interned[changed] = changed
         return known
 
-    def _spend(self, octets: int) -> None:
-        # A peer decides how many sets there are, how long they are, and under how many next hops.
-        self._room -= octets
+    def spend(self, octets: int) -> None:
+        """Make room for an attribute set of so many octets, if need be by forgetting all of them.
+
+        A peer decides how many there are, how long they are, and under how many next hops.
+        """
+        cost = _SET + _GROWTH * octets
+        self._room -= cost
         if self._room < 0:
-            self._room = self._cache - octets
+            self._room = self._cache - cost
             self._blocks.clear()
             self._interned.clear()
             if self._forgot is not None:

@@ -51,11 +51,12 @@ _LATE = (
 
 def best(paths: Sequence[Path]) -> Path:
     """Return the best of at least one path."""
-    early = min(path.early_key for path in paths)
-    candidates = [path for path in paths if path.early_key == early]
-    if len(candidates) > 1:
-        candidates = _without_higher_med(candidates)
-    return min(candidates, key=_late_key)
+    ranks = [path.rank for path in paths]
+    early = min([rank.early for rank in ranks])
+    candidates = [path for path, rank in zip(paths, ranks, strict=True) if rank.early == early]
+    if len(candidates) == 1:
+        return candidates[0]
+    return min(_without_higher_med(candidates), key=_late_key)
 
 
 def order(paths: Sequence[Path]) -> tuple[Path, ...]:
@@ -69,29 +70,29 @@ def explain(path: Path, paths: Sequence[Path]) -> Reason:
     first = best(paths)
     if path is first:
         return Reason.BEST
-    for reason, ours, theirs in zip(_EARLY, path.early_key, first.early_key, strict=True):
+    for reason, ours, theirs in zip(_EARLY, path.rank.early, first.rank.early, strict=True):
         if ours != theirs:
             return reason
     if any(
-        other.neighbor_as == path.neighbor_as and other.med < path.med
+        other.rank.neighbor_as == path.rank.neighbor_as and other.rank.med < path.rank.med
         for other in paths
-        if other.early_key == path.early_key
+        if other.rank.early == path.rank.early
     ):
         return Reason.MED
-    for reason, mine, its in zip(_LATE, path.late_key, first.late_key, strict=True):
+    for reason, mine, its in zip(_LATE, path.rank.late, first.rank.late, strict=True):
         if mine != its:
             return reason
     return Reason.EQUAL
 
 
 def _late_key(path: Path) -> tuple[object, ...]:
-    return path.late_key
+    return path.rank.late
 
 
 def _without_higher_med(paths: Sequence[Path]) -> list[Path]:
     lowest: dict[int, int] = {}
     for path in paths:
-        known = lowest.get(path.neighbor_as)
-        if known is None or path.med < known:
-            lowest[path.neighbor_as] = path.med
-    return [path for path in paths if path.med == lowest[path.neighbor_as]]
+        known = lowest.get(path.rank.neighbor_as)
+        if known is None or path.rank.med < known:
+            lowest[path.rank.neighbor_as] = path.rank.med
+    return [path for path in paths if path.rank.med == lowest[path.rank.neighbor_as]]

@@ -7,12 +7,22 @@ so. It must never look at a prefix on its own: work is per message and per attri
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Final, NamedTuple
 
-from speaker.attribute import AS_CONFED_SET, AS_SET, Outcome, PathAttributes
+from speaker.attribute import (
+    AS_CONFED_SET,
+    AS_SET,
+    Outcome,
+    PathAttributes,
+    Recognizer,
+    decode_attributes,
+    frame,
+)
+from speaker.errors import Truncated
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
-from speaker.nlri import Family, PathNlri, join_add_path
+from speaker.nlri import IPV4_UNICAST, Family, PathNlri, join_add_path, split
 from speaker.rib import roles
 from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
 from speaker.rib.next_hop import is_loopback, why_unusable
@@ -20,6 +30,10 @@ from speaker.rib.path import Path, Source
 
 _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
+_HOPS: Final = 256
+"""The same of next hops."""
+_NONE_WITHDRAWN: Final = b"\0\0"
+_IPV4: Final = int(IPV4_UNICAST.afi)
 
 
 OWN_AS: Final = "own AS in the AS path"
@@ -39,10 +53,15 @@ class Intake:
     __slots__ = (
         "_adj_in",
         "_decoder",
+        "_good_hops",
         "_negotiated",
         "_own_addresses",
+        "_own_as4",
         "_own_asns",
         "_peer_is_here",
+        "_read",
+        "_recognizer",
+        "_usual",
         "end_of_rib",
         "ended",
         "faults",
@@ -76,9 +95,23 @@ class Intake:
         """The path of each attribute set that was met."""
         self.identified: dict[tuple[PathAttributes, int], Path] = {}
         """The same where a prefix has path identifiers."""
+        self._usual: dict[bytes, Path] = {}
+        """The path of each path attribute field that is usual: those are in here alone."""
         if before is not None and before.judged_by == self.judged_by:
             self.paths = before.paths
             self.identified = before.identified
+            self._usual = before._usual  # noqa: SLF001  its own kind
+        self._own_as4 = [asn.to_bytes(4, "big") for asn in sorted(own_asns)]
+        self._good_hops: set[bytes] = set()
+        """Next hops that may be used."""
+        self._recognizer: Recognizer | None = None
+        if (
+            IPV4_UNICAST in adj_in.families
+            and IPV4_UNICAST not in negotiated.add_path_receive
+            and negotiated.local_role is None
+        ):
+            self._recognizer = Recognizer.of(negotiated)
+        self._read = partial(_read, negotiated)
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB has come."""
         self.ended: Family | None = None
@@ -143,9 +176,53 @@ class Intake:
             self.ignored += 1
         return update
 
+    def take_usual(self, body: bytes) -> bool:
+        """Take in an UPDATE's body where there is nothing to be said of it; False leaves it alone.
+
+        That is one of IPv4 prefixes that are announced with usual attributes, and may be used.
+        """
+        if self._recognizer is None or body[:2] != _NONE_WITHDRAWN:
+            return False
+        end = 4 + int.from_bytes(body[2:4], "big")
+        nlri = body[end:]
+        if not nlri:
+            return False
+        field = body[4:end]
+        path = self._usual.get(field)
+        if path is None:
+            path = self._usual_path(self._recognizer, field)
+            if path is None:
+                return False
+        try:
+            prefixes = split(nlri, _IPV4)
+        except Truncated:
+            return False
+        self.surplus = False
+        self._adj_in.announce(IPV4_UNICAST, path, prefixes)
+        return True
+
+    def _usual_path(self, recognizer: Recognizer, field: bytes) -> Path | None:
+        """Return the path of a field, or None where it is not usual or something speaks against it."""
+        usual = recognizer.look(field)
+        if usual is None or any(recognizer.has_asn(field, usual, asn) for asn in self._own_as4):
+            return None
+        hop = usual.next_hop
+        if hop not in self._good_hops:
+            if why_unusable(hop, self._own_addresses, loopback=self._peer_is_here) is not None:
+                return None
+            if len(self._good_hops) >= _HOPS:
+                self._good_hops.clear()
+            self._good_hops.add(hop)
+        # First, as it may forget all that there is.
+        self._decoder.spend(len(field))
+        path = Path(None, self._adj_in.source, field=field, read=self._read)
+        self._usual[field] = path
+        return path
+
     def _forget(self) -> None:
         """Let go of all attribute sets, as the decoder does: they would be held for nothing."""
         self.paths.clear()
+        self._usual.clear()
         if self.identified:
             self.identified.clear()
             self._adj_in.forget_unused_sources()
@@ -234,3 +311,9 @@ class Intake:
         if message.subtype != RefreshKind.REQUEST and not self._negotiated.enhanced_route_refresh:
             return None
         return message if message.family in self._adj_in.families else None
+
+
+def _read(session: Negotiated, field: bytes) -> PathAttributes:
+    """Read a path attribute field that is known to have no mistake in it."""
+    raws, _ = frame(field)
+    return decode_attributes(raws, session).attributes

@@ -8,7 +8,8 @@ decision process.
 
 from __future__ import annotations
 
-from typing import Final, final
+from collections.abc import Callable
+from typing import Final, NamedTuple, final
 
 from speaker.attribute import AS_SEQUENCE, AsPath, PathAttributes, hop_count
 from speaker.attribute.as_path import CONFEDERATION
@@ -93,23 +94,30 @@ class Source:
         return f"Source({self.name!r})"
 
 
+class Rank(NamedTuple):
+    """What the decision process compares; keys compare with ``<``, smaller is better."""
+
+    early: tuple[object, ...]
+    med: int
+    neighbor_as: int
+    late: tuple[object, ...]
+
+
 @final
 class Path:
     """One attribute set from one source; frozen by convention, compared by identity.
 
-    ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None;
-    ``long_lived`` that it is stale for long (RFC 9494). ``overrides`` are `MED_SET` and the like.
-    The keys compare with ``<``, smaller is better.
+    ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None.
+    ``overrides`` are `MED_SET` and the like. Attributes that came as octets which are known to be
+    well-formed are read when they are first asked for, and ranked when there is a choice.
     """
 
     __slots__ = (
         "__weakref__",
-        "attributes",
-        "early_key",
-        "late_key",
-        "long_lived",
-        "med",
-        "neighbor_as",
+        "_attributes",
+        "_field",
+        "_rank",
+        "_read",
         "overrides",
         "rejected",
         "source",
@@ -117,37 +125,69 @@ class Path:
 
     def __init__(
         self,
-        attributes: PathAttributes,
+        attributes: PathAttributes | None,
         source: Source,
         rejected: str | None = None,
         overrides: int = 0,
+        *,
+        field: bytes = b"",
+        read: Callable[[bytes], PathAttributes] | None = None,
     ) -> None:
-        self.attributes = attributes
+        """Make a path; where the attributes are None, ``read`` gives them of ``field``."""
+        self._attributes = attributes
+        self._field = field
+        self._read = read
+        self._rank: Rank | None = None
         self.source = source
         self.rejected = rejected
         self.overrides = overrides
+
+    @property
+    def attributes(self) -> PathAttributes:
+        """The attributes as they are in the RIBs."""
+        attributes = self._attributes
+        if attributes is None:
+            assert self._read is not None  # noqa: S101  one of them was given
+            attributes = self._attributes = self._read(self._field)
+            self._field, self._read = b"", None
+        return attributes
+
+    @property
+    def long_lived(self) -> bool:
+        """Whether it is stale for long (RFC 9494), also where another router marked it."""
+        return LLGR_STALE in self.attributes.communities
+
+    @property
+    def rank(self) -> Rank:
+        """The keys of the decision process."""
+        return self._rank or self._ranked()
+
+    def _ranked(self) -> Rank:
+        attributes, source = self.attributes, self.source
         preference = attributes.local_preference
-        # RFC 9494 section 4.3: such a path is the last choice, also where another router marked it.
-        self.long_lived = LLGR_STALE in attributes.communities
-        self.early_key = (
-            not source.local,
-            self.long_lived,
-            -(DEFAULT_LOCAL_PREFERENCE if preference is None else preference),
-            hop_count(attributes.as_path),
-            attributes.origin,
+        rank = self._rank = Rank(
+            early=(
+                not source.local,
+                # RFC 9494 section 4.3: such a path is the last choice.
+                self.long_lived,
+                -(DEFAULT_LOCAL_PREFERENCE if preference is None else preference),
+                hop_count(attributes.as_path),
+                attributes.origin,
+            ),
+            med=attributes.med or 0,
+            neighbor_as=_neighbor_as(attributes.as_path),
+            late=(
+                not source.ebgp,
+                # RFC 4456 section 9: the originator stands for the router ID, then the shorter
+                # cluster list wins.
+                _originator(attributes, source),
+                len(attributes.cluster_list),
+                len(source.address),
+                source.address,
+                source.path_id or 0,
+            ),
         )
-        self.med = attributes.med or 0
-        self.neighbor_as = _neighbor_as(attributes.as_path)
-        self.late_key = (
-            not source.ebgp,
-            # RFC 4456 section 9: the originator stands for the router ID, then the shorter
-            # cluster list wins.
-            _originator(attributes, source),
-            len(attributes.cluster_list),
-            len(source.address),
-            source.address,
-            source.path_id or 0,
-        )
+        return rank
 
     def __repr__(self) -> str:
         return f"Path({self.source.name!r}, {self.attributes!r})"

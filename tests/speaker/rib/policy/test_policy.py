@@ -90,7 +90,7 @@ def test_the_first_term_that_decides_decides() -> None:
     assert passed is not None
     assert passed.attributes.local_preference == 200
     # What decides is worked out from the changed attributes.
-    assert passed.early_key[2] == -200
+    assert passed.rank.early[2] == -200
 
 
 def test_next_goes_on_and_later_terms_see_the_changes() -> None:

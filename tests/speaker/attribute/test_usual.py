@@ -1,0 +1,177 @@
+"""What is recognised at one look is what the long way accepts without a word, and never more."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.attribute import Recognizer, attribute, decode_attributes, frame
+from speaker.iana import AttributeType as A
+from speaker.negotiated import Negotiated
+
+PEER = 65001
+EBGP = Negotiated(local_asn=65000, peer_asn=PEER)
+IBGP = Negotiated(local_asn=65000, peer_asn=65000, ebgp=False)
+REQUIRED = {A.ORIGIN, A.AS_PATH, A.NEXT_HOP}
+
+
+def recognizer(session: Negotiated) -> Recognizer:
+    found = Recognizer.of(session)
+    assert found is not None
+    return found
+
+
+LOOKS = [(session, recognizer(session)) for session in (EBGP, IBGP)]
+ASN = st.one_of(st.just(PEER), st.just(0), st.integers(0, 2**32 - 1))
+
+
+def packed(asns: list[int]) -> bytes:
+    return bytes((2, len(asns))) + struct.pack(f"!{len(asns)}I", *asns) if asns else b""
+
+
+def of_size(size: int, most: int = 4) -> st.SearchStrategy[bytes]:
+    return st.integers(1, most).flatmap(lambda n: st.binary(min_size=n * size, max_size=n * size))
+
+
+VALUES: dict[A, tuple[int, st.SearchStrategy[bytes]]] = {
+    A.ORIGIN: (0x40, st.integers(0, 3).map(lambda n: bytes((n,)))),
+    A.AS_PATH: (
+        0x40,
+        st.tuples(st.sampled_from([[], [PEER]]), st.lists(ASN, max_size=6)).map(
+            lambda parts: packed(parts[0] + parts[1])
+        ),
+    ),
+    A.NEXT_HOP: (0x40, st.one_of(st.just(bytes((10, 0, 0, 1))), of_size(4, 1))),
+    A.MULTI_EXIT_DISC: (0x80, of_size(4, 1)),
+    A.LOCAL_PREF: (0x40, of_size(4, 1)),
+    A.ATOMIC_AGGREGATE: (0x40, st.just(b"")),
+    A.AGGREGATOR: (0xC0, of_size(8, 1)),
+    A.COMMUNITIES: (0xC0, of_size(4)),
+    A.EXTENDED_COMMUNITIES: (0xC0, of_size(8)),
+    A.LARGE_COMMUNITIES: (0xC0, of_size(12)),
+}
+
+
+@st.composite
+def fields(draw: st.DrawFn) -> bytes:
+    """A field as most are: perhaps with something missing, and a mistake in it."""
+    kinds = draw(st.sets(st.sampled_from(sorted(VALUES)))) | (
+        REQUIRED if draw(st.integers(0, 9)) else set()
+    )
+    field = b"".join(
+        attribute(VALUES[kind][0], kind, draw(VALUES[kind][1])) for kind in sorted(kinds)
+    )
+    if field and not draw(st.integers(0, 2)):
+        at = draw(st.integers(0, len(field) - 1))
+        octet = draw(st.integers(0, 255))
+        field = field[:at] + bytes((octet,)) + field[at + draw(st.integers(0, 1)) :]
+    return field
+
+
+def check(field: bytes) -> int:
+    """Hold every session's look to the long way; how many recognise the field."""
+    found = 0
+    for session, one in LOOKS:
+        usual = one.look(field)
+        if usual is None:
+            continue
+        found += 1
+        raws, overrun = frame(field)
+        assert overrun is None
+        block = decode_attributes(raws, session)
+        # The next hop's address is for who judges it.
+        assert not [fault for fault in block.faults if fault.attribute != A.NEXT_HOP]
+        assert block.present >= REQUIRED - ({A.NEXT_HOP} if block.faults else set())
+        assert block.faults or usual.next_hop == block.attributes.next_hop
+        assert block.attributes.originator_id is None
+        assert block.attributes.otc is None
+        assert not block.attributes.unknown
+        for segment in block.attributes.as_path:
+            assert segment.kind == 2
+            for asn in segment.asns:
+                assert one.has_asn(field, usual, asn.to_bytes(4, "big"))
+    return found
+
+
+@given(fields())
+def test_what_is_recognised_has_no_mistake(field: bytes) -> None:
+    check(field)
+
+
+def usual(path: bytes = packed([PEER, 65002]), *more: bytes) -> bytes:
+    return b"".join(
+        (
+            attribute(0x40, A.ORIGIN, b"\0"),
+            attribute(0x40, A.AS_PATH, path),
+            attribute(0x40, A.NEXT_HOP, bytes((10, 0, 0, 1))),
+            *more,
+        )
+    )
+
+
+FULL = usual(
+    packed([PEER, *range(1, 9)]),
+    attribute(0x80, A.MULTI_EXIT_DISC, bytes((0, 0, 0, 5))),
+    attribute(0x40, A.ATOMIC_AGGREGATE, b""),
+    attribute(0xC0, A.AGGREGATOR, bytes(range(1, 9))),
+    attribute(0xC0, A.COMMUNITIES, bytes(range(32))),
+    attribute(0xC0, A.EXTENDED_COMMUNITIES, bytes(range(16))),
+    attribute(0xC0, A.LARGE_COMMUNITIES, bytes(range(24))),
+)
+
+
+def test_every_change_of_one_octet_is_recognised_only_if_it_is_right() -> None:
+    assert check(FULL) == 2
+    recognised = 0
+    for at in range(len(FULL)):
+        for octet in range(256):
+            recognised += check(FULL[:at] + bytes((octet,)) + FULL[at + 1 :])
+        check(FULL[:at])
+        check(FULL[:at] + FULL[at + 1 :])
+    # Values may be others, and are not looked at.
+    assert recognised > len(FULL) * 256 / 2
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"",
+        usual(packed([65002])),
+        usual(b""),
+        usual(packed([PEER, 0])),
+        usual(packed([PEER]) + packed([PEER])),
+        usual(b"\x01\x01" + PEER.to_bytes(4, "big")),
+        usual(packed([PEER]), attribute(0x40, A.LOCAL_PREF, bytes(4))),
+        usual(packed([PEER]), attribute(0x80, A.ORIGINATOR_ID, bytes(4))),
+        usual(packed([PEER]), attribute(0xC0, A.AGGREGATOR, bytes(8))),
+        usual(packed([PEER]), attribute(0xC0, 99, b"?")),
+        usual(packed([PEER]), attribute(0xE0, A.COMMUNITIES, bytes(4))),
+        usual(packed([PEER]), attribute(0xC0, A.COMMUNITIES, bytes(3))),
+        usual(packed([PEER]), attribute(0xC0, A.COMMUNITIES, b"")),
+        usual()[7:] + usual()[:7],
+        usual() + usual(),
+    ],
+)
+def test_what_is_not_usual_with_an_external_peer_goes_the_long_way(field: bytes) -> None:
+    assert LOOKS[0][1].look(field) is None
+
+
+def test_within_an_as_a_path_may_be_empty_and_a_preference_be_there() -> None:
+    field = usual(b"", attribute(0x40, A.LOCAL_PREF, bytes((0, 0, 0, 200))))
+    assert LOOKS[1][1].look(field) is not None
+    assert check(field) == 1
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        Negotiated(as4=False, peer_asn=PEER),
+        Negotiated(peer_asn=0),
+        Negotiated(peer_asn=PEER, confederation=True),
+    ],
+)
+def test_some_sessions_have_nothing_usual(session: Negotiated) -> None:
+    assert Recognizer.of(session) is None
