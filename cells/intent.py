@@ -31,7 +31,8 @@ from cells.metrics import Metrics
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from cells.rounds import Handoff
-from reconcilers.intent.round import IntentOptions, IntentRound
+from reconcilers.intent.options import IntentOptions, PeeringPolicies
+from reconcilers.intent.round import IntentRound
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from resources.causes import PendingCauses
@@ -54,13 +55,14 @@ class IntentCellOptions(Options, frozen=True):
             flag="--no-service-endpoints-routable",
         ),
     ] = True
-    first_peering_policy_wins: Annotated[
-        bool,
+    peering_policies: Annotated[
+        PeeringPolicies,
         setting(
-            "of several CiliumBGPPeeringPolicies that select a node follow one, and not none",
-            flag="--first-peering-policy-wins",
+            "what to do with CiliumBGPPeeringPolicies: follow them, but of several for a node none; "
+            "of several the first; or translate them to objects of v2",
+            flag="--peering-policies",
         ),
-    ] = False
+    ] = "exclusive"
     router_id_allocation_ip_pool: Annotated[
         str | None,
         setting(
@@ -106,7 +108,7 @@ class IntentLoop:
             node=node.name,
             secrets_namespace=secrets_namespace.name,
             no_service_endpoints_routable=options.no_service_endpoints_routable,
-            first_peering_policy_wins=options.first_peering_policy_wins,
+            peering_policies=options.peering_policies,
             router_id_allocation_ip_pool=_pool(options.router_id_allocation_ip_pool),
         )
         self._duration = metrics.reconcile_duration.labels("intent")

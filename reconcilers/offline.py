@@ -7,7 +7,8 @@ from typing import BinaryIO
 
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.v1.translate import Known, Translated, translate
-from reconcilers.intent.round import IntentOptions, IntentRound
+from reconcilers.intent.options import IntentOptions
+from reconcilers.intent.round import IntentRound
 from reconcilers.render import Json, document
 from reconcilers.tables import IntentTables
 from resources import kinds

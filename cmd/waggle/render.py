@@ -52,11 +52,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="advertise Services with policy Cluster that have no endpoint (default: %(default)s)",
     )
     parser.add_argument(
-        "--first-peering-policy-wins",
-        choices=("true", "false"),
-        default="false",
-        help="of several CiliumBGPPeeringPolicies that select the node follow one, and not none "
-        "(default: %(default)s)",
+        "--peering-policies",
+        choices=("exclusive", "first", "translate"),
+        default="exclusive",
+        help="what to do with CiliumBGPPeeringPolicies: follow them, but of several for a node none; "
+        "of several the first; or translate them to objects of v2 (default: %(default)s)",
     )
     parser.add_argument(
         "--router-id-allocation-ip-pool",
@@ -76,7 +76,7 @@ def ipv4_network(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Render; the exit status."""
-    from reconcilers.intent.round import IntentOptions
+    from reconcilers.intent.options import IntentOptions
     from reconcilers.offline import render
     from resources.manifests import UnreadablePathError
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         node=args.node,
         secrets_namespace=args.secrets_namespace,
         no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
-        first_peering_policy_wins=args.first_peering_policy_wins == "true",
+        peering_policies=args.peering_policies,
         router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
     )
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.

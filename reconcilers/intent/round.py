@@ -8,7 +8,6 @@ where they differ, in one transaction, so that those who follow the intent see r
 
 from __future__ import annotations
 
-import ipaddress
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,24 +18,16 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
 from reconcilers.intent import join
-from reconcilers.intent.cilium import (
-    interfaces,
-    operator,
-    pod_cidrs,
-    pod_ip_pools,
-    router_ids,
-    services,
-)
-from reconcilers.intent.cilium import node as nodes
+from reconcilers.intent.cilium import interfaces, pod_cidrs, pod_ip_pools, services
+from reconcilers.intent.cilium.configuration import Configuration
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.policy import RouteSet
-from reconcilers.intent.cilium.v1 import compile as v1
-from reconcilers.intent.cilium.v1 import selection
-from reconcilers.model import Condition, Contribution, Generated, ObjectRef, Problem, Route
+from reconcilers.intent.options import IntentOptions
+from reconcilers.model import Contribution, ObjectRef, Problem, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from reconcilers.write import make, make_all
 from resources.causes import PendingCauses
-from resources.core import Node, Service
+from resources.core import Service
 from resources.host.facts import Host
 from resources.meta import ObjectKey
 from resources.tables import BY_SERVICE, Tables
@@ -44,18 +35,6 @@ from speaker.nlri import Family
 from statedb import ChangeIterator, Database, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
-
-
-class IntentOptions(msgspec.Struct, frozen=True):
-    """Settings of the whole agent that concern intent."""
-
-    node: str
-    secrets_namespace: str = "kube-system"
-    no_service_endpoints_routable: bool = True
-    first_peering_policy_wins: bool = False
-    """Of several CiliumBGPPeeringPolicies that select a node one is followed, and not none."""
-    router_id_allocation_ip_pool: str | None = None
-    """IPv4 prefix that router IDs come from; None takes the node's IPv4 address."""
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -113,12 +92,7 @@ class IntentRound:
         self._slice_owners: dict[ObjectKey, ObjectKey | None] = {}
         """The Service that each slice belonged to, for when its label changes."""
         self._sets: dict[str, RouteSet] = {}
-        self._owners: dict[str, str] = {}
-        pool = options.router_id_allocation_ip_pool
-        self._router_id_pool = None if pool is None else ipaddress.IPv4Network(pool)
-        self._router_ids: dict[router_ids.Holder, str] = {}
-        self._policy_owners: dict[str, str] = {}
-        """The same for v1: node to CiliumBGPPeeringPolicy."""
+        self._configuration = Configuration(resources, options)
         self._told: set[ObjectRef] = set()
         """Pod IP pools and interfaces that something was told of."""
 
@@ -208,106 +182,22 @@ class IntentRound:
     # Configuration
 
     def _configure(self, txn: WriteTxn, snapshot: Snapshot) -> dict[str, RouteSet]:
-        r, i = self._resources, self._intent
-        secrets = {
-            secret.metadata.name: secret
-            for secret in r.secrets.prefix(snapshot, KEY, (self._options.secrets_namespace,))
-        }
-        peer_configs = {row.metadata.name: row for row in r.cilium_peer_configs.all(snapshot)}
-        present = {row.metadata.name: row for row in r.cilium_node_configs.all(snapshot)}
-        known = self._nodes(snapshot)
-        operated = operator.operate(
-            r.cilium_cluster_configs.all(snapshot),
-            known.values(),
-            {o.metadata.name: o for o in r.cilium_node_config_overrides.all(snapshot)},
-            peer_configs,
-            present,
-            self._owners,
-        )
-        self._owners = operated.owners
-        pool_problems: list[Problem] = []
-        if self._router_id_pool is not None:
-            allocated = router_ids.allocate(
-                operated.node_configs, present, self._router_ids, self._router_id_pool
-            )
-            operated = operated._replace(node_configs=allocated.node_configs)
-            self._router_ids, pool_problems = allocated.held, allocated.problems
-        conditions: list[Condition] = [
-            *operated.conditions,
-            *operator.peer_config_conditions(peer_configs.values(), secrets),
-        ]
-        policies = {p.metadata.name: p for p in r.cilium_peering_policies.all(snapshot)}
-        selected = selection.select(
-            policies.values(),
-            known.values(),
-            self._policy_owners,
-            first_wins=self._options.first_peering_policy_wins,
-        )
-        self._policy_owners = selected.owners
-        conditions += selected.conditions
-        problems = [*operated.problems, *pool_problems, *selected.problems]
-        node = known.get(self._options.node)
-        config = present.get(self._options.node) or operated.node_configs.get(self._options.node)
-        compiled = nodes.Compiled([], [], {}, [])
-        if self._options.node in selected.claimed:
-            # v1 goes before v2, as in Cilium: also where its policies contradict each other.
-            if config is not None:
-                ref = ObjectRef(operator.NODE_CONFIG, "", self._options.node)
-                text = "has no effect: a CiliumBGPPeeringPolicy selects the node"
-                problems.append(Problem((ref,), "", text))
-            policy = selected.owners.get(self._options.node)
-            if policy is not None and node is not None:
-                compiled = v1.compile_policy(
-                    policies[policy],
-                    v1.Context(
-                        node=node,
-                        load_balancer_pools=tuple(r.cilium_load_balancer_ip_pools.all(snapshot)),
-                        secrets=secrets,
-                        secrets_namespace=self._options.secrets_namespace,
-                    ),
-                )
-        elif config is not None:
-            context = nodes.Context(
-                node=node,
-                peer_configs=peer_configs,
-                advertisements=tuple(r.cilium_advertisements.all(snapshot)),
-                secrets=secrets,
-                secrets_namespace=self._options.secrets_namespace,
-                host=self._host(snapshot) or Host(),
-                router_id_of_node=self._router_id_pool is None,
-            )
-            compiled = nodes.compile_node(config, context)
-        problems += compiled.problems
-        if node is None:
-            ref = ObjectRef("Node", "", self._options.node)
-            problems.append(Problem((ref,), "metadata.name", "there is no such node"))
-        make_all(txn, i.generated, self._generated(operated))
-        make_all(txn, i.conditions, conditions)
-        make_all(txn, i.instances, compiled.instances)
-        make_all(txn, i.peers, compiled.peers)
-        make_all(txn, i.problems, problems)
-        return compiled.route_sets
-
-    def _generated(self, operated: operator.Operated) -> Iterable[Generated]:
-        for name, config in operated.node_configs.items():
-            content = {
-                "apiVersion": "cilium.io/v2",
-                "kind": operator.NODE_CONFIG,
-                **msgspec.json.decode(msgspec.json.encode(config)),
-            }
-            owner = ObjectRef(operator.CLUSTER_CONFIG, "", operated.owners[name])
-            yield Generated(ObjectRef(operator.NODE_CONFIG, "", name), owner, content)
+        i = self._intent
+        made = self._configuration.compile(snapshot, self._host(snapshot) or Host())
+        make_all(txn, i.generated, made.generated)
+        make_all(txn, i.conditions, made.conditions)
+        make_all(txn, i.instances, made.instances)
+        make_all(txn, i.peers, made.peers)
+        make_all(txn, i.problems, made.problems)
+        return made.route_sets
 
     # Routes
-
-    def _nodes(self, snapshot: Snapshot) -> dict[str, Node]:
-        r = self._resources
-        return known_nodes(r.nodes.all(snapshot), r.cilium_nodes.all(snapshot))
 
     def _pod_networks(self, txn: WriteTxn, snapshot: Snapshot) -> int:
         r = self._resources
         ref = ObjectRef("Node", "", self._options.node)
-        node = self._nodes(snapshot).get(self._options.node)
+        nodes = known_nodes(r.nodes.all(snapshot), r.cilium_nodes.all(snapshot))
+        node = nodes.get(self._options.node)
         cilium_node = r.cilium_nodes.get(snapshot, ("", self._options.node))
         host = self._host(snapshot) or Host()
         pools = {pool.metadata.name: pool for pool in r.cilium_pod_ip_pools.all(snapshot)}

@@ -102,7 +102,10 @@ bmp:
     [
         ("{collectors: [{port: 1}]}", 'bmp.collectors[0]: the key "address" is missing'),
         ("{collectors: [{address: x}]}", "bmp.collectors[0]: collector 'x port 11019': address"),
-        ("{collectors: [{address: '::1'}, {address: '::1'}]}", "bmp.collectors[1]: ::1 port 11019 is"),
+        (
+            "{collectors: [{address: '::1'}, {address: '::1'}]}",
+            "bmp.collectors[1]: ::1 port 11019 is",
+        ),
         ("{monitor: [all]}", "bmp.monitor[0]: Invalid enum value 'all'"),
         ("{statistics: 5}", 'bmp: unknown key "statistics"'),
     ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcilers.intent.round import IntentOptions, IntentRound, Summary
+from reconcilers.intent.options import IntentOptions
+from reconcilers.intent.round import IntentRound, Summary
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources import kinds

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from reconcilers.intent.round import IntentOptions
+from reconcilers.intent.options import IntentOptions
 
 ROOT = Path(__file__).parent.parent / "scenarios"
 

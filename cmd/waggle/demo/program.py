@@ -21,7 +21,7 @@ import yaml
 from rich.console import Console
 from rich.live import Live
 
-from reconcilers.intent.round import IntentOptions
+from reconcilers.intent.options import IntentOptions
 from reconcilers.offline import render
 from waggle.demo.processes import Child
 from waggle.demo.view import LearntRoute, Session, Snapshot, changes, line, screen

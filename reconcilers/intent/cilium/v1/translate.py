@@ -8,7 +8,7 @@ Instances and peers are named as `compile` names them, so that sessions go on wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,6 +44,7 @@ from resources.meta import ObjectMeta, Resource
 
 MAX_INSTANCES = 16
 """Of a ClusterConfig."""
+OVERRIDE = "CiliumBGPNodeConfigOverride"
 _MEANINGLESS = frozenset({"transport", "timers", "attributes", "communities"})
 """Parts that are the same when they are empty and when they are absent."""
 LOAD_BALANCER: tuple[Any, ...] = ("LoadBalancerIP",)
@@ -57,6 +58,8 @@ class Translated(NamedTuple):
     cluster_configs: list[CiliumBGPClusterConfig]
     overrides: list[CiliumBGPNodeConfigOverride]
     notes: list[Problem]
+    origins: dict[ObjectRef, ObjectRef]
+    """The policy that each object is made of, the first one where there are several."""
 
     @property
     def objects(self) -> list[Resource]:
@@ -78,19 +81,40 @@ class Known(NamedTuple):
 
 def translate(policies: Iterable[CiliumBGPPeeringPolicy], known: Known) -> Translated:
     """Translate policies."""
-    made = Translated([], [], [], [], [])
+    made = Translated([], [], [], [], [], {})
     settings: dict[str, dict[str, InstanceOverride]] = {}
     for policy in sorted(policies, key=lambda p: p.metadata.name):
         nodes = [node for node in known.nodes if _selects(policy.spec.node_selector, node)]
         _Policy(policy, nodes, known, made, settings).translate()
-    for name, instances in sorted(settings.items()):
-        made.overrides.append(
-            CiliumBGPNodeConfigOverride(
-                metadata=ObjectMeta(name=name),
-                spec=NodeConfigOverrideSpec(bgp_instances=tuple(instances.values())),
-            )
-        )
+        overridden = [ObjectRef(OVERRIDE, "", name) for name in settings]
+        for ref in (*map(object_ref, made.objects), *overridden):
+            made.origins.setdefault(ref, policy_ref(policy.metadata.name))
+    made.overrides.extend(_override(name, found) for name, found in sorted(settings.items()))
     return made
+
+
+def merged(
+    written: CiliumBGPNodeConfigOverride | None, translated: CiliumBGPNodeConfigOverride
+) -> CiliumBGPNodeConfigOverride:
+    """Add to an override that somebody wrote the instances that it does not have."""
+    if written is None:
+        return translated
+    names_there = {instance.name for instance in written.spec.bgp_instances}
+    added = [i for i in translated.spec.bgp_instances if i.name not in names_there]
+    instances = (*written.spec.bgp_instances, *added)
+    return replace(written, spec=NodeConfigOverrideSpec(bgp_instances=instances))
+
+
+def _override(name: str, found: Mapping[str, InstanceOverride]) -> CiliumBGPNodeConfigOverride:
+    return CiliumBGPNodeConfigOverride(
+        metadata=ObjectMeta(name=name),
+        spec=NodeConfigOverrideSpec(bgp_instances=tuple(found.values())),
+    )
+
+
+def object_ref(row: Resource) -> ObjectRef:
+    """Name an object of v2."""
+    return ObjectRef(type(row).__name__, "", row.metadata.name)
 
 
 def as_object(row: Resource) -> dict[str, Any]:

@@ -1,0 +1,219 @@
+"""Cilium's configuration objects, v1 and v2, to what one node does: all but the routes.
+
+Small and worked out whole whenever some of it changed. What is remembered from one time to the next is
+only who has what (a node, a router ID), so that the one that has it keeps it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from reconcilers.intent.cilium import node as v2
+from reconcilers.intent.cilium import operator, router_ids
+from reconcilers.intent.cilium.members import known_nodes
+from reconcilers.intent.cilium.policy import RouteSet
+from reconcilers.intent.cilium.v1 import compile as v1
+from reconcilers.intent.cilium.v1 import selection
+from reconcilers.intent.cilium.v1.translate import Known, as_object, merged, object_ref, translate
+from reconcilers.intent.options import IntentOptions
+from reconcilers.model import Condition, Generated, Instance, ObjectRef, Peer, Problem
+from reconcilers.tables import KEY
+from resources.cilium import (
+    CiliumBGPAdvertisement,
+    CiliumBGPClusterConfig,
+    CiliumBGPNodeConfig,
+    CiliumBGPNodeConfigOverride,
+    CiliumBGPPeerConfig,
+    CiliumBGPPeeringPolicy,
+)
+from resources.core import Node, Secret
+from resources.host.facts import Host
+from resources.tables import Tables
+from statedb import Snapshot
+
+
+class Configured(NamedTuple):
+    """What a node does, and what is to be said about it."""
+
+    instances: list[Instance]
+    peers: list[Peer]
+    route_sets: dict[str, RouteSet]
+    conditions: list[Condition]
+    problems: list[Problem]
+    generated: list[Generated]
+
+
+class _Objects(NamedTuple):
+    """The objects of v2, by name."""
+
+    cluster_configs: dict[str, CiliumBGPClusterConfig]
+    peer_configs: dict[str, CiliumBGPPeerConfig]
+    advertisements: dict[str, CiliumBGPAdvertisement]
+    overrides: dict[str, CiliumBGPNodeConfigOverride]
+    node_configs: dict[str, CiliumBGPNodeConfig]
+
+
+class Configuration:
+    """Compiles the configuration objects of a snapshot for one node."""
+
+    def __init__(self, resources: Tables, options: IntentOptions) -> None:
+        self._resources = resources
+        self._options = options
+        self._owners: dict[str, str] = {}
+        """Node to the ClusterConfig that has it."""
+        self._policy_owners: dict[str, str] = {}
+        """Node to the CiliumBGPPeeringPolicy that it follows."""
+        pool = options.router_id_allocation_ip_pool
+        self._router_id_pool = None if pool is None else ipaddress.IPv4Network(pool)
+        self._router_ids: dict[router_ids.Holder, str] = {}
+
+    def compile(self, snapshot: Snapshot, host: Host) -> Configured:
+        """Work out everything."""
+        r, name = self._resources, self._options.node
+        made = Configured([], [], {}, [], [], [])
+        secrets = {
+            secret.metadata.name: secret
+            for secret in r.secrets.prefix(snapshot, KEY, (self._options.secrets_namespace,))
+        }
+        known = known_nodes(r.nodes.all(snapshot), r.cilium_nodes.all(snapshot))
+        objects = self._objects(snapshot)
+        followed = self._follow(snapshot, known, objects, made)
+        operated = operator.operate(
+            objects.cluster_configs.values(),
+            known.values(),
+            objects.overrides,
+            objects.peer_configs,
+            objects.node_configs,
+            self._owners,
+        )
+        self._owners = operated.owners
+        if self._router_id_pool is not None:
+            allocated = router_ids.allocate(
+                operated.node_configs, objects.node_configs, self._router_ids, self._router_id_pool
+            )
+            operated = operated._replace(node_configs=allocated.node_configs)
+            self._router_ids = allocated.held
+            made.problems.extend(allocated.problems)
+        made.generated.extend(_node_configs(operated))
+        made.conditions.extend(operated.conditions)
+        made.conditions.extend(
+            operator.peer_config_conditions(objects.peer_configs.values(), secrets)
+        )
+        made.problems.extend(operated.problems)
+        config = objects.node_configs.get(name) or operated.node_configs.get(name)
+        compiled = None
+        if followed is not None:
+            # v1 goes before v2, as in Cilium: also where its policies contradict each other.
+            if config is not None:
+                text = "has no effect: a CiliumBGPPeeringPolicy selects the node"
+                ref = ObjectRef(operator.NODE_CONFIG, "", name)
+                made.problems.append(Problem((ref,), "", text))
+            for policy in followed:
+                compiled = self._v1(snapshot, policy, known[name], secrets)
+        elif config is not None:
+            context = v2.Context(
+                node=known.get(name),
+                peer_configs=objects.peer_configs,
+                advertisements=tuple(objects.advertisements.values()),
+                secrets=secrets,
+                secrets_namespace=self._options.secrets_namespace,
+                host=host,
+                router_id_of_node=self._router_id_pool is None,
+            )
+            compiled = v2.compile_node(config, context)
+        if compiled is not None:
+            made.instances.extend(compiled.instances)
+            made.peers.extend(compiled.peers)
+            made.route_sets.update(compiled.route_sets)
+            made.problems.extend(compiled.problems)
+        if name not in known:
+            ref = ObjectRef("Node", "", name)
+            made.problems.append(Problem((ref,), "metadata.name", "there is no such node"))
+        return made
+
+    def _objects(self, snapshot: Snapshot) -> _Objects:
+        r = self._resources
+        return _Objects(
+            {row.metadata.name: row for row in r.cilium_cluster_configs.all(snapshot)},
+            {row.metadata.name: row for row in r.cilium_peer_configs.all(snapshot)},
+            {row.metadata.name: row for row in r.cilium_advertisements.all(snapshot)},
+            {row.metadata.name: row for row in r.cilium_node_config_overrides.all(snapshot)},
+            {row.metadata.name: row for row in r.cilium_node_configs.all(snapshot)},
+        )
+
+    def _follow(
+        self, snapshot: Snapshot, known: Mapping[str, Node], objects: _Objects, made: Configured
+    ) -> list[CiliumBGPPeeringPolicy] | None:
+        """Find the policy that the node follows: one or none; None where v2 has the node."""
+        r = self._resources
+        policies = {row.metadata.name: row for row in r.cilium_peering_policies.all(snapshot)}
+        if self._options.peering_policies == "translate":
+            pools = tuple(r.cilium_load_balancer_ip_pools.all(snapshot))
+            self._translate(policies.values(), Known(tuple(known.values()), pools), objects, made)
+            return None
+        selected = selection.select(
+            policies.values(),
+            known.values(),
+            self._policy_owners,
+            first_wins=self._options.peering_policies == "first",
+        )
+        self._policy_owners = selected.owners
+        made.conditions.extend(selected.conditions)
+        made.problems.extend(selected.problems)
+        if self._options.node not in selected.claimed:
+            return None
+        owner = selected.owners.get(self._options.node)
+        return [policies[owner]] if owner is not None else []
+
+    def _translate(
+        self,
+        policies: Iterable[CiliumBGPPeeringPolicy],
+        known: Known,
+        objects: _Objects,
+        made: Configured,
+    ) -> None:
+        """Add what the policies are in v2; an object that somebody wrote goes before ours."""
+        translated = translate(policies, known)
+        made.problems.extend(translated.notes)
+        for config in translated.peer_configs:
+            objects.peer_configs.setdefault(config.metadata.name, config)
+        for advertisement in translated.advertisements:
+            objects.advertisements.setdefault(advertisement.metadata.name, advertisement)
+        for cluster_config in translated.cluster_configs:
+            objects.cluster_configs.setdefault(cluster_config.metadata.name, cluster_config)
+        for override in translated.overrides:
+            name = override.metadata.name
+            objects.overrides[name] = merged(objects.overrides.get(name), override)
+        for row in translated.objects:
+            ref = object_ref(row)
+            made.generated.append(Generated(ref, translated.origins[ref], as_object(row)))
+
+    def _v1(
+        self,
+        snapshot: Snapshot,
+        policy: CiliumBGPPeeringPolicy,
+        node: Node,
+        secrets: Mapping[str, Secret],
+    ) -> v2.Compiled:
+        context = v1.Context(
+            node=node,
+            load_balancer_pools=tuple(self._resources.cilium_load_balancer_ip_pools.all(snapshot)),
+            secrets=secrets,
+            secrets_namespace=self._options.secrets_namespace,
+        )
+        return v1.compile_policy(policy, context)
+
+
+def _node_configs(operated: operator.Operated) -> Iterable[Generated]:
+    for name, config in operated.node_configs.items():
+        content = {
+            "apiVersion": "cilium.io/v2",
+            "kind": operator.NODE_CONFIG,
+            **msgspec.json.decode(msgspec.json.encode(config)),
+        }
+        owner = ObjectRef(operator.CLUSTER_CONFIG, "", operated.owners[name])
+        yield Generated(ObjectRef(operator.NODE_CONFIG, "", name), owner, content)

@@ -1,0 +1,25 @@
+"""Settings of the whole agent that concern intent: values only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+PeeringPolicies = Literal["exclusive", "first", "translate"]
+"""What is done with CiliumBGPPeeringPolicies.
+
+``exclusive``: followed, but of several that select a node none, as in Cilium. ``first``: of several
+one is followed. ``translate``: objects of v2 are made of them, and those are followed.
+"""
+
+
+class IntentOptions(msgspec.Struct, frozen=True):
+    """The settings."""
+
+    node: str
+    secrets_namespace: str = "kube-system"
+    no_service_endpoints_routable: bool = True
+    peering_policies: PeeringPolicies = "exclusive"
+    router_id_allocation_ip_pool: str | None = None
+    """IPv4 prefix that router IDs come from; None takes the node's IPv4 address."""
