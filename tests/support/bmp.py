@@ -103,6 +103,9 @@ class Station:
         self.messages: list[Message] = []
         self.monitored: dict[Identity, Monitored] = {}
         self.terminated = False
+        self.announced = 0
+        """Prefixes in all UPDATEs so far."""
+        self.withdrawn = 0
 
     def feed(self, data: bytes) -> None:
         """Take octets, in whatever pieces."""
@@ -137,10 +140,12 @@ class Station:
         view = monitored.view(peer)
         for gone in update.withdrawn:
             table = view.routes.setdefault(gone.family, {})
+            self.withdrawn += len(gone.wire())
             for key in gone.wire():
                 table.pop(key, None)
         for reach in update.announced:
             table = view.routes.setdefault(reach.family, {})
+            self.announced += len(reach.wire())
             table.update(dict.fromkeys(reach.wire(), reach.attributes))
         if update.end_of_rib is not None:
             view.ended.add(update.end_of_rib)

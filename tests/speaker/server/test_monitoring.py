@@ -1,0 +1,180 @@
+"""Monitoring stations on real sockets: one that reads, one that comes late, one that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator
+
+from speaker.api import BmpCollector, InstanceConfig, RouteAttributes
+from speaker.nlri import IPV4_UNICAST, prefix_to_wire
+from speaker.server import Speaker
+from tests.speaker.engine.monitoring.collector import assert_same
+from tests.speaker.server.test_speaker import NAME, A, pair, routes, until
+from tests.support.bmp import Station
+
+COLLECTOR = "127.0.0.3"
+
+
+class Listener:
+    """A station's socket; what it does not read stays in the kernel."""
+
+    def __init__(self) -> None:
+        self.socket = socket.create_server((COLLECTOR, 0))
+        self.socket.setblocking(False)
+        self.port: int = self.socket.getsockname()[1]
+        self.station = Station()
+        self.client: socket.socket | None = None
+        self.reader: asyncio.Task[None] | None = None
+
+    async def accept(self) -> None:
+        """Take the next connection; the station begins anew."""
+        self.station = Station()
+        async with asyncio.timeout(10):
+            self.client, _ = await asyncio.get_running_loop().sock_accept(self.socket)
+
+    def read(self) -> None:
+        """Read from now on."""
+        self.reader = asyncio.get_running_loop().create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.client is not None
+        while data := await asyncio.get_running_loop().sock_recv(self.client, 1 << 20):
+            self.station.feed(data)
+
+    async def close(self) -> None:
+        """Close everything; what was wrong with the stream is raised here."""
+        if self.reader is not None:
+            self.reader.cancel()
+            with contextlib.suppress(asyncio.CancelledError, ConnectionError):
+                await self.reader
+        if self.client is not None:
+            self.client.close()
+        self.socket.close()
+
+    def knows(self, prefixes: int) -> bool:
+        """Whether it has been told of so many prefixes of the peer, and of the Loc-RIB."""
+        monitored = self.station.monitored.values()
+        return len(monitored) == 2 and all(
+            len(view.routes.get(IPV4_UNICAST, {})) == prefixes
+            for one in monitored
+            for view in (
+                (one.pre_policy, one.post_policy) if one.up.peer.address else (one.loc_rib,)
+            )
+        )
+
+
+@contextlib.asynccontextmanager
+async def listening() -> AsyncIterator[Listener]:
+    """Open a station's socket and close it."""
+    listener = Listener()
+    try:
+        yield listener
+    finally:
+        await listener.close()
+
+
+def collector(
+    listener: Listener, *, queue_limit: int = 1 << 26, retry_time: int = 30
+) -> BmpCollector:
+    """Return the configuration that leads to it."""
+    return BmpCollector(
+        name="c",
+        address=COLLECTOR,
+        port=listener.port,
+        local_address=A,
+        monitor=("pre-policy", "post-policy", "loc-rib"),
+        queue_limit=queue_limit,
+        retry_time=retry_time,
+    )
+
+
+def test_a_station_is_told_as_it_happens_with_the_time_of_day() -> None:
+    async def main() -> None:
+        async with listening() as listener, pair() as two:
+            two.connect()
+            await until(lambda: two.up)
+            two.b.set_collectors([collector(listener)])
+            await listener.accept()
+            listener.read()
+            two.a.update_routes(NAME, "s", routes(*(f"10.{n}.0.0/16" for n in range(100))))
+            await until(lambda: listener.knows(100))
+            assert_same(listener.station, two.b._engine.instance(NAME))
+            await until(lambda: two.b.collectors()[0].synchronized)
+            assert abs(listener.station.of(A).up.peer.time / 1e6 - time.time()) < 60
+            await two.b.stop()
+            await until(lambda: listener.station.terminated)
+            assert not two.b.collectors()
+
+    asyncio.run(main())
+
+
+def test_a_station_that_stands_still_slows_nobody_and_is_told_anew() -> None:
+    async def main() -> None:
+        async with listening() as listener, pair() as two:
+            two.connect()
+            await until(lambda: two.up)
+            two.b.set_collectors([collector(listener, queue_limit=256 * 1024, retry_time=1)])
+            await listener.accept()
+            await until(lambda: two.b.collectors()[0].connected)
+            # Nobody reads: the kernel takes some of it, and then the queue grows to its limit.
+            for number in range(100):
+                changes = {
+                    prefix_to_wire(f"10.{n % 250}.{n // 250}.0/24")[1]: RouteAttributes(
+                        communities=(number, n, *range(1000, 1200))
+                    )
+                    for n in range(500)
+                }
+                two.a.update_routes(NAME, "s", {IPV4_UNICAST: changes})
+                await asyncio.sleep(0.05)
+                if not two.b.collectors()[0].connected:
+                    break
+            (status,) = two.b.collectors()
+            assert "does not read" in status.reason
+            assert two.up
+            two.a.update_routes(NAME, "s", routes("192.0.2.0/24"))
+            await until(lambda: "192.0.2.0/24" in two.received(), 2.0)
+            assert listener.client is not None
+            listener.client.close()
+            await listener.accept()
+            listener.read()
+            await until(lambda: listener.knows(501))
+            assert_same(listener.station, two.b._engine.instance(NAME))
+            assert two.b.collectors()[0].connections == 2
+
+    asyncio.run(main())
+
+
+def test_a_station_that_is_not_there_is_tried_again() -> None:
+    async def main() -> None:
+        with socket.create_server((COLLECTOR, 0)) as gone:
+            port = gone.getsockname()[1]
+        speaker = Speaker()
+        speaker.set_collectors([BmpCollector(name="c", address=COLLECTOR, port=port, retry_time=1)])
+        async with speaker:
+            await until(lambda: speaker.collectors()[0].retry_in is not None)
+            assert speaker.collectors()[0].reason == "connection refused"
+            with socket.create_server((COLLECTOR, port)):
+                await until(lambda: speaker.collectors()[0].connected)
+
+    asyncio.run(main())
+
+
+def test_what_is_told_before_the_start_is_remembered() -> None:
+    async def main() -> None:
+        async with listening() as listener:
+            speaker = Speaker()
+            speaker.set_collectors([collector(listener)])
+            speaker.set_instance(InstanceConfig(name=NAME, local_asn=1, router_id="192.0.2.1"))
+            speaker.update_local(NAME, routes("10.0.0.0/8"))
+            async with speaker:
+                await listener.accept()
+                listener.read()
+                station = listener.station
+                await until(lambda: station.monitored and station.loc_rib.loc_rib.ended)
+                assert list(station.loc_rib.loc_rib.routes[IPV4_UNICAST]) == [b"\x08\x0a"]
+                assert station.loc_rib.up.peer.time
+
+    asyncio.run(main())
