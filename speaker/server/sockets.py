@@ -18,6 +18,7 @@ from speaker.api import Secret
 BACKLOG: Final = 1024
 """Of listening sockets: a rack that comes back connects all at once."""
 
+_FURTHEST: Final = 255
 _IP_MINTTL: Final = 21
 _IPV6_MINHOPCOUNT: Final = 73
 _TCP_MD5SIG: Final = 14
@@ -109,6 +110,10 @@ def listening(address: str, port: int, device: str | None = None) -> socket.sock
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         if device is not None:
             bind_device(sock, device)
+        # What answers a SYN is not yet any peer's: one with TTL security (RFC 5082) would drop the
+        # answer if it came with the system's TTL. The connection gets its own TTL once it is known
+        # whose it is.
+        set_ttl(sock, _FURTHEST)
         try:
             sock.bind(sockaddr(address, port))
         except OSError as error:

@@ -1,0 +1,138 @@
+"""A router whose sockets are bound to a device: an interface, or a VRF where the kernel has those.
+
+Two routers on a cable; the left one has ``vrf``. Whoever comes by another way than that device finds
+nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.daemon import Daemon
+from tests.support.netns import DEVICE, Link, Namespace
+from tests.support.wait import NotReadyError, eventually
+from waggle.router.client import ask
+
+pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+
+PORT = 1790
+LEFT, RIGHT = "192.0.2.1", "192.0.2.2"
+VRF = "red"
+REACH = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close()"
+
+
+def _give_device(kind: str, left: Namespace) -> str:
+    """Make the device that the left router is bound to; its name."""
+    if kind == "interface":
+        return DEVICE
+    try:
+        left.batch(f"link add {VRF} type vrf table 10", f"link set {VRF} up")
+    except RuntimeError as error:
+        if "Unknown device type" not in str(error):
+            raise
+        pytest.skip("the kernel has no VRFs")
+    left.batch(f"link set {DEVICE} master {VRF}")
+    return VRF
+
+
+class Side:
+    """One ``waggle router`` with one neighbour."""
+
+    def __init__(
+        self,
+        directory: Path,
+        namespace: Namespace,
+        asn: int,
+        *,
+        passive: bool,
+        vrf: str | None = None,
+    ) -> None:
+        directory.mkdir()
+        own, other = (LEFT, RIGHT) if asn == 65001 else (RIGHT, LEFT)
+        self.socket = directory / "api"
+        document: dict[str, Any] = {
+            "asn": asn,
+            "routerID": own,
+            "listen": [{"address": "0.0.0.0", "port": PORT}],
+            "apiSocket": str(self.socket),
+            "neighbors": [
+                {
+                    "address": other,
+                    "asn": 65001 if asn == 65002 else 65002,
+                    "port": PORT,
+                    "passive": passive,
+                    "connectRetryTime": 1,
+                }
+            ],
+        }
+        if vrf is not None:
+            document["vrf"] = vrf
+        (directory / "router.yaml").write_text(json.dumps(document))
+        command = (sys.executable, "-m", "waggle", "router", "-c", directory / "router.yaml")
+        self.daemon = Daemon(f"AS{asn}", command, log=directory / "log", namespace=namespace)
+
+    def peer(self) -> dict[str, Any]:
+        """The one session."""
+        self.daemon.check()
+        try:
+            (peer,) = ask(self.socket, {"op": "peers"})["peers"]
+        except OSError as error:
+            raise NotReadyError(str(error)) from error
+        return dict(peer)
+
+    def assert_established(self) -> None:
+        """Check the session."""
+        peer = self.peer()
+        assert peer["state"] == "Established", peer
+
+
+@pytest.mark.parametrize("connects", ["left", "right"])
+@pytest.mark.parametrize("kind", ["interface", "vrf"])
+def test_a_session_through_the_device_and_nobody_beside_it(
+    kind: str, connects: str, link: Link, tmp_path: Path
+) -> None:
+    device = _give_device(kind, link.left)
+    link.left.add_address(f"{LEFT}/24")
+    link.right.add_address(f"{RIGHT}/24")
+    left = Side(tmp_path / "left", link.left, 65001, passive=connects == "right", vrf=device)
+    right = Side(tmp_path / "right", link.right, 65002, passive=connects == "left")
+    try:
+        for side in (left, right):
+            side.daemon.start()
+        for side in (left, right):
+            eventually(side.assert_established, context=side.daemon.tail)
+        # Both listen on every address; only the left one not on every device.
+        with pytest.raises(RuntimeError, match="ConnectionRefusedError"):
+            link.left.run(sys.executable, "-c", REACH, "127.0.0.1", str(PORT))
+        link.right.run(sys.executable, "-c", REACH, "127.0.0.1", str(PORT))
+    finally:
+        left.daemon.stop()
+        right.daemon.stop()
+
+
+def test_a_device_that_appears_later_is_waited_for(link: Link, tmp_path: Path) -> None:
+    link.left.add_address(f"{LEFT}/24")
+    link.right.add_address(f"{RIGHT}/24")
+    left = Side(tmp_path / "left", link.left, 65001, passive=False, vrf="later0")
+    right = Side(tmp_path / "right", link.right, 65002, passive=True)
+
+    def told() -> None:
+        reason = left.peer()["reason"]
+        assert "interface later0: no such device" in reason, reason
+
+    try:
+        left.daemon.start()
+        right.daemon.start()
+        eventually(told, context=left.daemon.tail)
+        link.left.batch(
+            f"link set {DEVICE} down", f"link set {DEVICE} name later0", "link set later0 up"
+        )
+        eventually(left.assert_established, context=left.daemon.tail)
+    finally:
+        left.daemon.stop()
+        right.daemon.stop()
