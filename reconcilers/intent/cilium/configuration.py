@@ -15,21 +15,15 @@ import msgspec
 from reconcilers.intent.cilium import node as v2
 from reconcilers.intent.cilium import operator, router_ids
 from reconcilers.intent.cilium.members import known_nodes
+from reconcilers.intent.cilium.objects import objects_of, with_translated
 from reconcilers.intent.cilium.policy import RouteSet
 from reconcilers.intent.cilium.v1 import compile as v1
 from reconcilers.intent.cilium.v1 import selection
-from reconcilers.intent.cilium.v1.translate import Known, as_object, merged, object_ref, translate
+from reconcilers.intent.cilium.v1.translate import Known, as_object
 from reconcilers.intent.options import IntentOptions
 from reconcilers.model import Condition, Generated, Instance, ObjectRef, Peer, Problem
 from reconcilers.tables import KEY
-from resources.cilium import (
-    CiliumBGPAdvertisement,
-    CiliumBGPClusterConfig,
-    CiliumBGPNodeConfig,
-    CiliumBGPNodeConfigOverride,
-    CiliumBGPPeerConfig,
-    CiliumBGPPeeringPolicy,
-)
+from resources.cilium import CiliumBGPPeeringPolicy
 from resources.core import Node, Secret
 from resources.host.facts import Host
 from resources.tables import Tables
@@ -45,16 +39,6 @@ class Configured(NamedTuple):
     conditions: list[Condition]
     problems: list[Problem]
     generated: list[Generated]
-
-
-class _Objects(NamedTuple):
-    """The objects of v2, by name."""
-
-    cluster_configs: dict[str, CiliumBGPClusterConfig]
-    peer_configs: dict[str, CiliumBGPPeerConfig]
-    advertisements: dict[str, CiliumBGPAdvertisement]
-    overrides: dict[str, CiliumBGPNodeConfigOverride]
-    node_configs: dict[str, CiliumBGPNodeConfig]
 
 
 class Configuration:
@@ -80,8 +64,19 @@ class Configuration:
             for secret in r.secrets.prefix(snapshot, KEY, (self._options.secrets_namespace,))
         }
         known = known_nodes(r.nodes.all(snapshot), r.cilium_nodes.all(snapshot))
-        objects = self._objects(snapshot)
-        followed = self._follow(snapshot, known, objects, made)
+        objects = objects_of(r, snapshot)
+        followed = None
+        policies = {row.metadata.name: row for row in r.cilium_peering_policies.all(snapshot)}
+        if self._options.peering_policies == "translate":
+            pools = tuple(r.cilium_load_balancer_ip_pools.all(snapshot))
+            given = Known(tuple(known.values()), pools)
+            objects, translated = with_translated(objects, policies, given)
+            made.problems.extend(translated.notes)
+            for ref, row in translated.rows.items():
+                origin = translated.origins[ref]
+                made.generated.append(Generated(ref, origin, as_object(row)))
+        else:
+            followed = self._follow(policies, known, made)
         operated = operator.operate(
             objects.cluster_configs.values(),
             known.values(),
@@ -135,26 +130,13 @@ class Configuration:
             made.problems.append(Problem((ref,), "metadata.name", "there is no such node"))
         return made
 
-    def _objects(self, snapshot: Snapshot) -> _Objects:
-        r = self._resources
-        return _Objects(
-            {row.metadata.name: row for row in r.cilium_cluster_configs.all(snapshot)},
-            {row.metadata.name: row for row in r.cilium_peer_configs.all(snapshot)},
-            {row.metadata.name: row for row in r.cilium_advertisements.all(snapshot)},
-            {row.metadata.name: row for row in r.cilium_node_config_overrides.all(snapshot)},
-            {row.metadata.name: row for row in r.cilium_node_configs.all(snapshot)},
-        )
-
     def _follow(
-        self, snapshot: Snapshot, known: Mapping[str, Node], objects: _Objects, made: Configured
+        self,
+        policies: Mapping[str, CiliumBGPPeeringPolicy],
+        known: Mapping[str, Node],
+        made: Configured,
     ) -> list[CiliumBGPPeeringPolicy] | None:
         """Find the policy that the node follows: one or none; None where v2 has the node."""
-        r = self._resources
-        policies = {row.metadata.name: row for row in r.cilium_peering_policies.all(snapshot)}
-        if self._options.peering_policies == "translate":
-            pools = tuple(r.cilium_load_balancer_ip_pools.all(snapshot))
-            self._translate(policies.values(), Known(tuple(known.values()), pools), objects, made)
-            return None
         selected = selection.select(
             policies.values(),
             known.values(),
@@ -168,29 +150,6 @@ class Configuration:
             return None
         owner = selected.owners.get(self._options.node)
         return [policies[owner]] if owner is not None else []
-
-    def _translate(
-        self,
-        policies: Iterable[CiliumBGPPeeringPolicy],
-        known: Known,
-        objects: _Objects,
-        made: Configured,
-    ) -> None:
-        """Add what the policies are in v2; an object that somebody wrote goes before ours."""
-        translated = translate(policies, known)
-        made.problems.extend(translated.notes)
-        for config in translated.peer_configs:
-            objects.peer_configs.setdefault(config.metadata.name, config)
-        for advertisement in translated.advertisements:
-            objects.advertisements.setdefault(advertisement.metadata.name, advertisement)
-        for cluster_config in translated.cluster_configs:
-            objects.cluster_configs.setdefault(cluster_config.metadata.name, cluster_config)
-        for override in translated.overrides:
-            name = override.metadata.name
-            objects.overrides[name] = merged(objects.overrides.get(name), override)
-        for row in translated.objects:
-            ref = object_ref(row)
-            made.generated.append(Generated(ref, translated.origins[ref], as_object(row)))
 
     def _v1(
         self,
