@@ -38,6 +38,8 @@ _IPV4: Final = int(IPV4_UNICAST.afi)
 
 OWN_AS: Final = "own AS in the AS path"
 OWN_ORIGINATOR: Final = "own router ID as originator"
+LOOPS: Final = frozenset({OWN_AS, OWN_ORIGINATOR})
+"""The reasons that are counted; others have a peer's numbers in them, and are without end."""
 
 
 class Rejected(NamedTuple):
@@ -122,7 +124,7 @@ class Intake:
         self.ignored = 0
         """UPDATEs with prefixes of families that were not negotiated."""
         self.looped: Counter[str] = Counter()
-        """UPDATEs whose routes may not be used, by why not."""
+        """UPDATEs whose routes have gone round in a circle, by how that was seen."""
         self.treated_as_withdraw = 0
         """UPDATEs whose announcements were malformed (RFC 7606) ..."""
         self.withdrawn_instead = 0
@@ -166,7 +168,7 @@ class Intake:
                 path = paths.get(attributes)
                 if path is None:
                     path = self._new_path(attributes)
-                if path.rejected is not None:
+                if path.rejected in LOOPS:
                     self.looped[path.rejected] += 1
                 adj_in.announce(family, path, nlri)
         if update.end_of_rib is not None:
@@ -261,7 +263,7 @@ class Intake:
                 source = adj_in.source_of(path_id)
                 path = self._make_path(attributes, source)
                 self.identified[attributes, path_id] = path
-            if path.rejected is not None:
+            if path.rejected in LOOPS:
                 self.looped[path.rejected] += 1
             adj_in.announce(family, path, join_add_path(items))
 
