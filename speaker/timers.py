@@ -35,7 +35,22 @@ class Timers(Generic[K]):
 
     def stop(self, key: K) -> None:
         """Forget a deadline, also one that was never set."""
-        self._deadlines.pop(key, None)
+        if self._deadlines.pop(key, None) is not None and len(self._heap) > self._worth_tidying:
+            self._tidy()
+
+    @property
+    def _worth_tidying(self) -> int:
+        return 64 + 4 * len(self._deadlines)
+
+    def _tidy(self) -> None:
+        # Timers that were stopped keep their keys, sessions among them, until their time has come:
+        # without this, whoever connects and goes away decides how many those are.
+        self._queued = dict(self._deadlines)
+        self._heap = [
+            (deadline, serial, key) for serial, (key, deadline) in enumerate(self._queued.items())
+        ]
+        self._serial = len(self._heap)
+        heapq.heapify(self._heap)
 
     def deadline(self, key: K) -> float | None:
         """Return when a timer is due, or None where it does not run."""

@@ -174,6 +174,8 @@ class Arena:
         self.written: dict[int, bytes] = {}
         self.closed: set[int] = set()
         self.connection = 0
+        self.connections: list[int] = []
+        """All that the attacker has had."""
         self.attempt: int | None = None
         self._accepted = 0
         self.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=LOCAL_ASN, router_id=LOCAL)))
@@ -242,6 +244,7 @@ class Arena:
         self._accepted -= 1
         if address == ATTACKER:
             self.connection = self._accepted
+            self.connections.append(self.connection)
         self.give(TransportAccepted(self._accepted, INSTANCE, (LOCAL, 179), (address, 40000)))
         return self._accepted
 
@@ -254,7 +257,13 @@ class Arena:
             self.give(TransportFailed(attempt, "connection refused"))
             return
         self.connection = attempt
+        self.connections.append(attempt)
         self.give(TransportConnected(attempt, (LOCAL, 40001), (ATTACKER, 179)))
+
+    def turn_to(self, number: int) -> None:
+        """Go on with another of the attacker's connections."""
+        if self.connections:
+            self.connection = self.connections[number % len(self.connections)]
 
     def say(self, data: bytes, connection: int | None = None) -> None:
         """Send octets as the attacker; a closed connection carries none."""

@@ -67,3 +67,16 @@ def test_timers_fire_exactly_as_a_dictionary_of_deadlines_would(
         if upcoming is not None:
             assert upcoming <= min(model.values())
         assert len(timers) == len(model)
+
+
+def test_timers_that_were_stopped_are_not_kept_until_their_time() -> None:
+    timers: Timers[int] = Timers()
+    for key in range(5):
+        timers.start(key, 1000.0 + key)
+    for key in range(100, 10_000):
+        timers.start(key, 60.0 + key)
+        timers.stop(key)
+        assert len(timers._heap) < 200
+    assert timers.next_deadline() == 1000.0
+    assert timers.expire(1002.0) == [(0, 1000.0), (1, 1001.0), (2, 1002.0)]
+    assert len(timers) == 2
