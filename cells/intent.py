@@ -73,7 +73,7 @@ class IntentCellOptions(Options, frozen=True):
     ] = None
 
 
-def _pool(text: str | None) -> str | None:
+def router_id_pool(text: str | None) -> str | None:
     """Check the pool. Raises `SettingError`."""
     if text is not None:
         try:
@@ -109,7 +109,7 @@ class IntentLoop:
             secrets_namespace=secrets_namespace.name,
             no_service_endpoints_routable=options.no_service_endpoints_routable,
             peering_policies=options.peering_policies,
-            router_id_allocation_ip_pool=_pool(options.router_id_allocation_ip_pool),
+            router_id_allocation_ip_pool=router_id_pool(options.router_id_allocation_ip_pool),
         )
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health

@@ -21,7 +21,14 @@ from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from resources.causes import PendingCauses
 from resources.ingest import Ingest
-from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, of_node
+from resources.kubernetes import (
+    Access,
+    FeedStatus,
+    KubernetesSource,
+    Phase,
+    Reading,
+    of_node,
+)
 from resources.source import SourceProblem
 from resources.tables import Tables
 from statedb import Database
@@ -54,21 +61,20 @@ class Kubernetes:
         database: Database,
         tables: Tables,
         causes: PendingCauses,
-        node: ThisNode,
-        secrets_namespace: SecretsNamespace,
+        reading: Reading,
         options: KubernetesOptions,
         metrics: Metrics,
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
-        self._access = Access(options.kubeconfig or "", options.context)
+        self.access = Access(options.kubeconfig or "", options.context)
         self._health = health
         self._statuses: dict[str, FeedStatus] = {}
         self._known: frozenset[SourceProblem] = frozenset()
         self._failed: asyncio.Future[None] | None = None
-        self.source = KubernetesSource(self._access, of_node(node.name, [secrets_namespace.name]))
-        ingest = Ingest(database, tables, self.source, causes, self._fail)
+        self.source = KubernetesSource(self.access, reading.selections, kinds=reading.kinds)
+        ingest = Ingest(database, tables, self.source, causes, self._fail, reading.kinds)
         self.source.statuses.subscribe(self._tell, self._fail)
         self.source.problems.subscribe(self._problems, self._fail)
         metrics.collect(self._metrics)
@@ -80,7 +86,7 @@ class Kubernetes:
         jobs.add("watch", self._run)
 
     async def _run(self) -> None:
-        self._health.ok(f"reading from {self._access}")
+        self._health.ok(f"reading from {self.access}")
         self._failed = asyncio.get_running_loop().create_future()
         watch = asyncio.ensure_future(self.source.run())
         try:
@@ -92,6 +98,12 @@ class Kubernetes:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             self._failed.cancel()
+
+    @property
+    def unread(self) -> str:
+        """A kind of which nothing, or not all, could be read; empty where everything was read."""
+        phases = (Phase.WAITING, Phase.FORBIDDEN)
+        return next((s.name for s in self._statuses.values() if s.phase in phases), "")
 
     def _fail(self, error: BaseException) -> None:
         if self._failed is not None and not self._failed.done():
@@ -189,8 +201,8 @@ class Kubernetes:
         return [up, lists, watches, failures]
 
 
-class KubernetesContainer(DeclarativeContainer):
-    """The graph of the kubernetes cell."""
+class SourceContainer(DeclarativeContainer):
+    """What the cell needs in every program."""
 
     lifecycle = providers.Dependency(instance_of=Lifecycle)
     health = providers.Dependency(instance_of=Health)
@@ -199,21 +211,30 @@ class KubernetesContainer(DeclarativeContainer):
     database = providers.Dependency(instance_of=Database)
     tables = providers.Dependency(instance_of=Tables)
     causes = providers.Dependency(instance_of=PendingCauses)
-    this_node = providers.Dependency(instance_of=ThisNode)
     secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
     metrics = providers.Dependency(instance_of=Metrics)
+
+
+class KubernetesContainer(SourceContainer):
+    """The graph of the kubernetes cell of an agent."""
+
+    this_node = providers.Dependency(instance_of=ThisNode)
+    _reading = providers.Singleton(
+        lambda node, secrets: of_node(node.name, [secrets.name]),
+        this_node,
+        SourceContainer.secrets_namespace,
+    )
     kubernetes = providers.Singleton(
         Kubernetes,
-        database,
-        tables,
-        causes,
-        this_node,
-        secrets_namespace,
-        options,
-        metrics,
-        health,
-        lifecycle,
-        jobs,
+        SourceContainer.database,
+        SourceContainer.tables,
+        SourceContainer.causes,
+        _reading,
+        SourceContainer.options,
+        SourceContainer.metrics,
+        SourceContainer.health,
+        SourceContainer.lifecycle,
+        SourceContainer.jobs,
     )
     invokes = providers.List(kubernetes)
 

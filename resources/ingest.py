@@ -6,7 +6,7 @@ is as it was is not written, so that those who follow the table see real changes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from opentelemetry import trace
@@ -31,21 +31,23 @@ class Ingest:
         source: Source,
         causes: PendingCauses,
         on_error: Callable[[BaseException], None],
+        kinds: Sequence[Kind[Any]] = KINDS,
     ) -> None:
         self._db = db
         self._tables = tables
         self._source = source
         self._causes = causes
         self._on_error = on_error
+        self._kinds = tuple(kinds)
         self._waiting: dict[str, Initializer] = {
-            kind.name: tables.of(kind).register_initializer(source.name) for kind in KINDS
+            kind.name: tables.of(kind).register_initializer(source.name) for kind in kinds
         }
 
     def subscribe(self) -> list[DisposableBase]:
         """Begin to listen; dispose what it returns to stop."""
         subscriptions = [
             self._source.events(kind).subscribe(self._guard(self._handler(kind)), self._on_error)
-            for kind in KINDS
+            for kind in self._kinds
         ]
         problems = self._source.problems.subscribe(self._guard(self._problems), self._on_error)
         return [*subscriptions, problems]

@@ -1,32 +1,93 @@
-"""Refuse to start, in one sentence.
+"""Run the operator: settings in, exit status out.
 
-The exit status is that of wrong usage, so that nothing restarts it in the hope of better.
+Exit status: 0 after SIGTERM or SIGINT with the Lease given back; 1 when it cannot start, a part has
+failed for good, or the leadership is lost (whoever runs it restarts it); 2 for a wrong flag, variable
+or key, with one sentence that names it. Nothing is ever asked on a terminal.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
+import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import structlog
 
 from cells.arguments import EXIT_USAGE, Parser
+from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
+from cells.hive.settings import CONFIG_ENV
+from cells.kubernetes import KubernetesOptions
+from cells.operator.cells import CELLS
+from cells.text import escape
+
+EXIT_OK, EXIT_ERROR = 0, 1
+
+DESCRIPTION = """\
+The cluster-wide part of Waggle: writes a NodeConfig for each node that a
+ClusterConfig selects, and the conditions of BGP objects. Of several operators
+one leads.
+"""
+EPILOG = """\
+Every option is a flag, an environment variable (in brackets) and a key of the
+configuration file; the flag wins over the variable, the variable over the file.
+"""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Explain, and return the exit status."""
-    parser = Parser(
-        prog="waggle-operator",
-        description="The cluster-wide part of Waggle; so far it runs inside waggle-agent only.",
-    )
+def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
+    """Run the program; returns its exit status."""
+    args = vars(_parser().parse_args(argv))
+    environment = os.environ if env is None else env
+    try:
+        settings = _settings(args, environment)
+        options = settings.options["kubernetes"]
+        if isinstance(options, KubernetesOptions) and options.kubeconfig is None:
+            _complain("it has nothing to operate on: --kubeconfig FILE, or in-cluster")
+            return EXIT_USAGE
+        hive = Hive(CELLS, settings)
+    except HiveError as error:
+        _complain(str(error))
+        return EXIT_USAGE
+    return asyncio.run(_run(hive))
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="waggle-operator", description=DESCRIPTION, epilog=EPILOG)
     version = importlib.metadata.version("waggle-bgp")
     parser.add_argument("--version", action="version", version=f"waggle-operator {version}")
-    parser.parse_args(argv)
-    print(
-        "waggle-operator: this version cannot run against a cluster; "
-        "waggle-agent does the operator's work for a directory of manifests",
-        file=sys.stderr,
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
-    return EXIT_USAGE
+    add_flags(parser, CELLS)
+    return parser
+
+
+def _settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settings:
+    asked = flags["config"] or env.get(CONFIG_ENV)
+    path = Path(str(asked)) if asked else None
+    file = read_file(path) if path is not None else {}
+    return load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
+
+
+async def _run(hive: Hive) -> int:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, hive.shutdown)
+    if not hive.settings.enabled["logging"]:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
+    try:
+        await hive.run()
+    except Exception as error:  # noqa: BLE001 - the last fence: one sentence and an exit status
+        _complain(str(error) or type(error).__name__)
+        return EXIT_ERROR
+    return EXIT_OK
+
+
+def _complain(text: str) -> None:
+    print(f"waggle-operator: {escape(text)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

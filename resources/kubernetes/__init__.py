@@ -5,19 +5,31 @@ library of the ecosystem does authentication and transport; what is read with it
 """
 
 from resources.kubernetes.connection import IN_CLUSTER, Access, Connection
-from resources.kubernetes.selection import Selection, of_node
+from resources.kubernetes.errors import KubernetesError, Refused
+from resources.kubernetes.lease import Election, ElectionTiming, lease_path
+from resources.kubernetes.selection import Reading, Selection, of_cluster, of_node
 from resources.kubernetes.source import KubernetesSource
 from resources.kubernetes.status import FeedStatus, Phase
-from resources.kubernetes.timing import Timing
+from resources.kubernetes.timing import Backoff, Timing
+from resources.kubernetes.writer import Writer
 
 __all__ = [
     "IN_CLUSTER",
     "Access",
+    "Backoff",
     "Connection",
+    "Election",
+    "ElectionTiming",
     "FeedStatus",
+    "KubernetesError",
     "KubernetesSource",
     "Phase",
+    "Reading",
+    "Refused",
     "Selection",
     "Timing",
+    "Writer",
+    "lease_path",
+    "of_cluster",
     "of_node",
 ]

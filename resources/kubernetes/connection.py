@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import os
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,22 @@ class Connection:
     async def get(
         self, path: str, parameters: Sequence[tuple[str, str]], *, silence: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Ask; ``silence`` is how long nothing may come, in seconds.
+        """Ask; see `request`."""
+        async with self.request("GET", path, parameters, silence=silence) as response:
+            yield response
+
+    @asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        path: str,
+        parameters: Sequence[tuple[str, str]],
+        *,
+        silence: float,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request; ``silence`` is how long nothing may come, in seconds.
 
         Raises `Unreachable`, also while the answer is read, and `Silent` for a silence within it.
         """
@@ -85,9 +100,10 @@ class Connection:
         try:
             response = await client.api.call_api(
                 path,
-                "GET",
+                method,
                 query_params=list(parameters),
-                header_params={"Accept": "application/json"},
+                header_params={"Accept": "application/json", "Content-Type": content_type},
+                body=None if body is None else dict(body),
                 auth_settings=["BearerToken"],
                 _preload_content=False,
                 _request_timeout=timeout,

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
-from resources.kinds import CILIUM_NODE, NODE, NODE_CONFIG, NODE_CONFIG_OVERRIDE, SECRET
+from resources.kinds import (
+    CILIUM_NODE,
+    CLUSTER_CONFIG,
+    KINDS,
+    NODE,
+    NODE_CONFIG,
+    NODE_CONFIG_OVERRIDE,
+    PEER_CONFIG,
+    SECRET,
+    Kind,
+)
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +36,37 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = Selection()
+CLUSTER_KINDS = (
+    NODE,
+    CILIUM_NODE,
+    SECRET,
+    CLUSTER_CONFIG,
+    PEER_CONFIG,
+    NODE_CONFIG,
+    NODE_CONFIG_OVERRIDE,
+)
+"""What the operator reads."""
 
 
-def of_node(node: str, secrets_namespaces: Iterable[str]) -> Mapping[str, Selection]:
-    """What the agent of one node needs, by kind: not other nodes, not other namespaces' Secrets."""
+class Reading(msgspec.Struct, frozen=True):
+    """What one program reads: some kinds, and of these some objects."""
+
+    kinds: tuple[Kind[Any], ...]
+    selections: Mapping[str, Selection]
+
+
+def of_node(node: str, secrets_namespaces: Iterable[str]) -> Reading:
+    """What the agent of one node needs: not other nodes, not other namespaces' Secrets."""
     own = Selection(fields=f"metadata.name={node}")
     kinds = (NODE, CILIUM_NODE, NODE_CONFIG, NODE_CONFIG_OVERRIDE)
-    secrets = Selection(namespaces=tuple(dict.fromkeys(secrets_namespaces)))
-    return {**{kind.name: own for kind in kinds}, SECRET.name: secrets}
+    selections = {**{kind.name: own for kind in kinds}, **_secrets(secrets_namespaces)}
+    return Reading(KINDS, selections)
+
+
+def of_cluster(secrets_namespaces: Iterable[str]) -> Reading:
+    """What the operator needs: all nodes, and no Service."""
+    return Reading(CLUSTER_KINDS, _secrets(secrets_namespaces))
+
+
+def _secrets(namespaces: Iterable[str]) -> Mapping[str, Selection]:
+    return {SECRET.name: Selection(namespaces=tuple(dict.fromkeys(namespaces)))}

@@ -90,6 +90,7 @@ class ApiServer:
         self.compacted = 0
         self.served: dict[str, tuple[str, ...]] = {k.plural: k.versions[:1] for k in KINDS}
         """The versions of each kind; a kind without any is a CRD that is not installed."""
+        self.leases: dict[str, Object] = {}
         self.token: str | None = None
         self.bookmark_every: float | None = None
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -138,7 +139,7 @@ class ApiServer:
     # The script
 
     def once(self, verb: str, plural: str, *answers: Answer) -> None:
-        """Answer the next requests for ``list`` or ``watch`` of a kind so, one after the other."""
+        """Answer the next requests for ``list``, ``watch``, ``patch`` ... of a kind so, in turn."""
         self._scripts.setdefault((verb, plural), deque()).extend(answers)
 
     def always(self, verb: str, plural: str, answer: Answer | None) -> None:
@@ -158,6 +159,8 @@ class ApiServer:
         """Listen, on the port of last time if there was one."""
         app = web.Application()
         app.router.add_get("/{path:.*}", self._handle)
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            app.router.add_route(method, "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01)
         await self._runner.setup()
         self._ssl = tls
@@ -211,9 +214,9 @@ class ApiServer:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         parts = [part for part in request.path.split("/") if part]
-        plural = parts[-1] if parts else ""
+        plural = _plural(parts)
         query = dict(request.query)
-        verb = "watch" if query.get("watch") else "list"
+        verb = _verb(request.method, parts, query)
         self.requests.append((verb, plural, query))
         if self.token is not None:
             given = request.headers.get("Authorization", "")
@@ -226,16 +229,68 @@ class ApiServer:
     async def usual(self, request: web.Request) -> web.StreamResponse:
         """Answer as a healthy API server does."""
         parts = [part for part in request.path.split("/") if part]
-        plural, query = parts[-1], dict(request.query)
+        plural, query = _plural(parts), dict(request.query)
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
+        if plural == "leases":
+            return await self._lease(request, parts)
         kind = _BY_PLURAL.get(plural)
         version = parts[2] if parts[0] == "apis" else parts[1]
         group = parts[1] if parts[0] == "apis" else ""
         if kind is None or version not in self.served[plural] or group != kind.group:
             return web.Response(status=404, text="404 page not found\n")
+        name = _name(parts)
+        if name or request.method != "GET":
+            return await self._single(request, kind, (namespace, name), parts)
         if query.get("watch"):
             return await self._watch(request, kind, namespace, query)
         return self._list(kind, namespace, query)
+
+    async def _single(
+        self, request: web.Request, kind: Kind[Any], key: tuple[str, str], parts: list[str]
+    ) -> web.StreamResponse:
+        """Do something with one object: get, apply (also its status), or delete."""
+        there = self.objects[kind.plural].get(key)
+        if request.method == "GET" or (there is None and request.method == "DELETE"):
+            if there is None:
+                return await status(404, "NotFound", f"{kind.plural} {key[1]} not found")(request)
+            return web.json_response(there)
+        given = await request.json()
+        if request.method == "DELETE":
+            uid = given.get("preconditions", {}).get("uid")
+            if uid and uid != there["metadata"].get("uid"):  # type: ignore[index]
+                return await status(409, "Conflict", "the UID is another one")(request)
+            self.delete(kind.name, key[1], key[0])
+            return web.json_response({"kind": "Status", "status": "Success"})
+        if parts[-1] == "status":
+            if there is None:
+                return await status(404, "NotFound", f"{kind.plural} {key[1]} not found")(request)
+            return web.json_response(self.put({**there, "status": given["status"]}))
+        kept = {"status": there["status"]} if there and "status" in there else {}
+        uid = there["metadata"]["uid"] if there else f"uid-{self.version + 1}"
+        metadata = {**given["metadata"], "uid": uid}
+        return web.json_response(self.put({**given, "metadata": metadata, **kept}))
+
+    async def _lease(self, request: web.Request, parts: list[str]) -> web.StreamResponse:
+        """Keep Leases, with the conflicts that a writer who comes second gets."""
+        if request.method == "POST":
+            given = await request.json()
+            name = given["metadata"]["name"]
+            if name in self.leases:
+                return await status(409, "AlreadyExists", f"leases {name} already exists")(request)
+        else:
+            name = _name(parts)
+            if name not in self.leases:
+                return await status(404, "NotFound", f"leases {name} not found")(request)
+            if request.method == "GET":
+                return web.json_response(self.leases[name])
+            given = await request.json()
+            version = self.leases[name]["metadata"]["resourceVersion"]
+            if given["metadata"].get("resourceVersion") != version:
+                return await status(409, "Conflict", "the object has been modified")(request)
+        self.version += 1
+        metadata = {**given["metadata"], "resourceVersion": str(self.version)}
+        self.leases[name] = {**given, "metadata": metadata}
+        return web.json_response(self.leases[name], status=201 if request.method == "POST" else 200)
 
     def _list(self, kind: Kind[Any], namespace: str, query: dict[str, str]) -> web.Response:
         found = [o for o in self.objects[kind.plural].values() if _selected(o, namespace, query)]
@@ -287,6 +342,31 @@ class ApiServer:
                         mark = {"metadata": {"resourceVersion": str(self.version)}}
                         await response.write(event("BOOKMARK", mark).encode())
         return response
+
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def _place(parts: list[str]) -> int:
+    """Where the plural is: behind the version, or behind the namespace."""
+    root = 3 if parts[:1] == ["apis"] else 2
+    return root + 2 if parts[root : root + 1] == ["namespaces"] and len(parts) > root + 2 else root
+
+
+def _plural(parts: list[str]) -> str:
+    place = _place(parts)
+    return parts[place] if len(parts) > place else ""
+
+
+def _name(parts: list[str]) -> str:
+    place = _place(parts)
+    return parts[place + 1] if len(parts) > place + 1 else ""
+
+
+def _verb(method: str, parts: list[str], query: dict[str, str]) -> str:
+    if method != "GET":
+        return _VERBS[method]
+    return "watch" if query.get("watch") else "get" if _name(parts) else "list"
 
 
 def _selected(obj: Object, namespace: str, query: dict[str, str]) -> bool:

@@ -10,8 +10,6 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import msgspec
-
 from reconcilers.intent.cilium import node as v2
 from reconcilers.intent.cilium import operator, router_ids
 from reconcilers.intent.cilium.members import known_nodes
@@ -169,10 +167,6 @@ class Configuration:
 
 def _node_configs(operated: operator.Operated) -> Iterable[Generated]:
     for name, config in operated.node_configs.items():
-        content = {
-            "apiVersion": "cilium.io/v2",
-            "kind": operator.NODE_CONFIG,
-            **msgspec.json.decode(msgspec.json.encode(config)),
-        }
         owner = ObjectRef(operator.CLUSTER_CONFIG, "", operated.owners[name])
-        yield Generated(ObjectRef(operator.NODE_CONFIG, "", name), owner, content)
+        ref = ObjectRef(operator.NODE_CONFIG, "", name)
+        yield Generated(ref, owner, operator.content(config))

@@ -2,14 +2,16 @@
 
 Pure: rows in, rows out. A node belongs to one ClusterConfig: the one that has it keeps it, a new node
 goes to the oldest one that selects it (by creationTimestamp, then name), and the later ones get the
-condition. A missing PeerConfig stops nothing.
+condition. Who has a node is in the NodeConfig's owner reference where there is an API server. A missing
+PeerConfig stops nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from reconcilers.model import Condition, ObjectRef, Problem
@@ -20,6 +22,7 @@ from resources.cilium.peerconfig import CiliumBGPPeerConfig
 from resources.core import Node, Secret
 from resources.meta import ObjectMeta, OwnerReference
 
+API_VERSION = "cilium.io/v2"
 CLUSTER_CONFIG = "CiliumBGPClusterConfig"
 PEER_CONFIG = "CiliumBGPPeerConfig"
 NODE_CONFIG = "CiliumBGPNodeConfig"
@@ -56,10 +59,21 @@ def operate(
 ) -> Operated:
     """Generate NodeConfigs.
 
-    ``present`` are NodeConfigs that somebody else wrote, ``owners`` tells which ClusterConfig had a
-    node in the round before.
+    ``present`` are the NodeConfigs that there are: one that no ClusterConfig owns was written by
+    somebody else, and is left alone. ``owners`` tells which ClusterConfig had a node in the round
+    before.
     """
     ordered = sorted(configs, key=_age)
+    by_name = {config.metadata.name: config for config in ordered}
+    foreign = {node for node, config in present.items() if controller(config) is None}
+    owners = {
+        **owners,
+        **{
+            node: name
+            for node, config in present.items()
+            if (name := owner_name(config, by_name)) is not None
+        },
+    }
     all_nodes = sorted(nodes, key=lambda node: node.metadata.name)
     known_peer_configs = frozenset(peer_configs)
     selected = {
@@ -83,7 +97,7 @@ def operate(
         ref = ObjectRef(CLUSTER_CONFIG, "", name)
         others: set[str] = set()
         for node in selected[name]:
-            if node in present:
+            if node in foreign:
                 problems.append(
                     Problem(
                         (ref, ObjectRef(NODE_CONFIG, "", node)),
@@ -115,6 +129,30 @@ def operate(
         )
         conditions += _conditions(config, bool(selected[name]), missing, sorted(others))
     return Operated(made, {n: c for n, c in owned.items() if n in made}, conditions, problems)
+
+
+def controller(config: CiliumBGPNodeConfig) -> OwnerReference | None:
+    """Return the reference to the ClusterConfig that a NodeConfig belongs to, or None."""
+    for owner in config.metadata.owner_references:
+        group = owner.api_version.partition("/")[0]
+        if owner.controller and owner.kind == CLUSTER_CONFIG and group == "cilium.io":
+            return owner
+    return None
+
+
+def owner_name(
+    config: CiliumBGPNodeConfig, configs: Mapping[str, CiliumBGPClusterConfig]
+) -> str | None:
+    """Return the ClusterConfig that a NodeConfig belongs to; None where there is none any more.
+
+    Compared by UID: a ClusterConfig that was made anew under the same name is another one, whose
+    predecessor's NodeConfigs the API server is about to delete.
+    """
+    reference = controller(config)
+    if reference is None:
+        return None
+    owner = configs.get(reference.name)
+    return None if owner is None or owner.metadata.uid != reference.uid else reference.name
 
 
 def _conditions(
@@ -155,7 +193,7 @@ def node_config(
         _instance(instance, overrides.get(instance.name)) for instance in config.spec.bgp_instances
     )
     owner = OwnerReference(
-        api_version="cilium.io/v2",
+        api_version=API_VERSION,
         kind=CLUSTER_CONFIG,
         name=config.metadata.name,
         uid=config.metadata.uid,
@@ -165,6 +203,12 @@ def node_config(
         metadata=ObjectMeta(name=node, owner_references=(owner,)),
         spec=NodeConfigSpec(bgp_instances=instances),
     )
+
+
+def content(config: CiliumBGPNodeConfig) -> dict[str, Any]:
+    """Return a NodeConfig as it is written."""
+    made: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(config))
+    return {"apiVersion": API_VERSION, "kind": NODE_CONFIG, **made}
 
 
 def _instance(instance: Instance, override: InstanceOverride | None) -> NodeInstance:

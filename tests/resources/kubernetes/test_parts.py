@@ -62,7 +62,7 @@ def test_what_a_server_asks_for_is_waited_at_least_but_not_for_ever() -> None:
 
 
 def test_a_node_asks_for_what_it_needs() -> None:
-    wanted = of_node("n1", ["kube-system", "bgp", "bgp"])
+    wanted = of_node("n1", ["kube-system", "bgp", "bgp"]).selections
     assert wanted[NODE.name].parameters == [("fieldSelector", "metadata.name=n1")]
     assert wanted[SECRET.name].namespaces == ("kube-system", "bgp")
     assert Selection(labels="a=b").parameters == [("labelSelector", "a=b")]

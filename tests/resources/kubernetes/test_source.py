@@ -210,7 +210,7 @@ def test_only_what_is_needed_is_asked_for(tmp_path: Path) -> None:
                 server.put({"kind": "Node", "metadata": {"name": name}})
             for namespace in (SECRETS, "bgp", "shop"):
                 server.put({"kind": "Secret", "metadata": {"name": "k", "namespace": namespace}})
-            wanted = dict(of_node("n1", [SECRETS, "bgp"]))
+            wanted = dict(of_node("n1", [SECRETS, "bgp"]).selections)
             async with reader(server, tmp_path, selections=wanted) as told:
                 await until(lambda: all(told.events.values()))
                 assert told.names("Node") == {"n1"}

@@ -1,0 +1,230 @@
+"""Puts election and writing together: the one who leads writes what the rounds ask for.
+
+Everybody reads, so that a new leader begins with all it has to know. Nothing is written before every
+source has told everything once, nor while a kind may not be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import random
+import socket
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from cells.hive import Cell, Health, Hive, Jobs, Options, Readiness, Signal, setting
+from cells.intent import router_id_pool
+from cells.kubernetes import Kubernetes
+from cells.metrics import Metrics
+from cells.operator.election import Leadership
+from cells.operator.writing import Writing
+from cells.resources import SecretsNamespace
+from reconcilers.model import Problem
+from reconcilers.operator import OperatorRound, Plan
+from resources.kubernetes import Connection, Election, ElectionTiming, Writer
+from resources.tables import Tables
+from statedb import Database
+
+MANAGER = "waggle-operator"
+"""The field manager, and the name of the Lease."""
+SETTLE_TURNS = 8
+UNREAD_PAUSE = 1.0
+"""Seconds until it is looked again whether everything can be read."""
+
+log = structlog.get_logger("waggle.operator")
+
+
+class OperatorOptions(Options, frozen=True):
+    """Options of the operator cell."""
+
+    lease_namespace: Annotated[
+        str,
+        setting("namespace of the Lease by which one operator leads", flag="--lease-namespace"),
+    ] = "kube-system"
+    identity: Annotated[
+        str | None,
+        setting(
+            "name of this candidate in the Lease; the host's name and a random part by default"
+        ),
+    ] = None
+    router_id_allocation_ip_pool: Annotated[
+        str | None,
+        setting(
+            "IPv4 prefix from which every instance of every node gets its router ID",
+            flag="--router-id-allocation-ip-pool",
+            metavar="CIDR",
+        ),
+    ] = None
+    status_report: Annotated[
+        bool,
+        setting(
+            "write conditions; without, those that were written are removed", flag="--status-report"
+        ),
+    ] = True
+
+
+class Operator:
+    """The two jobs of an operator."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        secrets_namespace: SecretsNamespace,
+        kubernetes: Kubernetes,
+        options: OperatorOptions,
+        metrics: Metrics,
+        readiness: Readiness,
+        health: Health,
+        hive: Hive,
+        jobs: Jobs,
+        timing: ElectionTiming = ElectionTiming(),  # noqa: B008  frozen
+    ) -> None:
+        identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+        pool = router_id_pool(options.router_id_allocation_ip_pool)
+        self._round = OperatorRound(
+            database,
+            tables,
+            secrets_namespace.name,
+            router_ids=None if pool is None else ipaddress.IPv4Network(pool),
+            report=options.status_report,
+        )
+        self._kubernetes = kubernetes
+        self._leadership = Leadership(
+            Election(identity, MANAGER, options.lease_namespace, timing),
+            options.lease_namespace,
+            MANAGER,
+            health.scope("leader"),
+            hive.shutdown,
+        )
+        self._duration = metrics.reconcile_duration.labels("operator")
+        self._errors = metrics.reconcile_errors.labels("operator")
+        self._synced = readiness.gate("sources", "the first reading of all objects")
+        self._health = health
+        self._known: frozenset[Problem] = frozenset()
+        self._written = 0
+        metrics.collect(self._metrics)
+        jobs.add("election", self._elect)
+        jobs.add("writes", self._write)
+
+    async def _elect(self) -> None:
+        async with self._writer() as writer:
+            await self._leadership.run(writer)
+
+    @asynccontextmanager
+    async def _writer(self) -> AsyncIterator[Writer]:
+        """Open a connection of its own, so that one job's trouble is not another's."""
+        connection = Connection(self._kubernetes.access)
+        try:
+            yield Writer(connection, MANAGER)
+        finally:
+            await connection.close()
+
+    async def _write(self) -> None:
+        async with self._writer() as writer:
+            writing = Writing(
+                writer,
+                random.SystemRandom(),
+                self._health.scope("objects"),
+                allowed=lambda: self._leadership.leads,
+                failed=self._errors.inc,
+            )
+            with Signal(*(table.observable for table in self._round.followed)) as signal:
+                pause: float | None = None
+                while True:
+                    await _wait(signal, pause)
+                    began = time.perf_counter()
+                    plan = self._round.run()
+                    self._duration.observe(time.perf_counter() - began)
+                    if plan is None:
+                        continue
+                    self._synced()
+                    self._report(plan)
+                    if not self._leadership.gained.is_set():
+                        await self._leadership.gained.wait()
+                        # Much may have happened since.
+                        signal.raise_flag()
+                        continue
+                    unread = self._kubernetes.unread
+                    if unread:
+                        # What is not there may only not have been read: nothing follows from it.
+                        self._health.degraded(f"nothing is written: {unread} cannot be read")
+                        pause = UNREAD_PAUSE
+                        continue
+                    self._health.ok("follows what it reads")
+                    pause = await writing.carry_out(plan)
+                    self._written = writing.written
+
+    def _report(self, plan: Plan) -> None:
+        found = frozenset(plan.problems)
+        for problem in sorted(found - self._known):
+            log.warning(
+                "problem",
+                event_name="operator.problem",
+                object=", ".join(map(str, problem.objects)),
+                field=problem.field or None,
+                reason=problem.message,
+            )
+        self._known = found
+
+    def _metrics(self) -> list[Metric]:
+        leader = GaugeMetricFamily("waggle_operator_leader", "1 while this operator leads.")
+        leader.add_metric([], self._leadership.gained.is_set())
+        writes = CounterMetricFamily("waggle_operator_writes", "Objects and statuses written.")
+        writes.add_metric([], self._written)
+        return [leader, writes]
+
+
+async def _wait(signal: Signal, pause: float | None) -> None:
+    """Wait for a change, or until something is to be tried again."""
+    try:
+        async with asyncio.timeout(pause):
+            await signal.wait(settle_turns=SETTLE_TURNS)
+    except TimeoutError:
+        pass
+
+
+class OperatorContainer(DeclarativeContainer):
+    """The graph of the operator cell."""
+
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    hive = providers.Dependency(instance_of=Hive)
+    readiness = providers.Dependency(instance_of=Readiness)
+    options = providers.Dependency(instance_of=OperatorOptions)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
+    kubernetes = providers.Dependency(instance_of=Kubernetes)
+    metrics = providers.Dependency(instance_of=Metrics)
+    operator = providers.Singleton(
+        Operator,
+        database,
+        tables,
+        secrets_namespace,
+        kubernetes,
+        options,
+        metrics,
+        readiness,
+        health,
+        hive,
+        jobs,
+    )
+    invokes = providers.List(operator)
+
+
+CELL = Cell(
+    name="operator",
+    description="Writes NodeConfigs and conditions while it leads.",
+    container=OperatorContainer,
+    options=OperatorOptions,
+)

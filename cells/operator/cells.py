@@ -1,0 +1,19 @@
+"""The cells of ``waggle-operator``, in the order in which they are listed and, where free, started."""
+
+from __future__ import annotations
+
+from cells import database, http, logging, metrics, resources, telemetry
+from cells.hive import Cell
+from cells.operator.cell import CELL as OPERATOR
+from cells.operator.source import CELL as SOURCE
+
+CELLS: tuple[Cell, ...] = (
+    logging.CELL,
+    telemetry.CELL,
+    metrics.CELL,
+    http.CELL,
+    database.CELL,
+    resources.CELL,
+    SOURCE,
+    OPERATOR,
+)

@@ -1,0 +1,129 @@
+"""The job that keeps a Lease: leadership comes, is renewed, and its loss ends the process.
+
+A process that has led is not trusted to begin anew: what it remembers is from when it led. It ends,
+and whoever runs it starts another. At an orderly end the Lease is given back, so that the next one
+need not wait for it to run out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import structlog
+
+from cells.hive import Health
+from resources.kubernetes import Election, KubernetesError, Writer, lease_path
+
+RELEASE_TIMEOUT = 1.0
+
+log = structlog.get_logger("waggle.operator")
+
+
+class LostLeadershipError(Exception):
+    """The Lease could not be renewed in time, or somebody else has it."""
+
+
+class Leadership:
+    """The Lease of one candidate."""
+
+    def __init__(
+        self,
+        election: Election,
+        namespace: str,
+        name: str,
+        health: Health,
+        lost: Callable[[Exception], None],
+    ) -> None:
+        self._election = election
+        self._list = lease_path(namespace)
+        self._path = lease_path(namespace, name)
+        self._health = health
+        self._lost = lost
+        self._trouble = ""
+        self._told: tuple[str, str] | None = None
+        self.gained = asyncio.Event()
+        """Set for as long as we lead."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether we may write now."""
+        now = asyncio.get_running_loop().time()
+        return self._election.leads and not self._election.lost(now)
+
+    async def run(self, writer: Writer) -> None:
+        """Try to lead, and go on leading, until cancelled or lost."""
+        election = self._election
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                await self._attempt(writer)
+                if election.lost(loop.time()):
+                    self.gained.clear()
+                    whose = election.leader if election.leader != election.identity else ""
+                    reason = f"{whose} leads" if whose else self._trouble
+                    self._health.degraded(f"lost the leadership: {reason}")
+                    self._lost(LostLeadershipError(f"lost the leadership: {reason}"))
+                    return
+                if election.leads:
+                    self.gained.set()
+                self._tell()
+                await asyncio.sleep(election.timing.retry)
+        finally:
+            if self.leads:
+                self.gained.clear()
+                await self._release(writer)
+
+    async def _attempt(self, writer: Writer) -> None:
+        election = self._election
+        loop = asyncio.get_running_loop()
+        try:
+            # Never longer than what is left of a Lease that we have.
+            async with asyncio.timeout(election.left(loop.time())):
+                began = loop.time()
+                lease = await writer.get(self._path)
+                election.observe(lease, loop.time())
+                wish = election.attempt(loop.time(), time.time())
+                if wish is None:
+                    pass
+                elif lease is None:
+                    election.written(await writer.create(self._list, wish), began)
+                else:
+                    election.written(await writer.replace(self._path, wish), began)
+            self._trouble = ""
+        except TimeoutError:
+            # What came of the attempts before it says more, if they failed.
+            self._trouble = self._trouble or "no answer in time"
+        except KubernetesError as error:
+            # Also 409, where another candidate was faster: seen with the next look.
+            self._trouble = str(error)
+
+    def _tell(self) -> None:
+        leader = self._election.leader
+        state = (leader, self._trouble)
+        if state == self._told:
+            return
+        self._told = state
+        who = "leads" if self._election.leads else f"waits; {leader or 'nobody'} leads"
+        if self._trouble:
+            self._health.degraded(f"{who}: {self._trouble}")
+        else:
+            self._health.ok(who)
+        log.info(
+            "leader election",
+            event_name="operator.leader",
+            leader=leader or None,
+            leads=self._election.leads,
+            reason=self._trouble or None,
+        )
+
+    async def _release(self, writer: Writer) -> None:
+        wish = self._election.release(time.time())
+        if wish is None:
+            return
+        try:
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                await writer.replace(self._path, wish)
+        except (KubernetesError, TimeoutError) as error:
+            log.warning("lease not released", event_name="operator.lease", reason=str(error))

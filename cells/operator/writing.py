@@ -1,0 +1,194 @@
+"""The leader's loop: a round, what it asks for is written, and what failed is tried again later.
+
+One object's failure holds up no other. An object is written when it differs from what is there, never
+to be sure: what was just written is not written again before it has been seen, or for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import structlog
+
+from cells.hive import Health
+from reconcilers.model import Condition, ObjectRef
+from reconcilers.operator import Apply, Delete, Plan, Statuses, Write
+from reconcilers.operator.statuses import read_conditions
+from resources.kinds import CLUSTER_CONFIG, NODE_CONFIG, PEER_CONFIG, Kind
+from resources.kubernetes import KubernetesError, Refused, Writer
+
+FIRST, LONGEST = 1.0, 512.0
+"""Seconds until a failed write is tried again: doubling, with jitter."""
+UNSEEN = 30.0
+"""Seconds after which a write that has not shown is done again."""
+
+_KINDS: dict[str, Kind[Any]] = {
+    kind.name: kind for kind in (CLUSTER_CONFIG, PEER_CONFIG, NODE_CONFIG)
+}
+
+log = structlog.get_logger("waggle.operator")
+
+Key = tuple[ObjectRef, bool]
+
+
+class Attempt(msgspec.Struct):
+    """What is known of one object's last write."""
+
+    write: Write
+    at: float
+    failures: int = 0
+    due: float = 0.0
+    """When it may be tried again."""
+    error: str = ""
+
+
+def path_of(ref: ObjectRef, *, status: bool = False) -> str:
+    """Where an API server has an object, or its status."""
+    kind = _KINDS[ref.kind]
+    path = f"{kind.path(kind.versions[0])}/{ref.name}"
+    return f"{path}/status" if status else path
+
+
+class Writing:
+    """Carries out plans; one at a time."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        rng: random.Random,
+        health: Health,
+        *,
+        allowed: Callable[[], bool],
+        failed: Callable[[], None],
+    ) -> None:
+        """``allowed`` tells before each write whether we still lead; ``failed`` counts."""
+        self._writer = writer
+        self._rng = rng
+        self._health = health
+        self._allowed = allowed
+        self._failed = failed
+        self._statuses = Statuses()
+        self._attempts: dict[Key, Attempt] = {}
+        self.written = 0
+
+    async def carry_out(self, plan: Plan) -> float | None:
+        """Write what a plan asks for; the seconds until something should be tried again, or None."""
+        wanted: set[Key] = set()
+        for write in plan.objects:
+            wanted.add(write.key)
+            await self._once(write)
+        self._statuses.keep_only(plan.conditions)
+        for ref, conditions in plan.conditions.items():
+            wanted.add((ref, True))
+            await self._status(ref, conditions)
+        self._attempts = {key: one for key, one in self._attempts.items() if key in wanted}
+        self._tell()
+        return self._pause()
+
+    async def _once(self, write: Write) -> None:
+        """Write an object, unless just that was done or has failed a moment ago."""
+        before = self._attempts.get(write.key)
+        if before is not None and before.write == write and self._now() < before.due:
+            return
+        if await self._try(write, before) is not None:
+            self._attempts[write.key] = Attempt(write, self._now(), due=self._now() + UNSEEN)
+
+    async def _status(self, ref: ObjectRef, conditions: tuple[Condition, ...]) -> None:
+        before = self._attempts.get((ref, True))
+        if before is not None and self._now() < before.due:
+            return
+        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if not self._statuses.knows(ref):
+            there = await self._read(ref, before)
+            if there is None:
+                return
+            self._statuses.learn(ref, read_conditions(there))
+        write = self._statuses.due(ref, conditions, time)
+        if write is not None:
+            answer = await self._try(write, before)
+            if answer is not None:
+                # Where conditions are removed, those of another writer may stay: that is theirs.
+                self._statuses.learn(ref, read_conditions(answer) if conditions else {})
+                self._attempts.pop((ref, True), None)
+
+    async def _read(self, ref: ObjectRef, before: Attempt | None) -> dict[str, Any] | None:
+        """Read an object whose status is to be written; None where it cannot be read."""
+        try:
+            # One that is gone by now will be gone from the plan, too.
+            return await self._writer.get(path_of(ref))
+        except KubernetesError as error:
+            self._note(Apply(ref, {}, status=True), before, error)
+            return None
+
+    async def _try(self, write: Write, before: Attempt | None) -> dict[str, Any] | None:
+        """Write; the answer, or None where there is none."""
+        if not self._allowed():
+            return None
+        path = path_of(write.object, status=isinstance(write, Apply) and write.status)
+        try:
+            if isinstance(write, Delete):
+                await self._writer.delete(path, write.uid)
+                answer: dict[str, Any] = {}
+            else:
+                answer = await self._writer.apply(path, write.content)
+        except KubernetesError as error:
+            self._note(write, before, error)
+            return None
+        self.written += 1
+        log.info(
+            "written",
+            event_name="operator.written",
+            object=str(write.object),
+            what=_what(write),
+        )
+        return answer
+
+    def _note(self, write: Write, before: Attempt | None, error: KubernetesError) -> None:
+        failures = (before.failures if before is not None else 0) + 1
+        pause = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 16)) * self._rng.uniform(0.75, 1.0)
+        if isinstance(error, Refused):
+            pause = max(pause, min(error.retry_after, LONGEST))
+        if isinstance(error, Refused) and error.status == 404 and isinstance(write, Apply):
+            # Gone meanwhile, and with it what was known of it.
+            self._statuses.forget(write.object)
+        now = self._now()
+        self._attempts[write.key] = Attempt(
+            write, now, failures, now + pause, f"{_what(write)}: {error}"
+        )
+        self._failed()
+        log.warning(
+            "not written",
+            event_name="operator.write_failed",
+            object=str(write.object),
+            what=_what(write),
+            reason=str(error),
+            attempt=failures,
+            retry_in=round(pause, 1),
+        )
+
+    def _tell(self) -> None:
+        failing = [one for one in self._attempts.values() if one.failures]
+        if failing:
+            first = min(failing, key=lambda one: str(one.write.object))
+            more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
+            self._health.degraded(f"{first.write.object}: {first.error}{more}")
+        else:
+            self._health.ok(f"all is written ({self.written} writes)")
+
+    def _pause(self) -> float | None:
+        due = min((one.due for one in self._attempts.values()), default=None)
+        return None if due is None else max(0.05, due - self._now())
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _what(write: Write) -> str:
+    if isinstance(write, Delete):
+        return "delete"
+    return "status" if write.status else "apply"

@@ -1,0 +1,102 @@
+"""Writing into an API server: one object at a time, and only the fields that are ours.
+
+Server-side apply under a field manager of our own: what others have set stays, what we set before and
+do not set any more goes. An answer with an error is an error, with the verb and the resource that it
+was about. Nothing is tried again here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias, final
+
+from resources.kubernetes import wire
+from resources.kubernetes.connection import Connection
+from resources.kubernetes.errors import Refused
+
+JsonObject: TypeAlias = dict[str, Any]
+
+SILENCE: Final = 15.0
+"""Seconds that an answer to a write may take."""
+LARGEST: Final = 4 * 1024 * 1024
+"""Octets of an answer that are read."""
+_APPLY: Final = "application/apply-patch+yaml"
+
+
+@final
+class Writer:
+    """Reads and writes single objects; ``manager`` is the name of the writer of its fields."""
+
+    def __init__(self, connection: Connection, manager: str, *, silence: float = SILENCE) -> None:
+        self._connection = connection
+        self._manager = manager
+        self._silence = silence
+
+    async def get(self, path: str) -> JsonObject | None:
+        """Return an object, or None where it is not there. Raises `KubernetesError`."""
+        try:
+            return await self._send("GET", path)
+        except Refused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def create(self, path: str, content: Mapping[str, Any]) -> JsonObject:
+        """Create an object in a list. Raises `KubernetesError`; 409 when it is there."""
+        return await self._send("POST", path, content, [("fieldManager", self._manager)])
+
+    async def replace(self, path: str, content: Mapping[str, Any]) -> JsonObject:
+        """Replace an object by one with its resource version. Raises `KubernetesError`.
+
+        The error is `Refused` with 409 when somebody else has written it since.
+        """
+        return await self._send("PUT", path, content, [("fieldManager", self._manager)])
+
+    async def apply(self, path: str, content: Mapping[str, Any]) -> JsonObject:
+        """Make an object (or a status subresource) have these fields. Raises `KubernetesError`.
+
+        Forced: of fields that are ours by their meaning no other writer can keep another value.
+        """
+        parameters = [("fieldManager", self._manager), ("force", "true")]
+        return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
+
+    async def delete(self, path: str, uid: str) -> None:
+        """Delete the object with this UID; one that is gone is fine. Raises `KubernetesError`."""
+        preconditions = {"uid": uid} if uid else {}
+        content = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": preconditions,
+            "propagationPolicy": "Background",
+        }
+        try:
+            await self._send("DELETE", path, content)
+        except Refused as error:
+            if error.status != 404:
+                raise
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        parameters: Sequence[tuple[str, str]] = (),
+        *,
+        content_type: str = "application/json",
+    ) -> JsonObject:
+        async with self._connection.request(
+            method,
+            path,
+            parameters,
+            silence=self._silence,
+            body=body,
+            content_type=content_type,
+        ) as response:
+            octets = await response.content.read(LARGEST)
+            if not 200 <= response.status < 300:
+                if response.status == 401:
+                    # The token may have been renewed since the configuration was read.
+                    await self._connection.renew()
+                retry_after = response.headers.get("Retry-After")
+                raise wire.error_of(response.status, octets, retry_after)
+        return wire.decode(octets, dict[str, Any], "an object")

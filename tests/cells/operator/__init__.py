@@ -1,0 +1,1 @@
+"""Tests of the operator's cells against a scripted API server."""

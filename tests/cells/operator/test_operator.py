@@ -1,0 +1,308 @@
+"""Operators against an API server: one leads and writes, and what goes wrong stops nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
+import pytest
+
+from cells import kubernetes
+from cells.hive import Hive, Level, load
+from cells.metrics import Metrics
+from cells.operator import cell, writing
+from cells.operator.cells import CELLS
+from cells.operator.election import LostLeadershipError
+from resources.kubernetes import ElectionTiming, KubernetesSource, Timing
+from tests.cells.test_manifests import until
+from tests.reconcilers.build import cluster_config, node, peer_config
+from tests.support.apiserver import ApiServer, cut, status
+from waggle_operator.__main__ import main
+
+CONFIGS = "ciliumbgpnodeconfigs"
+CLUSTERS = "ciliumbgpclusterconfigs"
+QUICK = ElectionTiming(retry=0.05)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elections and second attempts within the time of a test."""
+    monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (QUICK,))
+    monkeypatch.setattr(writing, "FIRST", 0.05)
+
+
+def fill(server: ApiServer, *names: str) -> None:
+    """Put in nodes and a ClusterConfig that selects all of them."""
+    for name in names or ("n1", "n2"):
+        server.put({"kind": "Node", "apiVersion": "v1", **node(name)})
+    config = cluster_config()
+    config["metadata"].update(uid="uid-c", generation=1)
+    server.put({"kind": "CiliumBGPClusterConfig", **config})
+    server.put({"kind": "CiliumBGPPeerConfig", **peer_config()})
+
+
+@asynccontextmanager
+async def operator(
+    server: ApiServer, directory: Path, identity: str = "a", **flags: object
+) -> AsyncIterator[tuple[Hive, asyncio.Task[None]]]:
+    """Run one operator."""
+    given = {
+        "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
+        "--operator-identity": identity,
+        **{f"--{name.replace('_', '-')}": value for name, value in flags.items()},
+    }
+    hive = Hive(CELLS, load(CELLS, flags=given))
+    started = asyncio.Event()
+    task = asyncio.create_task(hive.run(started.set))
+    await started.wait()
+    try:
+        yield hive, task
+    finally:
+        hive.shutdown()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()
+
+
+def run(scenario: Callable[[ApiServer], Awaitable[None]]) -> None:
+    """Run a scenario with a server."""
+
+    async def whole() -> None:
+        async with ApiServer() as server, asyncio.timeout(30):
+            await scenario(server)
+
+    asyncio.run(whole())
+
+
+def names(server: ApiServer) -> set[str]:
+    return {name for _, name in server.objects[CONFIGS]}
+
+
+def conditions(server: ApiServer, plural: str = CLUSTERS, name: str = "c") -> dict[str, str]:
+    found = server.objects[plural]["", name].get("status", {}).get("conditions", [])
+    return {c["type"].partition("/")[2]: c["status"] for c in found}
+
+
+def levels(hive: Hive) -> dict[str, tuple[Level, str]]:
+    return {"/".join(s.path): (s.level, s.message) for s in hive.health.report()}
+
+
+def holder(server: ApiServer) -> str:
+    lease = server.leases.get("waggle-operator", {"spec": {}})
+    return str(lease["spec"].get("holderIdentity", ""))
+
+
+def test_node_configs_and_conditions_are_written_once(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path) as (hive, _):
+            await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
+            await until(lambda: bool(conditions(server, "ciliumbgppeerconfigs", "pc")))
+            assert conditions(server) == {
+                "ConflictingClusterConfig": "False",
+                "MissingPeerConfigs": "False",
+                "NoMatchingNode": "False",
+            }
+            patches = [query for verb, _, query in server.requests if verb == "patch"]
+            assert len(patches) == 4
+            assert {(q["fieldManager"], q["force"]) for q in patches} == {
+                ("waggle-operator", "true")
+            }
+            # It sees what it wrote, and has nothing to do.
+            await until(lambda: levels(hive)["operator/objects"][1] == "all is written (4 writes)")
+            await asyncio.sleep(0.3)
+            assert len([verb for verb, _, _ in server.requests if verb == "patch"]) == 4
+            assert hive.readiness.ready
+            scraped = hive.get("metrics", Metrics).render().decode()
+            assert "waggle_operator_leader 1.0" in scraped
+            assert "waggle_operator_writes_total 4.0" in scraped
+
+    run(scenario)
+
+
+def test_a_new_operator_writes_nothing_that_is_there(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path):
+            await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
+            await until(lambda: bool(conditions(server, "ciliumbgppeerconfigs", "pc")))
+        before = server.asked("patch", CLUSTERS)
+        async with operator(server, tmp_path, "b") as (hive, _):
+            await until(lambda: levels(hive).get("operator/objects") is not None)
+            assert levels(hive)["operator/objects"][1] == "all is written (0 writes)"
+        assert server.asked("patch", CLUSTERS) == before
+
+    run(scenario)
+
+
+def test_of_two_one_leads_and_the_other_takes_over_at_once_when_it_leaves(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path, "b") as (second, _):
+            await until(lambda: holder(server) == "b")
+            async with operator(server, tmp_path, "c") as (third, _):
+                await until(lambda: levels(third).get("operator/leader") is not None)
+                assert levels(third)["operator/leader"] == (Level.OK, "waits; b leads")
+                await until(lambda: names(server) == {"n1", "n2"})
+                began = asyncio.get_running_loop().time()
+                second.shutdown()
+                await until(lambda: holder(server) == "c")
+                assert asyncio.get_running_loop().time() - began < QUICK.lease
+                server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
+                await until(lambda: names(server) == {"n1", "n2", "n3"})
+        # Given back, for whoever comes.
+        assert holder(server) == ""
+
+    run(scenario)
+
+
+def test_a_leader_that_dies_is_followed_and_nothing_is_written_twice(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        lease = {"holderIdentity": "dead", "leaseDurationSeconds": 1}
+        server.leases["waggle-operator"] = {
+            "metadata": {"name": "waggle-operator", "resourceVersion": "1"},
+            "spec": lease,
+        }
+        async with operator(server, tmp_path):
+            await until(lambda: bool(server.asked("list", CONFIGS)))
+            assert not names(server)
+            await until(lambda: holder(server) == "a")
+            await until(lambda: names(server) == {"n1", "n2"})
+        assert len(server.asked("patch", CONFIGS)) == 2
+
+    run(scenario)
+
+
+def test_who_loses_the_lease_ends_and_writes_no_more(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path) as (_, task):
+            await until(lambda: names(server) == {"n1", "n2"})
+            lease = server.leases["waggle-operator"]
+            lease["spec"] = {**lease["spec"], "holderIdentity": "thief"}
+            lease["metadata"] = {**lease["metadata"], "resourceVersion": "x"}
+            with pytest.raises(LostLeadershipError, match="lost the leadership: thief leads"):
+                await asyncio.shield(task)
+        assert holder(server) == "thief"
+
+    run(scenario)
+
+
+def test_an_api_server_that_is_away_for_too_long_ends_the_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brief = ElectionTiming(lease=3, renew=2.0, retry=0.05)
+    monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (brief,))
+
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path) as (_, task):
+            await until(lambda: holder(server) == "a")
+            await server.stop()
+            with pytest.raises(
+                LostLeadershipError, match=r"lost the leadership: (cannot reach|no answer)"
+            ):
+                await asyncio.shield(task)
+
+    run(scenario)
+
+
+def test_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        conflict = status(409, "Conflict", "another writer")
+        server.once("patch", CONFIGS, conflict, status(500, "InternalError", "etcd"), cut)
+        async with operator(server, tmp_path) as (hive, _):
+            await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
+            await until(lambda: levels(hive)["operator/objects"][0] is Level.OK)
+            scraped = hive.get("metrics", Metrics).render().decode()
+            assert 'waggle_reconcile_errors_total{controller="operator"} 3.0' in scraped
+
+    run(scenario)
+
+
+def test_what_is_refused_for_good_is_named_in_health(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        server.always("patch", CONFIGS, status(403, "Forbidden", "may not patch"))
+        async with operator(server, tmp_path) as (hive, _):
+            await until(lambda: len(conditions(server)) == 3)
+            await until(
+                lambda: levels(hive).get("operator/objects", (Level.OK, ""))[0] is Level.DEGRADED
+            )
+            assert levels(hive)["operator/objects"][1] == (
+                "CiliumBGPNodeConfig/n1: apply: 403: may not patch (and 1 more)"
+            )
+
+    run(scenario)
+
+
+def test_nodes_that_go_lose_their_node_configs(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path):
+            await until(lambda: names(server) == {"n1", "n2"})
+            server.delete("Node", "n2")
+            await until(lambda: names(server) == {"n1"})
+
+    run(scenario)
+
+
+def test_nothing_is_written_while_a_kind_may_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path):
+            await until(lambda: names(server) == {"n1", "n2"})
+        server.objects[CLUSTERS]["", "c"].pop("status", None)
+        server.always("list", "nodes", status(403, "Forbidden", "no"))
+        async with operator(server, tmp_path, "b") as (hive, _):
+            await until(lambda: hive.readiness.ready and holder(server) == "b")
+            await until(lambda: levels(hive)["operator"][0] is Level.DEGRADED)
+            assert levels(hive)["operator"][1] == "nothing is written: Node cannot be read"
+            server.always("list", "nodes", None)
+            await until(lambda: levels(hive)["operator"][0] is Level.OK)
+            await until(lambda: len(conditions(server)) == 3)
+            assert conditions(server)["NoMatchingNode"] == "False"
+        assert names(server) == {"n1", "n2"}
+        assert server.asked("delete", CONFIGS) == []
+
+    monkeypatch.setattr(cell, "UNREAD_PAUSE", 0.05)
+    timing = Timing(grace=0.2, first=0.05, longest=0.1)
+    monkeypatch.setattr(
+        kubernetes,
+        "KubernetesSource",
+        lambda access, selections, kinds: KubernetesSource(
+            access, selections, kinds=kinds, timing=timing
+        ),
+    )
+    run(scenario)
+
+
+def test_c51_conditions_go_where_they_are_not_wanted(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path):
+            await until(lambda: len(conditions(server)) == 3)
+            await until(lambda: bool(conditions(server, "ciliumbgppeerconfigs", "pc")))
+        async with operator(server, tmp_path, "b", status_report="false"):
+            await until(lambda: not conditions(server))
+            await until(lambda: not conditions(server, "ciliumbgppeerconfigs", "pc"))
+            count = len(server.asked("patch", CLUSTERS))
+            server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
+            await until(lambda: "n3" in names(server))
+            assert len(server.asked("patch", CLUSTERS)) == count
+
+    run(scenario)
+
+
+def test_without_a_cluster_it_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([], {}) == 2
+    assert capsys.readouterr().err == (
+        "waggle-operator: it has nothing to operate on: --kubeconfig FILE, or in-cluster\n"
+    )

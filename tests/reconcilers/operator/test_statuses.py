@@ -1,0 +1,113 @@
+"""Conditions are written when they change, and their times move when their status does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconcilers.model import Condition, ObjectRef
+from reconcilers.operator import Apply, Statuses
+from reconcilers.operator.statuses import read_conditions
+
+REF = ObjectRef("CiliumBGPClusterConfig", "", "c")
+TYPE = "cilium.io/NoMatchingNode"
+FIRST, SECOND = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+def wanted(status: bool = True, message: str = "none", generation: int | None = 3) -> Condition:
+    return Condition(REF, TYPE, status, "NoMatchingNode", message, generation)
+
+
+def write(statuses: Statuses, condition: Condition, time: str) -> dict[str, Any] | None:
+    """Write what is due; the condition as it is then, or None where nothing was."""
+    due = statuses.due(REF, [condition], time)
+    if due is None:
+        return None
+    assert due.status
+    statuses.learn(REF, read_conditions(due.content))
+    (found,) = due.content["status"]["conditions"]
+    return dict(found)
+
+
+def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
+    due = Statuses().due(REF, [wanted()], FIRST)
+    assert due == Apply(
+        REF,
+        {
+            "apiVersion": "cilium.io/v2",
+            "kind": "CiliumBGPClusterConfig",
+            "metadata": {"name": "c"},
+            "status": {
+                "conditions": [
+                    {
+                        "type": TYPE,
+                        "status": "True",
+                        "reason": "NoMatchingNode",
+                        "message": "none",
+                        "observedGeneration": 3,
+                        "lastTransitionTime": FIRST,
+                    }
+                ]
+            },
+        },
+        status=True,
+    )
+
+
+def test_what_is_there_is_not_written_again() -> None:
+    statuses = Statuses()
+    assert write(statuses, wanted(), FIRST) is not None
+    assert write(statuses, wanted(), SECOND) is None
+
+
+def test_the_time_is_that_of_the_last_change_of_the_status() -> None:
+    statuses = Statuses()
+    write(statuses, wanted(), FIRST)
+    changed = write(statuses, wanted(message="other", generation=4), SECOND)
+    assert changed is not None
+    assert (changed["lastTransitionTime"], changed["message"]) == (FIRST, "other")
+    changed = write(statuses, wanted(status=False), SECOND)
+    assert changed is not None
+    assert (changed["lastTransitionTime"], changed["status"]) == (SECOND, "False")
+
+
+def test_a_new_leader_goes_on_with_what_it_reads() -> None:
+    statuses = Statuses()
+    assert not statuses.knows(REF)
+    before = Statuses().due(REF, [wanted()], FIRST)
+    assert before is not None
+    statuses.learn(REF, read_conditions(before.content))
+    assert statuses.knows(REF)
+    assert statuses.due(REF, [wanted()], SECOND) is None
+
+
+def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
+    statuses = Statuses()
+    write(statuses, wanted(), FIRST)
+    due = statuses.due(REF, [], SECOND)
+    assert due is not None
+    assert due.content["status"] == {"conditions": []}
+    statuses.learn(REF, {"example.com/Theirs": {"type": "example.com/Theirs"}})
+    assert statuses.due(REF, [], SECOND) is None
+
+
+def test_objects_that_are_gone_are_forgotten() -> None:
+    statuses = Statuses()
+    write(statuses, wanted(), FIRST)
+    statuses.keep_only([])
+    assert not statuses.knows(REF)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        {},
+        {"status": None},
+        {"status": {"conditions": {}}},
+        {"status": {"conditions": [1, {}]}},
+    ],
+)
+def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None:
+    assert read_conditions(content) == {}
