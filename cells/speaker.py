@@ -26,6 +26,7 @@ from cells.metrics import Metrics
 from speaker.api import (
     ESTABLISHED,
     CollectorChanged,
+    ConnectionsRefused,
     Event,
     Fault,
     ListenChanged,
@@ -107,6 +108,15 @@ class SpeakerEvents:
                     collector=event.name,
                     connected=event.connected,
                     reason=event.reason,
+                )
+            case ConnectionsRefused():
+                log.warning(
+                    "connections refused",
+                    event_name="listener.refused",
+                    instance=event.instance,
+                    peer_address=event.address,
+                    reason=event.reason,
+                    count=event.count,
                 )
             case RecordingEnded():
                 log.warning(
@@ -319,6 +329,14 @@ class SpeakerMetrics:
         yield from _sessions(peers)
         yield from _routes(peers)
         yield from _counters(peers, self._events)
+        refused = CounterMetricFamily(
+            "waggle_bgp_connections_refused",
+            "Connections of nobody that is known, and of neighbours too many.",
+            labels=["instance"],
+        )
+        for instance in self._speaker.instances():
+            refused.add_metric([instance.name], instance.refused)
+        yield refused
 
 
 PEER_LABELS = ["instance", "peer", "peer_address"]

@@ -38,6 +38,7 @@ from speaker.api.policy import Match, Policy, PrefixRule, Set, Term
 from speaker.api.secret import InvalidSecret, Secret
 from speaker.api.status import (
     ESTABLISHED,
+    ConnectionsRefused,
     Event,
     FamilyStatus,
     Fault,
@@ -62,6 +63,7 @@ __all__ = [
     "CollectorChanged",
     "CollectorStatus",
     "Confederation",
+    "ConnectionsRefused",
     "DynamicPeerConfig",
     "Event",
     "Export",

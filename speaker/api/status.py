@@ -94,6 +94,8 @@ class InstanceStatus(msgspec.Struct, frozen=True, kw_only=True):
     listen_error: str | None
     """Why it does not listen somewhere where it should; it is tried again."""
     peers: int
+    refused: int
+    """Connections that were turned away: nobody's address, or a neighbour too many."""
 
 
 class RouteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,6 +175,17 @@ class PrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the session ended by it."""
 
 
+class ConnectionsRefused(msgspec.Struct, frozen=True, kw_only=True):
+    """Connections were turned away; told of one, and then of another no sooner than in a minute."""
+
+    instance: str
+    address: str
+    """Whose connection was turned away now."""
+    reason: str
+    count: int
+    """How many there have been."""
+
+
 class RecordingEnded(msgspec.Struct, frozen=True, kw_only=True):
     """Inputs are not written down any more, though the speaker runs on."""
 
@@ -186,5 +199,6 @@ Event = (
     | Fault
     | ListenChanged
     | CollectorChanged
+    | ConnectionsRefused
     | RecordingEnded
 )

@@ -24,6 +24,7 @@ from speaker.engine.changes import Effect, effect_of
 from speaker.engine.deferral import Deferral, has_said_all
 from speaker.engine.limits import Limits, limits_of
 from speaker.engine.observer import Observer
+from speaker.engine.refusals import Refusals
 from speaker.engine.ribs import Ribs, export_rules
 from speaker.engine.staleness import Staleness
 from speaker.fsm import State
@@ -115,8 +116,8 @@ class Instance:
         """Peers that restart: what they said is kept meanwhile."""
         self.loc = Ribs()
         self.sets: dict[str, Ribs] = {}
-        self.refused = 0
-        """Connections from addresses that are nobody's."""
+        self.refusals = Refusals(config.name)
+        """Connections from addresses that are nobody's, and of neighbours too many."""
         self.observer: Observer | None = None
         """Who is told of everything that happens to sessions and routes, where somebody is."""
         self._by_address: dict[bytes, list[Peer]] = {}
@@ -274,6 +275,7 @@ class Instance:
     def inherit(self, before: Instance) -> None:
         """Take over what a router of the same name was configured with."""
         self.sets = before.sets
+        self.refusals = before.refusals
         self._local_paths = before._local_paths
         for family, table in before.loc.tables.items():
             for path, nlri in table.best_by_path().items():
@@ -296,17 +298,22 @@ class Instance:
         else:
             config = self._dynamic_for(remote[0])
             if config is None:
-                self.refused += 1
+                self._refuse(remote[0], "nobody's address")
                 return False
             if self._is_full(config):
                 # Said, so that the other side's people do not look for a firewall (RFC 4486).
-                self.refused += 1
+                self._refuse(remote[0], f"{config.name} is at its limit of {config.limit}")
                 self.core.out.append(Write(connection, (REJECTED.encode(),)))
                 self.core.out.append(Close(connection))
                 return True
             peer = Peer(self.core, self, config.for_address(remote[0]), dynamic=config.name)
             self._add(peer)
         return peer.accepted(connection, local, remote)
+
+    def _refuse(self, address: str, reason: str) -> None:
+        event = self.refusals.add(address, reason, self.core.now)
+        if event is not None:
+            self.core.tell(event)
 
     def _dynamic_for(self, remote: str) -> DynamicPeerConfig | None:
         """Return the configuration with the longest prefix that an address is in."""

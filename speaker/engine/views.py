@@ -120,6 +120,7 @@ def instance_status(instance: Instance) -> InstanceStatus:
         listening=(),
         listen_error=None,
         peers=len(instance.peers),
+        refused=instance.refusals.count,
     )
 
 

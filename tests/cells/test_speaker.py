@@ -25,6 +25,7 @@ from cells.speaker import (
     make_speaker,
 )
 from speaker.api import (
+    ConnectionsRefused,
     Event,
     FamilyStatus,
     Fault,
@@ -97,6 +98,7 @@ class Stub:
                 listening=(),
                 listen_error=None,
                 peers=1,
+                refused=4,
             )
             for name in sorted({status.instance for status in self.statuses})
         ]
@@ -178,6 +180,7 @@ def test_a_storm_of_events_costs_few_looks() -> None:
         Fault(instance="i", peer=None, where="timer", error="ValueError: x"),
         ListenChanged(instance="i", address="127.0.0.1", port=179, error="address already in use"),
         ListenChanged(instance="i", address="127.0.0.1", port=179, error=None),
+        ConnectionsRefused(instance="i", address="192.0.2.66", reason="nobody's address", count=4),
     ],
 )  # fmt: skip
 def test_every_kind_of_event_reaches_the_observers(event: Event) -> None:
@@ -234,6 +237,7 @@ def test_metrics_of_a_session() -> None:
     assert value("waggle_bgp_advertised_routes", family) == 7
     assert value("waggle_bgp_received_routes", family | {"status": "accepted"}) == 3
     assert value("waggle_bgp_received_routes", family | {"status": "filtered"}) == 2
+    assert value("waggle_bgp_connections_refused_total", {"instance": "i"}) == 4
     change = {"instance": "i", "peer": "tor-1", "from": "OpenConfirm", "to": "Established"}
     assert value("waggle_bgp_session_transitions_total", change) == 1
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from speaker.api import (
     CollectorChanged,
+    ConnectionsRefused,
     Event,
     Fault,
     ListenChanged,
@@ -59,6 +60,8 @@ class _Events:
                 self._say(f"{peer}: {'sent' if sent else 'received'} {text}")
             case CollectorChanged(name=name, connected=connected, reason=reason):
                 self._say(f"collector {name}: {'connected' if connected else reason}")
+            case ConnectionsRefused(address=address, reason=reason, count=count):
+                self._say(f"refused {address}: {reason} ({count} so far)")
             case RecordingEnded(reason=reason):
                 self._say(f"nothing more is recorded: {reason}")
             case Fault(where=where, error=error):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from speaker.api import (
+    ConnectionsRefused,
     DynamicPeerConfig,
     GracefulRestart,
+    InstanceConfig,
     PeerConfig,
     PrefixRule,
     RouteAttributes,
@@ -415,10 +417,35 @@ def test_h01_a_stranger_is_closed_before_a_byte_is_read() -> None:
     a = network.host("a", A, 65001)
     b = network.host("b", B, 65002)
     b.peer(PeerConfig(name="a", address=A, peer_asn=65001))
-    network.run(60)
+    network.run(59)
     assert a.writes == []
-    assert a.events == []
     assert not b.status().established
+    # All are counted; one a minute is told, whoever it is that comes.
+    (told,) = a.events
+    assert told == ConnectionsRefused(
+        instance=INSTANCE, address=B, reason="nobody's address", count=1
+    )
+    (status,) = a.engine.instances()
+    assert status.refused > 3
+    network.run(241)
+    assert 2 <= len(a.events) <= 5
+
+
+def test_a_neighbour_too_many_is_counted_and_told() -> None:
+    network = Network()
+    a = network.host("a", A, 65000)
+    a.peer(DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", limit=1))
+    for number in (11, 12):
+        host = network.host(f"h{number}", f"10.0.0.{number}", 65000 + number)
+        host.peer(PeerConfig(name="a", address=A, peer_asn=65000))
+    network.run(5)
+    (told,) = [event for event in a.events if isinstance(event, ConnectionsRefused)]
+    assert told.reason == "racks is at its limit of 1"
+    # Another configuration makes another router, and the count goes on.
+    before = next(a.engine.instances()).refused
+    a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id="192.0.2.99")))
+    network.run(0.01)
+    assert next(a.engine.instances()).refused >= before
 
 
 def test_commands_that_name_what_is_not_there_say_so() -> None:
