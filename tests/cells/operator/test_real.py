@@ -1,0 +1,248 @@
+"""Operators as programs against a real API server: its validation, its apply, its roles."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resources.crds.generate import DEFINED, custom_resource_definition
+from tests.reconcilers.build import cluster_config, node, peer_config
+from tests.support.daemon import Daemon
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CILIUM = "/apis/cilium.io/v2"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+ACCOUNT = "operator-of-the-test"
+
+CLUSTER_ROLE = [
+    (
+        ["", "cilium.io"],
+        ["nodes", "ciliumnodes", "ciliumbgpnodeconfigoverrides"],
+        ["list", "watch"],
+    ),
+    (
+        ["cilium.io"],
+        ["ciliumbgpclusterconfigs", "ciliumbgppeerconfigs"],
+        ["list", "watch", "get"],
+    ),
+    (
+        ["cilium.io"],
+        ["ciliumbgpclusterconfigs/status", "ciliumbgppeerconfigs/status"],
+        ["patch"],
+    ),
+    (
+        ["cilium.io"],
+        ["ciliumbgpnodeconfigs"],
+        ["list", "watch", "patch", "create", "delete"],
+    ),
+]
+NAMESPACE_ROLE = [
+    ([""], ["secrets"], ["list", "watch"]),
+    (["coordination.k8s.io"], ["leases"], ["get", "create", "update"]),
+]
+
+
+def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Apply an object as a person does."""
+    answer = server.request(
+        "PATCH",
+        f"{path}/{value['metadata']['name']}?fieldManager=person&force=true",
+        value,
+        kind="apply-patch+yaml",
+    )
+    assert answer.ok, answer.body.get("message")
+    return answer.body
+
+
+@pytest.fixture
+def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+    """A server with our definitions, two nodes, and roles with nothing but what is needed."""
+    made = [custom_resource_definition(kind) for kind in DEFINED]
+    for crd in made:
+        put(apiserver, CRDS, crd)
+    for kind in ("clusterconfigs", "peerconfigs", "nodeconfigs"):
+        # The server answers 404 for a moment after a definition is established.
+        eventually(functools.partial(_check_served, apiserver, f"{CILIUM}/ciliumbgp{kind}"))
+    for name in ("n1", "n2"):
+        _put_node(apiserver, name)
+    for scope, rules in (("Cluster", CLUSTER_ROLE), ("", NAMESPACE_ROLE)):
+        _grant(apiserver, scope, rules)
+    yield apiserver
+    for crd in made:
+        apiserver.request("DELETE", f"{CRDS}/{crd['metadata']['name']}")
+    for path in ("/api/v1/nodes/n1", "/api/v1/nodes/n2", "/api/v1/nodes/n3", LEASE):
+        apiserver.request("DELETE", path)
+
+
+def _check_served(server: ApiServer, path: str) -> None:
+    assert server.request("GET", path).ok
+
+
+def _put_node(server: ApiServer, name: str, **labels: str) -> None:
+    value = node(name, **labels)
+    put(
+        server,
+        "/api/v1/nodes",
+        {"apiVersion": "v1", "kind": "Node", "metadata": value["metadata"]},
+    )
+
+
+def _grant(
+    server: ApiServer, scope: str, rules: list[tuple[list[str], list[str], list[str]]]
+) -> None:
+    place = RBAC if scope else f"{RBAC}/namespaces/kube-system"
+    version = "rbac.authorization.k8s.io/v1"
+    role = {
+        "apiVersion": version,
+        "kind": f"{scope}Role",
+        "metadata": {"name": ACCOUNT},
+        "rules": [{"apiGroups": g, "resources": r, "verbs": v} for g, r, v in rules],
+    }
+    put(server, f"{place}/{scope.lower()}roles", role)
+    binding = {
+        "apiVersion": version,
+        "kind": f"{scope}RoleBinding",
+        "metadata": {"name": ACCOUNT},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": f"{scope}Role",
+            "name": ACCOUNT,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": "kube-system"}],
+    }
+    put(server, f"{place}/{scope.lower()}rolebindings", binding)
+
+
+@pytest.fixture
+def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[[str], Daemon]]:
+    """Start an operator of a name, as an account that may do only what its roles say."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}
+    accounts = "/api/v1/namespaces/kube-system/serviceaccounts"
+    put(server, accounts, account)
+    wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = server.request("POST", f"{accounts}/{ACCOUNT}/token", wish)
+    assert token.ok, token.body
+    access = json.loads(server.kubeconfig.read_text())
+    access["users"][0]["user"] = {"token": token.body["status"]["token"]}
+    (tmp_path / "kubeconfig").write_text(json.dumps(access))
+    started: list[Daemon] = []
+
+    def start(name: str) -> Daemon:
+        daemon = Daemon(
+            name,
+            [
+                sys.executable,
+                "-m",
+                "waggle_operator",
+                "--kubeconfig",
+                tmp_path / "kubeconfig",
+                "--operator-identity",
+                name,
+            ],
+            log=tmp_path / f"{name}.log",
+        )
+        daemon.start()
+        started.append(daemon)
+        return daemon
+
+    yield start
+    for daemon in started:
+        daemon.stop()
+
+
+def config(server: ApiServer, name: str = "c", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    kind = {"apiVersion": "cilium.io/v2", "kind": "CiliumBGPClusterConfig"}
+    return put(
+        server, f"{CILIUM}/ciliumbgpclusterconfigs", {**kind, **cluster_config(name, **spec)}
+    )
+
+
+def node_configs(server: ApiServer) -> dict[str, dict[str, Any]]:
+    found = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
+    return {item["metadata"]["name"]: item for item in found}
+
+
+def conditions(server: ApiServer, name: str = "c") -> dict[str, dict[str, Any]]:
+    found = server.request("GET", f"{CILIUM}/ciliumbgpclusterconfigs/{name}").body
+    return {c["type"].partition("/")[2]: c for c in found.get("status", {}).get("conditions", [])}
+
+
+def holder(server: ApiServer) -> str:
+    return str(server.request("GET", LEASE).body.get("spec", {}).get("holderIdentity", ""))
+
+
+def soon(check: Callable[[], object], daemon: Daemon) -> None:
+    """Wait until something holds; what the operator said where it does not."""
+
+    def checked() -> None:
+        assert check()
+
+    eventually(checked, within=60, context=daemon.tail)
+
+
+def test_what_is_asked_for_is_there_and_stays_as_it_is(
+    server: ApiServer, operator: Callable[[str], Daemon]
+) -> None:
+    made = config(server)
+    peer = {"apiVersion": "cilium.io/v2", "kind": "CiliumBGPPeerConfig", **peer_config()}
+    put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
+    daemon = operator("a")
+    soon(lambda: node_configs(server).keys() == {"n1", "n2"}, daemon)
+    soon(lambda: len(conditions(server)) == 3, daemon)
+    first = node_configs(server)["n1"]
+    (owner,) = first["metadata"]["ownerReferences"]
+    assert (owner["name"], owner["uid"], owner["controller"]) == (
+        "c",
+        made["metadata"]["uid"],
+        True,
+    )
+    assert {m["manager"] for m in first["metadata"]["managedFields"]} == {"waggle-operator"}
+    told = conditions(server)
+    assert {name: c["status"] for name, c in told.items()} == {
+        "ConflictingClusterConfig": "False",
+        "MissingPeerConfigs": "False",
+        "NoMatchingNode": "False",
+    }
+    assert {c["observedGeneration"] for c in told.values()} == {1}
+
+    # Only what changes is written, and the time of a condition moves with its status.
+    config(server, peers=[])
+    soon(lambda: "peers" not in node_configs(server)["n1"]["spec"]["bgpInstances"][0], daemon)
+    soon(lambda: conditions(server)["NoMatchingNode"]["observedGeneration"] == 2, daemon)
+    before = told["NoMatchingNode"]["lastTransitionTime"]
+    assert conditions(server)["NoMatchingNode"]["lastTransitionTime"] == before
+    config(server, nodeSelector={"matchLabels": {"rack": "b"}})
+    soon(lambda: node_configs(server) == {}, daemon)
+    soon(lambda: conditions(server)["NoMatchingNode"]["status"] == "True", daemon)
+    _put_node(server, "n3", rack="b")
+    soon(lambda: node_configs(server).keys() == {"n3"}, daemon)
+
+
+def test_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
+    server: ApiServer, operator: Callable[[str], Daemon]
+) -> None:
+    config(server)
+    first = operator("a")
+    soon(lambda: holder(server) == "a", first)
+    soon(lambda: node_configs(server).keys() == {"n1", "n2"}, first)
+    soon(lambda: len(conditions(server)) == 3, first)
+    second = operator("b")
+    soon(lambda: "leader=a leads=false" in second.tail(), second)
+    before = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
+    first.kill()
+    soon(lambda: holder(server) == "b", second)
+    _put_node(server, "n3")
+    soon(lambda: node_configs(server).keys() == {"n1", "n2", "n3"}, second)
+    after = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
+    assert {name: after[name] for name in before} == before
