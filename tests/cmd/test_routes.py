@@ -29,7 +29,7 @@ ROUTES = [
             OriginItem(kind="Service", namespace="shop", name="web"),
             OriginItem(kind="Service", namespace="shop", name="api"),
         ],
-        since_time=datetime.now(UTC) - timedelta(hours=20, seconds=30),
+        since_time=datetime.now(UTC) - timedelta(days=20, hours=1),
     ),
     RouteItem(
         node="a",
@@ -61,7 +61,7 @@ def test_advertised_names_the_object_behind_each_route(
 ) -> None:
     assert table(path, capsys) == [
         "NODE PEER PREFIX NEXT-HOP ORIGIN-OBJECT COMMUNITIES LP/MED AGE",
-        "a tor-1 203.0.113.7/32 192.0.2.10 Service/shop/web +1 65000:99 150/- 20h",
+        "a tor-1 203.0.113.7/32 192.0.2.10 Service/shop/web +1 65000:99 150/- 20d",
         "a tor-1 fd00:1::/64 self Node/a - - -",
     ]
 
