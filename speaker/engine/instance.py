@@ -418,6 +418,18 @@ class Instance:
             self.away[peer] = member
         else:
             member.stale.clear()
+        self._follow_neighbor(peer)
+
+    def _follow_neighbor(self, peer: Peer) -> None:
+        """Go on, after a session, with who was heard last at the interface."""
+        interface = peer.config.interface
+        if peer.config.address is not None or interface is None or peer.name not in self.peers:
+            return
+        heard = self._neighbors.get(interface)
+        if heard is not None and heard != peer.neighbor:
+            self._unregister(peer)
+            peer.neighbor = heard
+            self._register(peer)
 
     def keeps(self, peer: Peer) -> bool:
         """Tell whether routes of a peer without session are kept (`Host`)."""

@@ -241,8 +241,9 @@ class Peer:
 
     def neighbor_changed(self, address: str | None) -> None:
         """Begin with who is at the other end of the interface now, or wait for somebody."""
-        if self.primary.state is State.ESTABLISHED and address is None:
-            # The session itself tells whether the other side is gone.
+        if self.primary.state is State.ESTABLISHED:
+            # The session itself tells whether the other side is gone; until then somebody else on
+            # the same link is nobody.
             return
         had, self.neighbor = self.neighbor, address
         if self.stopped or self.down is not None or self.config.disabled_reason is not None:

@@ -65,7 +65,21 @@ def test_the_neighbour_of_another_interface_is_somebody_else() -> None:
     assert near.status().address is None
 
 
-def test_another_neighbour_is_another_session() -> None:
+def test_a_session_that_lives_is_not_given_up_for_who_else_is_heard() -> None:
+    network, near, far = cable()
+    for host, other in ((near, FAR), (far, NEAR)):
+        host.peer(config())
+        host.give(NeighborFound("eth0", other))
+    network.run(5)
+    for heard in (OTHER, FAR, OTHER):
+        near.give(NeighborFound("eth0", heard))
+        network.run(20)
+    assert near.status().established
+    assert near.status().flaps == 0
+    assert near.status().address == FAR
+
+
+def test_after_a_session_it_goes_on_with_who_was_heard_last() -> None:
     network, near, far = cable()
     other = network.host("other", OTHER, 65003)
     for host in (far, other):
@@ -77,6 +91,9 @@ def test_another_neighbour_is_another_session() -> None:
     assert near.status().peer_asn == 65002
     near.give(NeighborFound("eth0", OTHER))
     network.run(5)
+    assert near.status().peer_asn == 65002
+    far.give(RemovePeer(INSTANCE, "eth0"))
+    network.run(20)
     assert near.status().established
     assert near.status().peer_asn == 65003
     assert not far.status().established
