@@ -17,7 +17,7 @@ from speaker.attribute.as_path import (
 )
 from speaker.attribute.decode import Block, Raw, decode_attributes, frame
 from speaker.attribute.encode import attribute, encode_attributes
-from speaker.attribute.usual import Recognizer, Usual
+from speaker.attribute.usual import Recognizer
 from speaker.attribute.values import (
     Aggregator,
     Fault,
@@ -43,7 +43,6 @@ __all__ = [
     "Recognizer",
     "Segment",
     "UnknownAttribute",
-    "Usual",
     "address_text",
     "as_path_text",
     "attribute",

@@ -11,22 +11,15 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from speaker.negotiated import Negotiated
 
-FIRST_AS: Final = slice(9, 13)
-"""Where the first AS number stands: ORIGIN comes first and always takes four octets."""
 _PATH_AT: Final = 9
-_ZERO: Final = bytes(4)
+"""Where the first AS number stands: ORIGIN comes first and always takes four octets."""
+_HEADER: Final = 3
 _HOPS: Final = 40
-
-
-class Usual(NamedTuple):
-    """Where what has to be judged stands in a field."""
-
-    path_end: int
-    next_hop: bytes
 
 
 def _counted(kind: bytes, size: int, most: int) -> bytes:
@@ -68,31 +61,30 @@ def _pattern(*, ebgp: bool) -> re.Pattern[bytes]:
 class Recognizer:
     """What is usual in one session."""
 
-    __slots__ = ("_first_as", "_match")
+    __slots__ = ("_first_as", "_match", "_never")
 
-    def __init__(self, session: Negotiated) -> None:
+    def __init__(self, session: Negotiated, never: Iterable[int] = ()) -> None:
+        """Know a session; a path that may have one of the AS numbers in ``never`` is not usual."""
         self._first_as = session.peer_asn.to_bytes(4, "big") if session.ebgp else b""
         self._match = _pattern(ebgp=session.ebgp).fullmatch
+        # AS 0: RFC 7607.
+        self._never = [asn.to_bytes(4, "big") for asn in sorted({0, *never})]
 
     @staticmethod
-    def of(session: Negotiated) -> Recognizer | None:
+    def of(session: Negotiated, never: Iterable[int] = ()) -> Recognizer | None:
         """Return a session's, or None where all of its attributes go the long way."""
         if not session.as4 or session.confederation or (session.ebgp and not session.peer_asn):
             return None
-        return Recognizer(session)
+        return Recognizer(session, never)
 
-    def look(self, field: bytes) -> Usual | None:
-        """Return what has to be judged of a path attribute field, or None where it is not usual."""
+    def next_hop(self, field: bytes) -> bytes | None:
+        """Return the next hop of a path attribute field, or None where the field is not usual."""
         found = self._match(field)
-        if found is None or (self._first_as and field[FIRST_AS] != self._first_as):
+        if found is None or not field.startswith(self._first_as, _PATH_AT):
             return None
-        hop_at = found.start(1)
-        # AS 0 (RFC 7607): zeros that only happen to be in a row are not worth a closer look here.
-        if field.find(_ZERO, _PATH_AT, hop_at - 3) >= 0:
-            return None
-        return Usual(hop_at - 3, found[1])
-
-    @staticmethod
-    def has_asn(field: bytes, usual: Usual, asn: bytes) -> bool:
-        """Tell whether four octets may be an AS number of the path."""
-        return field.find(asn, _PATH_AT, usual.path_end) >= 0
+        path_end = found.start(1) - _HEADER
+        for asn in self._never:
+            # Octets that only happen to be in a row are not worth a closer look here.
+            if field.find(asn, _PATH_AT, path_end) >= 0:
+                return None
+        return found[1]

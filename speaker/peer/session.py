@@ -43,6 +43,7 @@ class Session:
 
     __slots__ = (
         "_early_keepalive",
+        "_heard",
         "_late",
         "connection",
         "core",
@@ -105,6 +106,8 @@ class Session:
         self._early_keepalive = False
         self.stream = Stream()
         self._late = False
+        self._heard: float | None = None
+        """When an UPDATE was heard last: the hold time begins again once for all of an input."""
 
     # ------------------------------------------------------------ the machine
 
@@ -407,7 +410,10 @@ class Session:
             return
         # Event 27 in Established leads to Established: the table's two actions, done directly,
         # because this is where a full table passes through.
-        self.restart_hold()
+        now = self.core.now
+        if self._heard != now:
+            self._heard = now
+            self.restart_hold()
         self.updates_received += 1
         self.peer.update(self, body)
 

@@ -7,10 +7,15 @@ than one message and what came with its last piece.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import final
+from typing import Final, final
 
-from speaker.message import HEADER_SIZE, check_header
+from speaker.iana import MessageType
+from speaker.message import HEADER_SIZE, MARKER, check_header
 from speaker.negotiated import MAX_MESSAGE
+
+_UPDATE: Final = int(MessageType.UPDATE)
+_MINIMUM: Final = HEADER_SIZE + 4
+"""Octets of the shortest UPDATE. Those are looked at here: they are what comes in numbers."""
 
 
 @final
@@ -44,7 +49,14 @@ class Stream:
         size = len(data)
         need = HEADER_SIZE
         while size - position >= HEADER_SIZE:
-            kind, length = check_header(data, position, self.maximum)
+            kind = data[position + 18]
+            length = data[position + 16] << 8 | data[position + 17]
+            if not (
+                kind == _UPDATE
+                and _MINIMUM <= length <= self.maximum
+                and data.startswith(MARKER, position)
+            ):
+                kind, length = check_header(data, position, self.maximum)
             end = position + length
             if end > size:
                 need = length

@@ -58,7 +58,6 @@ class Intake:
         "_good_hops",
         "_negotiated",
         "_own_addresses",
-        "_own_as4",
         "_own_asns",
         "_peer_is_here",
         "_read",
@@ -103,7 +102,6 @@ class Intake:
             self.paths = before.paths
             self.identified = before.identified
             self._usual = before._usual  # noqa: SLF001  its own kind
-        self._own_as4 = [asn.to_bytes(4, "big") for asn in sorted(own_asns)]
         self._good_hops: set[bytes] = set()
         """Next hops that may be used."""
         self._recognizer: Recognizer | None = None
@@ -112,7 +110,7 @@ class Intake:
             and IPV4_UNICAST not in negotiated.add_path_receive
             and negotiated.local_role is None
         ):
-            self._recognizer = Recognizer.of(negotiated)
+            self._recognizer = Recognizer.of(negotiated, own_asns)
         self._read = partial(_read, negotiated)
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB has come."""
@@ -205,10 +203,9 @@ class Intake:
 
     def _usual_path(self, recognizer: Recognizer, field: bytes) -> Path | None:
         """Return the path of a field, or None where it is not usual or something speaks against it."""
-        usual = recognizer.look(field)
-        if usual is None or any(recognizer.has_asn(field, usual, asn) for asn in self._own_as4):
+        hop = recognizer.next_hop(field)
+        if hop is None:
             return None
-        hop = usual.next_hop
         if hop not in self._good_hops:
             if why_unusable(hop, self._own_addresses, loopback=self._peer_is_here) is not None:
                 return None
