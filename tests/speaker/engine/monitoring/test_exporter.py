@@ -9,6 +9,7 @@ from speaker.api import (
     BmpCollector,
     CollectorChanged,
     Fault,
+    GracefulRestart,
     InstanceConfig,
     InvalidConfig,
     PrefixRule,
@@ -30,7 +31,7 @@ from speaker.bmp import (
     Termination,
     TerminationReason,
 )
-from speaker.capability import Multiprotocol
+from speaker.capability import GracefulRestartCapability, Multiprotocol
 from speaker.engine.inputs import (
     RemoveInstance,
     ResetPeer,
@@ -489,6 +490,29 @@ def test_routes_of_a_family_that_is_not_spoken_are_not_told() -> None:
     mp = bytes.fromhex("900e001a0002011020010db8000000000000000000000001002020010db8")
     raw.say(update(ATTRIBUTES + mp, NLRI))
     assert set(collector.station.of(REMOTE).pre_policy.routes) == {IPV4_UNICAST}
+
+
+def test_rfc4724_4_2_routes_kept_over_a_restart_are_told_and_taken_back() -> None:
+    families = tuple((family, True) for family in (IPV4_UNICAST, IPV6_UNICAST))
+    restart = GracefulRestartCapability(120, restarting=True, notification=True, families=families)
+    opened = open_message(capabilities=(*FAMILIES, restart))
+    other = bytes.fromhex("180a0200")
+    raw = Raw(graceful_restart=GracefulRestart()).to_established(opened)
+    collector = watched(raw)
+    settle(raw)
+    raw.say(update(ATTRIBUTES, NLRI + other))
+    raw.drop()
+    assert not collector.station.monitored
+    raw.wait(1.0)
+    raw.to_established(opened)
+    settle(raw)
+    told = collector.station.of(REMOTE).pre_policy
+    assert set(told.routes[IPV4_UNICAST]) == {NLRI, other}
+    assert not told.ended
+    raw.say(UPDATE)
+    raw.say(end_of_rib(IPV4_UNICAST))
+    assert set(told.routes[IPV4_UNICAST]) == {NLRI}
+    assert told.ended == {IPV4_UNICAST}
 
 
 def test_rfc9234_5_with_a_role_routes_are_told_as_they_are_held() -> None:

@@ -22,6 +22,7 @@ from speaker.api import (
 )
 from speaker.engine.inputs import Flush, ResetPeer, SetPeer
 from speaker.engine.instance import Instance
+from speaker.nlri import IPV4_UNICAST, prefix_to_text
 from tests.speaker.engine.monitoring import collector
 from tests.speaker.engine.monitoring.collector import Collector, assert_same
 from tests.speaker.network import INSTANCE, Host, Network
@@ -115,6 +116,11 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
             for number in list(leaf.ends):
                 network.cut(leaf, number)
                 leaf.give_closed(number)
+            # What it withdraws meanwhile is swept when it is back.
+            tables = instance_of(leaf).loc.tables
+            if IPV4_UNICAST in tables:
+                held = tables[IPV4_UNICAST].prefixes()[:5]
+                leaf.routes({prefix_to_text(IPV4_UNICAST, nlri): None for nlri in held})
 
 
 @pytest.mark.parametrize("seed", range(12))
