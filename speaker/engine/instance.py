@@ -474,7 +474,9 @@ class Instance:
         del session
         member = self.members[peer]
         intake = member.intake
-        if self.observer is None and intake.take_usual(body):
+        if intake.take_usual(body):
+            if self.observer is not None:
+                self.observer.usual_received(member, body)
             if member.limits is not None and member.limits.reached(member.adj_in):
                 self._limit(member, member.limits)
             return

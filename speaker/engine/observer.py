@@ -31,6 +31,9 @@ class Observer(Protocol):
     def update_received(self, member: Member, body: bytes, update: Update) -> None:
         """An UPDATE has been filed in the Adj-RIB-In: its body as it came, and as it was read."""
 
+    def usual_received(self, member: Member, body: bytes) -> None:
+        """An UPDATE that announces IPv4 prefixes and nothing else has been filed as it came."""
+
     def routes_changed(self, member: Member, family: Family, keys: Sequence[bytes]) -> None:
         """Routes of an Adj-RIB-In have changed without an UPDATE that names them."""
 

@@ -342,6 +342,8 @@ class AdjRibIn:
         """Group keys of routes by the path that is held now; those that are not held come last."""
         table = self._tables.get(family, {})
         shared = self._shared.get(family)
+        if shared is not None and not table:
+            return shared.by_path(keys)
         groups: dict[Path, list[bytes]] = {}
         gone: list[bytes] = []
         for key in keys:
@@ -353,6 +355,16 @@ class AdjRibIn:
             else:
                 groups.setdefault(path, []).append(key)
         return groups, gone
+
+    def keys(self, family: Family) -> list[Sequence[bytes]]:
+        """Return lists of the keys that are held, as they are now, at little cost.
+
+        A key may be there twice, or not be held any more.
+        """
+        shared = self._shared.get(family)
+        lists = [] if shared is None else shared.said()
+        table = self._tables.get(family)
+        return [*lists, list(table)] if table else lists
 
     @property
     def takes_all(self) -> bool:

@@ -109,6 +109,26 @@ class LocRib:
             return next((path for path in held if path.source is source), None)
         return held if held is not None and held.source is source else None
 
+    def by_path_of(
+        self, source: Source, nlri: Iterable[bytes]
+    ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
+        """Group prefixes by the path that a source has for them; those without one come last."""
+        table = self._table
+        groups: dict[Path, list[bytes]] = {}
+        gone: list[bytes] = []
+        for prefix in nlri:
+            held = table.get(prefix)
+            path = self.path_of(source, prefix) if type(held) is tuple else held
+            if path is None or path.source is not source:  # type: ignore[union-attr]  # by type()
+                gone.append(prefix)
+                continue
+            known = groups.get(path)  # type: ignore[arg-type]  # as above
+            if known is None:
+                groups[path] = [prefix]  # type: ignore[index]  # as above
+            else:
+                known.append(prefix)
+        return groups, gone
+
     def announce(self, path: Path, nlri: Sequence[bytes]) -> int:
         """Give prefixes this path; it replaces what the same source said of them before.
 

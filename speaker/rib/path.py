@@ -153,6 +153,14 @@ class Path:
         return attributes
 
     @property
+    def field(self) -> bytes:
+        """The path attribute field, NEXT_HOP included and four octets per AS, or nothing.
+
+        It is there only where it came like that, and until the attributes are asked for.
+        """
+        return self._field
+
+    @property
     def long_lived(self) -> bool:
         """Whether it is stale for long (RFC 9494), also where another router marked it."""
         return LLGR_STALE in self.attributes.communities

@@ -58,6 +58,14 @@ class SharedRoutes:
         """Return the path of a prefix."""
         return self._loc.path_of(self._source, nlri)
 
+    def by_path(self, nlri: Iterable[bytes]) -> tuple[dict[Path, list[bytes]], list[bytes]]:
+        """Group prefixes by their path; those that are not held come last."""
+        return self._loc.by_path_of(self._source, nlri)
+
+    def said(self) -> list[Sequence[bytes]]:
+        """Return lists that name every prefix, some perhaps twice or held no more."""
+        return list(self._said)
+
     def items(self) -> Iterator[tuple[bytes, Path]]:
         """Iterate over prefixes and paths, in the order in which they were first said."""
         for nlri in dict.fromkeys(chain.from_iterable(self._said)):

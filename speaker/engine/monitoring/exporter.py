@@ -26,9 +26,9 @@ from speaker.engine.monitoring import work
 from speaker.engine.monitoring.station import Job, Station
 from speaker.engine.monitoring.subjects import LocRib, Session, Subject, number_of, views_of
 from speaker.engine.monitoring.updates import announced, cut, withdrawn
-from speaker.iana import MessageType
+from speaker.iana import IPV4_UNICAST, Afi, MessageType
 from speaker.message import Reach, Unreach, Update, frame_message
-from speaker.nlri import Family
+from speaker.nlri import Family, split
 from speaker.peer.core import Core
 from speaker.rib.adj_out import Told
 from speaker.rib.loc_rib import Change
@@ -301,6 +301,23 @@ class Exporter:
                 updates = _as_held(subject, monitor, update)
             self._send(stations, subject, monitor, updates)
 
+    @_fenced
+    def usual_received(self, member: Member, body: bytes) -> None:
+        """See `Observer`."""
+        verbatim: list[bytes] = []
+        for monitor in _ADJ_RIB_IN:
+            stations = self._wanting.get(monitor)
+            if not stations:
+                continue
+            subject = self._sessions[member]
+            if monitor == "pre-policy" or member.adj_in.takes_all:
+                verbatim = verbatim or [frame_message(MessageType.UPDATE, body)]
+                self._send(stations, subject, monitor, verbatim)
+            else:
+                keys = split(body[4 + int.from_bytes(body[2:4], "big") :], Afi.IPV4)
+                updates = work.held(subject, monitor, IPV4_UNICAST, keys)
+                self._send(stations, subject, monitor, updates)
+
     def _send(
         self,
         stations: Sequence[Station],
@@ -352,7 +369,7 @@ class Exporter:
                 if new is None:
                     updates += withdrawn(family, nlri)
                 else:
-                    updates += announced(family, new.attributes, nlri, as4=True)
+                    updates += announced(family, new, nlri, as4=True)
         self._send(stations, self._loc_rib(instance), "loc-rib", updates)
 
     # -------------------------------------------------------------------- view

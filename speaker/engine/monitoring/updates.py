@@ -13,33 +13,42 @@ from speaker.attribute import PathAttributes, attribute, encode_attributes
 from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family
 from speaker.negotiated import MAX_EXTENDED_MESSAGE, MAX_MESSAGE
 from speaker.rib import pack
+from speaker.rib.path import Path
 
 _WELL_KNOWN: Final = 0x40
 _MAPPED: Final = b"\0" * 10 + b"\xff\xff"
 
 
-def announced(
-    family: Family, attributes: PathAttributes, keys: Sequence[bytes], *, as4: bool
-) -> list[bytes]:
+def announced(family: Family, path: Path, keys: Sequence[bytes], *, as4: bool) -> list[bytes]:
     """Return UPDATEs that announce routes; ``keys`` are as on the wire, path identifiers included.
 
-    They are of the usual size, unless the attributes alone are larger: stations take the extended
+    ``as4`` says whether AS numbers have four octets, as they do in what has come with them. The
+    UPDATEs are of the usual size, unless the attributes alone are larger: stations take the extended
     one. A route of our own without a next hop gets the unspecified address.
     """
-    before, behind = encode_attributes(attributes, as4=as4)
-    next_hop = attributes.next_hop or bytes(4 if family.afi == Afi.IPV4 else 16)
     for limit in (MAX_MESSAGE, MAX_EXTENDED_MESSAGE):
         try:
-            if family == IPV4_UNICAST and len(next_hop) == 4:
-                field = attribute(_WELL_KNOWN, AttributeType.NEXT_HOP, next_hop)
-                return pack.announce(before + field + behind, keys, limit)
-            if family.afi == Afi.IPV6 and len(next_hop) == 4:
-                next_hop = _MAPPED + next_hop
-            return pack.announce_mp(family, next_hop, before + behind, keys, limit)
+            if path.field and family == IPV4_UNICAST:
+                # Nobody has asked for these attributes; they need not be read for this.
+                return pack.announce(path.field, keys, limit)
+            return _encoded(family, path.attributes, keys, limit, as4=as4)
         except pack.DoesNotFit:
             continue
     # Attributes of 64 KiB, by a rewriting of ours: no message can say it.
     return []
+
+
+def _encoded(
+    family: Family, attributes: PathAttributes, keys: Sequence[bytes], limit: int, *, as4: bool
+) -> list[bytes]:
+    before, behind = encode_attributes(attributes, as4=as4)
+    next_hop = attributes.next_hop or bytes(4 if family.afi == Afi.IPV4 else 16)
+    if family == IPV4_UNICAST and len(next_hop) == 4:
+        field = attribute(_WELL_KNOWN, AttributeType.NEXT_HOP, next_hop)
+        return pack.announce(before + field + behind, keys, limit)
+    if family.afi == Afi.IPV6 and len(next_hop) == 4:
+        next_hop = _MAPPED + next_hop
+    return pack.announce_mp(family, next_hop, before + behind, keys, limit)
 
 
 def withdrawn(family: Family, keys: Sequence[bytes]) -> list[bytes]:

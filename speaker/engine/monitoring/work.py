@@ -26,9 +26,17 @@ NO_TIME: Final = bytes(8)
 """Routes of a table: when they came is not kept (RFC 7854 section 4.2: zero)."""
 
 
-def _slices(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    for start in range(0, len(keys), SLICE):
-        yield keys[start : start + SLICE]
+def _slices(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
+    """Cut long lists, and put short ones together."""
+    found: list[bytes] = []
+    for keys in lists:
+        for start in range(0, len(keys), SLICE):
+            found += keys[start : start + SLICE]
+            if len(found) >= SLICE:
+                yield found
+                found = []
+    if found:
+        yield found
 
 
 def held(
@@ -49,13 +57,13 @@ def held(
     updates: list[bytes] = []
     for path, some in groups.items():
         if monitor == "pre-policy":
-            updates += announced(family, path.attributes, some, as4=as4)
+            updates += announced(family, path, some, as4=as4)
             continue
         for used, part in adj_in.imported(family, path, some):
             if used is None:
                 gone.extend(part)
             else:
-                updates += announced(family, used.attributes, part, as4=as4)
+                updates += announced(family, used, part, as4=as4)
     if withdrawals:
         updates += withdrawn(family, gone)
     return updates
@@ -70,7 +78,7 @@ def adj_rib_in(
     """
     adj_in = subject.member.adj_in
     for family in list(adj_in.families):
-        for keys in _slices([key for key, _ in adj_in.items(family)]):
+        for keys in _slices(adj_in.keys(family)):
             for monitor in monitors:
                 updates = held(subject, monitor, family, keys, withdrawals=anew)
                 yield subject.monitored(monitor, updates, NO_TIME)
@@ -87,7 +95,7 @@ def adj_rib_out(subject: Session) -> Iterator[bytes]:
         return
     families = group.rules.families
     for family in families:
-        for prefixes in _slices(group.prefixes(family)):
+        for prefixes in _slices((group.prefixes(family),)):
             # Another export policy moves a member to another group, and tells the difference.
             if member.group is not None:
                 octets = member.group.excerpt(family, prefixes, member)
@@ -101,10 +109,10 @@ def loc_rib(subject: LocRib) -> Iterator[bytes]:
     tables = subject.instance.loc.tables
     for family in list(tables):
         table = tables[family]
-        for prefixes in _slices(table.prefixes()):
+        for prefixes in _slices((table.prefixes(),)):
             updates: list[bytes] = []
             for path, some in table.best_of(prefixes).items():
-                updates += announced(family, path.attributes, some, as4=True)
+                updates += announced(family, path, some, as4=True)
             yield subject.monitored("loc-rib", updates, NO_TIME)
     ends = [pack.end_of_rib(family) for family in LOC_RIB_FAMILIES]
     yield subject.monitored("loc-rib", ends, NO_TIME)

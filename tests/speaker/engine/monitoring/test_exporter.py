@@ -289,7 +289,7 @@ def test_an_error_of_ours_costs_connections_to_stations_and_no_session(
         raw.say(UPDATE)
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]
     assert fault.error == "ZeroDivisionError: a mistake"
-    assert "update_received" in fault.where
+    assert "usual_received" in fault.where
     assert collector.aborted == [collector.number]
     assert raw.status.established
     raw.wait(31.0)
