@@ -26,6 +26,7 @@ from cells.intent import router_id_pool
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics
 from cells.operator.election import Leadership
+from cells.operator.source import Translation
 from cells.operator.writing import Writing
 from cells.resources import SecretsNamespace
 from reconcilers.model import Problem
@@ -81,6 +82,7 @@ class Operator:
         tables: Tables,
         secrets_namespace: SecretsNamespace,
         kubernetes: Kubernetes,
+        translation: Translation,
         options: OperatorOptions,
         metrics: Metrics,
         readiness: Readiness,
@@ -97,6 +99,7 @@ class Operator:
             secrets_namespace.name,
             router_ids=None if pool is None else ipaddress.IPv4Network(pool),
             report=options.status_report,
+            translate=translation.on,
         )
         self._kubernetes = kubernetes
         self._leadership = Leadership(
@@ -205,6 +208,7 @@ class OperatorContainer(DeclarativeContainer):
     tables = providers.Dependency(instance_of=Tables)
     secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
     kubernetes = providers.Dependency(instance_of=Kubernetes)
+    translation = providers.Dependency(instance_of=Translation)
     metrics = providers.Dependency(instance_of=Metrics)
     operator = providers.Singleton(
         Operator,
@@ -212,6 +216,7 @@ class OperatorContainer(DeclarativeContainer):
         tables,
         secrets_namespace,
         kubernetes,
+        translation,
         options,
         metrics,
         readiness,

@@ -19,7 +19,14 @@ from cells.hive import Health
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Delete, Plan, Statuses, Write
 from reconcilers.operator.statuses import read_conditions
-from resources.kinds import CLUSTER_CONFIG, NODE_CONFIG, PEER_CONFIG, Kind
+from resources.kinds import (
+    ADVERTISEMENT,
+    CLUSTER_CONFIG,
+    NODE_CONFIG,
+    NODE_CONFIG_OVERRIDE,
+    PEER_CONFIG,
+    Kind,
+)
 from resources.kubernetes import KubernetesError, Refused, Writer
 
 FIRST, LONGEST = 1.0, 512.0
@@ -28,7 +35,8 @@ UNSEEN = 30.0
 """Seconds after which a write that has not shown is done again."""
 
 _KINDS: dict[str, Kind[Any]] = {
-    kind.name: kind for kind in (CLUSTER_CONFIG, PEER_CONFIG, NODE_CONFIG)
+    kind.name: kind
+    for kind in (CLUSTER_CONFIG, PEER_CONFIG, ADVERTISEMENT, NODE_CONFIG_OVERRIDE, NODE_CONFIG)
 }
 
 log = structlog.get_logger("waggle.operator")

@@ -15,7 +15,10 @@ import msgspec
 from reconcilers.intent.cilium import operator
 from reconcilers.intent.cilium import router_ids as allocation
 from reconcilers.intent.cilium.members import known_nodes
+from reconcilers.intent.cilium.objects import objects_of
+from reconcilers.intent.cilium.v1.translate import Known
 from reconcilers.model import Condition, ObjectRef, Problem
+from reconcilers.operator.translation import translation
 from reconcilers.operator.writes import Apply, Delete, Write
 from resources.cilium import CiliumBGPNodeConfig
 from resources.tables import Tables
@@ -26,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What a round came to."""
 
     objects: tuple[Write, ...]
-    """NodeConfigs to be written or deleted, by name."""
+    """What v1's policies are translated to, and NodeConfigs: to be written or deleted."""
     conditions: dict[ObjectRef, tuple[Condition, ...]]
     """The conditions that each object has to have."""
     problems: tuple[Problem, ...]
@@ -43,11 +46,14 @@ class OperatorRound:
         *,
         router_ids: ipaddress.IPv4Network | None = None,
         report: bool = True,
+        translate: bool = False,
     ) -> None:
         """``router_ids`` is the pool that router IDs come from, None leaves them to the nodes.
 
-        Without ``report`` objects shall have none of our conditions.
+        Without ``report`` objects shall have none of our conditions. With ``translate`` objects of
+        v2 are written for v1's policies; what follows from them follows once they are there.
         """
+        self._translate = translate
         self._pool = router_ids
         self._router_ids: dict[allocation.Holder, str] = {}
         self._db = db
@@ -59,7 +65,15 @@ class OperatorRound:
     def followed(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make a round due."""
         t = self._tables
+        of_v1: tuple[Table[Any], ...] = ()
+        if self._translate:
+            of_v1 = (
+                t.cilium_peering_policies,
+                t.cilium_load_balancer_ip_pools,
+                t.cilium_advertisements,
+            )
         return (
+            *of_v1,
             t.nodes,
             t.secrets,
             t.cilium_nodes,
@@ -77,9 +91,10 @@ class OperatorRound:
         t = self._tables
         present = {row.metadata.name: row for row in t.cilium_node_configs.all(snapshot)}
         peer_configs = {row.metadata.name: row for row in t.cilium_peer_configs.all(snapshot)}
+        nodes = known_nodes(t.nodes.all(snapshot), t.cilium_nodes.all(snapshot))
         operated = operator.operate(
             t.cilium_cluster_configs.all(snapshot),
-            known_nodes(t.nodes.all(snapshot), t.cilium_nodes.all(snapshot)).values(),
+            nodes.values(),
             {row.metadata.name: row for row in t.cilium_node_config_overrides.all(snapshot)},
             peer_configs,
             present,
@@ -100,7 +115,15 @@ class OperatorRound:
             there = conditions.setdefault(condition.object, ())
             if self._report:
                 conditions[condition.object] = (*there, condition)
-        return Plan(tuple(self._objects(snapshot, wanted, present)), conditions, tuple(problems))
+        writes = self._objects(snapshot, wanted, present)
+        if self._translate:
+            translated, notes = translation(
+                objects_of(t, snapshot),
+                {row.metadata.name: row for row in t.cilium_peering_policies.all(snapshot)},
+                Known(tuple(nodes.values()), tuple(t.cilium_load_balancer_ip_pools.all(snapshot))),
+            )
+            writes, problems = [*translated, *writes], [*problems, *notes]
+        return Plan(tuple(writes), conditions, tuple(problems))
 
     def _secrets(self, snapshot: Snapshot) -> dict[str, Any]:
         return {

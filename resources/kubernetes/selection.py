@@ -8,13 +8,16 @@ from typing import Any
 import msgspec
 
 from resources.kinds import (
+    ADVERTISEMENT,
     CILIUM_NODE,
     CLUSTER_CONFIG,
     KINDS,
+    LOAD_BALANCER_IP_POOL,
     NODE,
     NODE_CONFIG,
     NODE_CONFIG_OVERRIDE,
     PEER_CONFIG,
+    PEERING_POLICY,
     SECRET,
     Kind,
 )
@@ -46,6 +49,8 @@ CLUSTER_KINDS = (
     NODE_CONFIG_OVERRIDE,
 )
 """What the operator reads."""
+TRANSLATION_KINDS = (PEERING_POLICY, ADVERTISEMENT, LOAD_BALANCER_IP_POOL)
+"""What it reads as well where it translates Cilium's v1 policies."""
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -63,9 +68,10 @@ def of_node(node: str, secrets_namespaces: Iterable[str]) -> Reading:
     return Reading(KINDS, selections)
 
 
-def of_cluster(secrets_namespaces: Iterable[str]) -> Reading:
+def of_cluster(secrets_namespaces: Iterable[str], *, translate: bool = False) -> Reading:
     """What the operator needs: all nodes, and no Service."""
-    return Reading(CLUSTER_KINDS, _secrets(secrets_namespaces))
+    kinds = (*CLUSTER_KINDS, *TRANSLATION_KINDS) if translate else CLUSTER_KINDS
+    return Reading(kinds, _secrets(secrets_namespaces))
 
 
 def _secrets(namespaces: Iterable[str]) -> Mapping[str, Selection]:

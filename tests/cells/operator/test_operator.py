@@ -19,6 +19,7 @@ from cells.operator.election import LostLeadershipError
 from resources.kubernetes import ElectionTiming, KubernetesSource, Timing
 from tests.cells.test_manifests import until
 from tests.reconcilers.build import cluster_config, node, peer_config
+from tests.reconcilers.intent.cilium.v1.build import policy_object
 from tests.support.apiserver import ApiServer, cut, status
 from waggle_operator.__main__ import main
 
@@ -306,3 +307,17 @@ def test_without_a_cluster_it_does_not_start(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == (
         "waggle-operator: it has nothing to operate on: --kubeconfig FILE, or in-cluster\n"
     )
+
+
+def test_policies_of_v1_are_translated_where_that_is_asked_for(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        server.put({"kind": "Node", "apiVersion": "v1", **node("n1")})
+        policy = policy_object("p")
+        policy["metadata"]["uid"] = "uid-p"
+        server.put({"kind": "CiliumBGPPeeringPolicy", **policy})
+        async with operator(server, tmp_path, translate_peering_policies="true") as (hive, _):
+            await until(lambda: names(server) == {"n1"} and bool(conditions(server, name="bgpp-p")))
+            await until(lambda: levels(hive)["operator/objects"][1].startswith("all is written"))
+            assert set(server.objects["ciliumbgppeerconfigs"]) == {("", "bgpp-p-65001-192.0.2.9")}
+
+    run(scenario)
