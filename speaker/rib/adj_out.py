@@ -61,6 +61,7 @@ class UpdateGroup(Generic[M]):
         "_counts",
         "_encoded",
         "_full",
+        "_own_uncounted",
         "_policy",
         "_tables",
         "members",
@@ -78,6 +79,8 @@ class UpdateGroup(Generic[M]):
         """Announcements that were left out because their attributes fill a message."""
         self._tables = tables
         self._policy = compile_export("", rules.policy)
+        self._own_uncounted = False
+        """The count of the only member's own routes is not right: it matters to nobody yet."""
         self._all_paths: dict[Family, AllPaths] = {}
         """What is told in the families with all paths; made by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
@@ -147,7 +150,13 @@ class UpdateGroup(Generic[M]):
         assert self._counts is not None  # noqa: S101  `tell` has looked
         counts = self._counts.setdefault(family, {})
         gone: list[bytes] = []
+        # Where there is one member, its own routes are for nobody: a full table from the only peer
+        # that is told everything. They are not even looked at until somebody else comes.
+        only = next(iter(self.members)).source if len(self.members) == 1 else None
         for old, new, nlri in changes:
+            if only is not None and _is_of(old, only) and _is_of(new, only):
+                self._own_uncounted = True
+                continue
             for place, part in self._split(family, nlri):
                 was = None if old is None else self._exported(family, old, place)
                 now = None if new is None else self._exported(family, new, place)
@@ -161,7 +170,8 @@ class UpdateGroup(Generic[M]):
                 origin = now.source.session
                 counts[origin] = counts.get(origin, 0) + len(part)
                 source = None if origin.local else origin
-                self._announce(family, now, part, source, chunks)
+                if source is None or source is not only:
+                    self._announce(family, now, part, source, chunks)
                 if was is not None and source is not None and was.source.session is not source:
                     # Its own route has become best: what it was told before is no more.
                     private.setdefault(source, []).extend(self._withdrawals(family, part))
@@ -254,7 +264,7 @@ class UpdateGroup(Generic[M]):
         """Yield the whole table and the End-of-RIB markers for each newcomer; now members."""
         if not self.newcomers:
             return
-        if self._counts is None:
+        if self._counts is None or self._own_uncounted:
             self._count()
         assert self._counts is not None  # noqa: S101  just counted
         newcomers, self.newcomers = self.newcomers, {}
@@ -332,6 +342,7 @@ class UpdateGroup(Generic[M]):
 
     def _count(self) -> None:
         self._counts = {}
+        self._own_uncounted = False
         for family in self.rules.sendable:
             counts = self._counts[family] = {}
             if family not in self._tables:
@@ -382,7 +393,7 @@ class UpdateGroup(Generic[M]):
 
     def difference(self, before: UpdateGroup[M], member: M) -> Told:
         """Return what turns what the member knows from another group into what this one tells."""
-        if self._counts is None:
+        if self._counts is None or self._own_uncounted:
             self._count()
         chunks: list[_Chunk] = []
         for family in self.rules.families:
@@ -400,9 +411,13 @@ class UpdateGroup(Generic[M]):
 
     def adopt(self, member: M) -> None:
         """Take a member that knows the table already."""
-        if self._counts is None:
+        if self._counts is None or self._own_uncounted:
             self._count()
         self.members[member] = None
+
+
+def _is_of(path: Path | None, source: Source) -> bool:
+    return path is None or path.source.session is source
 
 
 def _join(chunks: Iterable[_Chunk]) -> Told:
