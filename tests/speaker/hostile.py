@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 
 from speaker.api import (
+    Confederation,
     Event,
     Fault,
     GracefulRestart,
@@ -18,6 +19,7 @@ from speaker.api import (
     PeerConfig,
     PeerStatus,
     RouteAttributes,
+    RouteView,
 )
 from speaker.attribute import attribute
 from speaker.capability import (
@@ -50,7 +52,7 @@ from speaker.engine.inputs import (
     TransportFailed,
     UpdateRoutes,
 )
-from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, CeaseSubcode, Role
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, CeaseSubcode, Family, Role
 from speaker.message import (
     HEADER_SIZE,
     KEEPALIVE,
@@ -107,6 +109,7 @@ AS_PATH = attribute(0x40, 2, b"\2\2" + ATTACKER_ASN.to_bytes(4, "big") + b"\0\0\
 NEXT_HOP = attribute(0x40, 3, b"\x0a\0\0\2")
 MANDATORY = ORIGIN + AS_PATH + NEXT_HOP
 PREFIX = b"\x18\x0a\x01\x00"
+OURS = b"\x10\x0a\xc8"
 PREFIX_6 = b"\x20\xfd\x00\x00\x01"
 HOP_6 = bytes.fromhex("20010db8" + "00" * 11 + "02")
 REACH = attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0" + PREFIX_6)
@@ -167,7 +170,15 @@ STATES = ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established")
 class Arena:
     """Two peers and a referee."""
 
-    def __init__(self, profile: str = "plain", *, passive: bool = True) -> None:
+    def __init__(
+        self,
+        profile: str = "plain",
+        *,
+        passive: bool = True,
+        confederation: Confederation | None = None,
+        **settings: object,
+    ) -> None:
+        """Begin; ``settings`` are the attacker's, beyond those of its profile."""
         self.now = 0.0
         self.engine = Engine(random.Random(1), max_queue=1_000_000)  # noqa: S311  a seed, no secret
         self.events: list[Event] = []
@@ -178,7 +189,16 @@ class Arena:
         """All that the attacker has had."""
         self.attempt: int | None = None
         self._accepted = 0
-        self.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=LOCAL_ASN, router_id=LOCAL)))
+        self.give(
+            SetInstance(
+                InstanceConfig(
+                    name=INSTANCE,
+                    local_asn=LOCAL_ASN,
+                    router_id=LOCAL,
+                    confederation=confederation,
+                )
+            )
+        )
         self.give(
             SetPeer(
                 INSTANCE,
@@ -200,7 +220,7 @@ class Arena:
         self.say(
             update(ORIGIN + path + attribute(0x40, 3, b"\x0a\0\0\3"), b"\x10\x0a\x63"), self.quiet
         )
-        self.give(UpdateRoutes(INSTANCE, None, {IPV4_UNICAST: {PREFIX: RouteAttributes()}}))
+        self.give(UpdateRoutes(INSTANCE, None, {IPV4_UNICAST: {OURS: RouteAttributes()}}))
         self.give(
             SetPeer(
                 INSTANCE,
@@ -209,7 +229,7 @@ class Arena:
                     address=ATTACKER,
                     peer_asn=ATTACKER_ASN,
                     passive=passive,
-                    **PROFILES[profile],  # type: ignore[arg-type]
+                    **{**PROFILES[profile], **settings},  # type: ignore[arg-type]
                 ),
             )
         )
@@ -320,6 +340,22 @@ class Arena:
             found.append((rest[18], rest[HEADER_SIZE:length]))
             rest = rest[length:]
         return found
+
+    @property
+    def notification(self) -> tuple[int, int, bytes] | None:
+        """Code, subcode and data of the NOTIFICATION that the attacker was sent."""
+        bodies = [body for kind, body in self.messages() if kind == 3]
+        return (bodies[0][0], bodies[0][1], bodies[0][2:]) if bodies else None
+
+    def received(self, family: Family = IPV4_UNICAST) -> dict[str, RouteView]:
+        """Return what is held of what the attacker said."""
+        routes = self.engine.routes_received(INSTANCE, "attacker", family)
+        return {route.prefix: route for route in routes}
+
+    def used(self, family: Family = IPV4_UNICAST) -> set[str]:
+        """Return the attacker's prefixes that are in the Loc-RIB."""
+        routes = self.engine.routes_available(INSTANCE, family)
+        return {route.prefix for route in routes if route.peer == "attacker"}
 
     def check(self) -> None:
         """Say what must hold whatever an attacker did."""
