@@ -34,6 +34,7 @@ bench: $(VENV)/.installed-dev build/bench-tester  ## the measurements: database,
 	@$(BIN)/python -m bench.bench_statedb
 	@$(BIN)/python -m bench.bench_render
 	@$(BIN)/python -m bench.bench_propagation
+	@$(BIN)/python -m bench.bench_kubernetes
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
 

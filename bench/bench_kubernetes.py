@@ -1,0 +1,175 @@
+"""How long an agent takes to read a large cluster from an API server, and what it holds then.
+
+The API server is the tests' scripted one, in this process; the agent is the whole program, on a core
+of its own where there are two. Measured: from the agent's first request until it watches Services
+and EndpointSlices, which it does once their lists are committed; its CPU time and its memory.
+
+``python -m bench.bench_kubernetes [--services N]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.support.apiserver import ApiServer
+
+GOAL_SECONDS = 3.0
+GOAL_MIB = 200.0
+START_SECONDS = 120.0
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    """Measure, print, and say whether the goals are met."""
+    parser = argparse.ArgumentParser(prog="bench_kubernetes", description=__doc__)
+    parser.add_argument("--services", type=int, default=10_000)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        return asyncio.run(_measure(args.services, Path(directory)))
+
+
+async def _measure(services: int, directory: Path) -> int:
+    server = ApiServer()
+    for number in range(services):
+        server.put(_service(number))
+        server.put(_slice(number))
+    await server.start()
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores[1:])
+    command = [sys.executable, "-m", "waggle_agent"]
+    command += ["--kubeconfig", str(server.kubeconfig(directory / "kubeconfig"))]
+    command += ["--node-name", "node-1", "--api-socket", str(directory / "agent.sock")]
+    env = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'cmd'}"}
+    with (directory / "agent.log").open("wb") as log:
+        agent = subprocess.Popen(command, env=env, stdout=log, stderr=log)  # noqa: ASYNC220
+    os.sched_setaffinity(agent.pid, cores[:1])
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            await _until(agent, lambda: bool(server.requests))
+            began = time.monotonic()
+            cpu = _cpu(agent.pid)
+            await _until(
+                agent,
+                lambda: all(server.asked("watch", p) for p in ("services", "endpointslices")),
+            )
+            seconds = time.monotonic() - began
+            cpu = _cpu(agent.pid) - cpu
+            await asyncio.sleep(1)
+        memory = _peak(agent.pid)
+    finally:
+        agent.terminate()
+        await asyncio.to_thread(agent.wait)
+        await server.stop()
+    print(f"{services} Services and {services} EndpointSlices, one agent")
+    print(f"  listed and committed in {seconds:.2f} s (goal {GOAL_SECONDS:g}), CPU {cpu:.2f} s")
+    print(f"  peak memory {memory:.0f} MiB (goal {GOAL_MIB:g})")
+    return 0 if seconds < GOAL_SECONDS and memory < GOAL_MIB else 1
+
+
+async def _until(agent: subprocess.Popen[bytes], check: Any) -> None:  # noqa: ANN401
+    while not check():
+        if agent.poll() is not None:
+            raise RuntimeError(f"the agent ended with status {agent.returncode}")
+        await asyncio.sleep(0.005)
+
+
+def _cpu(pid: int) -> float:
+    """Return the CPU time of a process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak(pid: int) -> float:
+    """Return the most resident memory that a process ever had, in MiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("no VmHWM")
+
+
+def _service(number: int) -> dict[str, Any]:
+    # About as much as an API server sends of a real one, with kubectl's and managers' fields.
+    high, low = divmod(number, 250)
+    name, address = f"web-{number}", f"10.{96 + (high >> 8)}.{high & 255}.{low + 1}"
+    return {
+        "kind": "Service",
+        "metadata": {
+            "name": name,
+            "namespace": f"team-{number % 50}",
+            "uid": f"{number:08x}-8d1c-4f3b-9d66-4c281b5c6f00",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"app.kubernetes.io/name": name, "team": f"team-{number % 50}"},
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "x" * 600},
+            "managedFields": [
+                {
+                    "manager": "kubectl-client-side-apply",
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "time": "2026-01-01T00:00:00Z",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:spec": {"f:ports": {}, "f:selector": {}, "f:type": {}}},
+                }
+            ]
+            * 2,
+        },
+        "spec": {
+            "type": "LoadBalancer",
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "externalTrafficPolicy": "Cluster",
+            "internalTrafficPolicy": "Cluster",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080}],
+            "selector": {"app.kubernetes.io/name": name},
+            "sessionAffinity": "None",
+        },
+        "status": {
+            "loadBalancer": {"ingress": [{"ip": f"172.{16 + (high >> 8)}.{high & 255}.{low}"}]}
+        },
+    }
+
+
+def _slice(number: int) -> dict[str, Any]:
+    name, namespace = f"web-{number}", f"team-{number % 50}"
+    return {
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": f"{name}-x7k2p",
+            "namespace": namespace,
+            "uid": f"{number:08x}-1b2b-4f3b-9d66-4c281b5c6f00",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {
+                "kubernetes.io/service-name": name,
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Service", "name": name, "uid": "", "controller": True}
+            ],
+        },
+        "addressType": "IPv4",
+        "ports": [{"name": "http", "port": 8080, "protocol": "TCP"}],
+        "endpoints": [
+            {
+                "addresses": [f"10.244.{pod}.{number % 250 + 1}"],
+                "conditions": {"ready": True, "serving": True, "terminating": False},
+                "nodeName": f"node-{pod}",
+                "targetRef": {"kind": "Pod", "namespace": namespace, "name": f"{name}-{pod}"},
+                "zone": "a",
+            }
+            for pod in range(3)
+        ],
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
