@@ -115,7 +115,7 @@ class Connection:
             raise Unreachable(self.server, _reason(error)) from None
         finally:
             if response is not None:
-                response.close()
+                _drop(response)
             client.users -= 1
             await self._close_unused(client)
 
@@ -136,6 +136,8 @@ class Connection:
 
     async def _close_unused(self, client: _Client) -> None:
         if client.retired and not client.users:
+            # As in `_drop`: nobody waits for the other side to say good-bye.
+            await client.api.rest_client.pool_manager.connector.close(abort_ssl=True)
             await client.api.close()
 
     async def _current(self) -> _Client:
@@ -164,6 +166,15 @@ class Connection:
             return client.ApiClient(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unreachable(str(self._access), _reason(error)) from None
+
+
+def _drop(response: aiohttp.ClientResponse) -> None:
+    """End an answer; one that was read whole has given its connection back already."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        # Not closed in order: TLS would wait half a minute for a server that is silent.
+        connection.transport.abort()
+    response.close()
 
 
 def _readable(kubeconfig: str) -> None:

@@ -1,0 +1,267 @@
+"""The source on a real API server: its lists, its watches, its 410, its RBAC and its CRDs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timing, of_node
+from tests.resources.kubernetes.test_source import Reader, advertisement, service, until
+from tests.support.kubernetes.server import ApiServer
+
+pytestmark = pytest.mark.apiserver
+
+TIMING = Timing(page=3, first=0.05, longest=0.5, confirm=0.1, missing=0.2, grace=0.5)
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SERVICES = "/api/v1/namespaces/shop/services"
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "ciliumbgpadvertisements.cilium.io"},
+    "spec": {
+        "group": "cilium.io",
+        "scope": "Cluster",
+        "names": {"plural": "ciliumbgpadvertisements", "kind": "CiliumBGPAdvertisement"},
+        "versions": [
+            {
+                "name": "v2alpha1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+class Relay:
+    """A way to the API server that can be cut, and opened again."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.port = 0
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in list(self._writers):
+            writer.transport.abort()
+        await self._server.wait_closed()
+        await until(lambda: not self._writers)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            back, onward = await asyncio.open_connection("127.0.0.1", self._to)
+            self._writers.add(onward)
+            try:
+                await asyncio.gather(_pump(reader, onward), _pump(back, writer))
+            finally:
+                self._writers.remove(onward)
+                onward.close()
+        except OSError:
+            pass
+        finally:
+            self._writers.remove(writer)
+            writer.close()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while octets := await reader.read(65_536):
+            writer.write(octets)
+            await writer.drain()
+    finally:
+        writer.close()
+
+
+def run(scenario: Callable[[], Awaitable[None]], seconds: float = 90) -> None:
+    """Run a scenario in a loop of its own."""
+
+    async def main() -> None:
+        async with asyncio.timeout(seconds):
+            await scenario()
+
+    asyncio.run(main())
+
+
+async def ask(server: ApiServer, method: str, path: str, body: object = None) -> dict[str, Any]:
+    """Ask as the administrator, without holding up the loop."""
+    answer = await asyncio.to_thread(server.request, method, path, body)
+    assert answer.ok, answer
+    return answer.body
+
+
+async def restart(server: ApiServer) -> None:
+    """Start it anew; from this thread, as it ends with the one that started it."""
+    await asyncio.to_thread(server.stop_server)
+    await asyncio.sleep(0.2)
+    server.start_server()
+
+
+async def shop(server: ApiServer) -> None:
+    """Make the namespace anew."""
+    namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "shop"}}
+    await asyncio.to_thread(server.request, "POST", "/api/v1/namespaces", namespace)
+    for item in (await ask(server, "GET", SERVICES))["items"]:
+        await ask(server, "DELETE", f"{SERVICES}/{item['metadata']['name']}")
+
+
+async def create(server: ApiServer, name: str) -> None:
+    body = service(name, "ClusterIP")
+    body["spec"]["ports"] = [{"port": 80}]
+    await ask(server, "POST", SERVICES, body)
+
+
+def reader(kubeconfig: Path) -> Reader:
+    wanted = dict(of_node("n1", ["kube-system"]).selections)
+    wanted["Service"] = Selection(namespaces=("shop",))
+    return Reader(KubernetesSource(Access(str(kubeconfig)), wanted, timing=TIMING))
+
+
+def through(relay: Relay, server: ApiServer, directory: Path) -> Path:
+    """Write a kubeconfig that leads through the relay."""
+    config = json.loads(server.kubeconfig.read_text())
+    config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{relay.port}"
+    path = directory / "relayed"
+    path.write_text(json.dumps(config))
+    return path
+
+
+def test_objects_are_listed_in_pages_and_followed(apiserver: ApiServer) -> None:
+    async def scenario() -> None:
+        await shop(apiserver)
+        for i in range(7):
+            await create(apiserver, f"s{i}")
+        async with reader(apiserver.kubeconfig) as told:
+            await until(lambda: len(told.names()) == 7, seconds=30)
+            await until(lambda: all(told.events.values()))
+            await create(apiserver, "late")
+            await until(lambda: "late" in told.names())
+            await ask(apiserver, "DELETE", f"{SERVICES}/s3")
+            await until(lambda: "s3" not in told.names())
+            assert told.replacements() == 1
+            assert not told.problems
+
+    run(scenario)
+
+
+def test_what_changed_while_nobody_could_look_is_right_after_410(
+    apiserver: ApiServer, tmp_path: Path
+) -> None:
+    """The history is compacted and the server's cache new: only a list can tell what is gone."""
+
+    async def scenario() -> None:
+        await shop(apiserver)
+        for name in ("web", "old"):
+            await create(apiserver, name)
+        relay = Relay(int(apiserver.url.rpartition(":")[2]))
+        await relay.open()
+        async with reader(through(relay, apiserver, tmp_path)) as told:
+            await until(lambda: told.names() == {"web", "old"}, seconds=30)
+            await relay.cut()
+            await until(lambda: told.phase("Service/shop") is Phase.FAILING)
+            await ask(apiserver, "DELETE", f"{SERVICES}/old")
+            await create(apiserver, "new")
+            listed = await ask(apiserver, "GET", SERVICES)
+            await asyncio.to_thread(compact, apiserver, listed["metadata"]["resourceVersion"])
+            await restart(apiserver)
+            assert told.names() == {"web", "old"}
+            await relay.open()
+            await until(lambda: told.names() == {"web", "new"}, seconds=30)
+            assert told.replacements() == 2
+            await until(lambda: told.phase("Service/shop") is Phase.FOLLOWING)
+        await relay.cut()
+
+    run(scenario)
+
+
+def compact(server: ApiServer, revision: str) -> None:
+    """Let etcd forget what was before, through its HTTP gateway."""
+    url = f"http://127.0.0.1:{server._etcd_port}/v3/kv/compaction"
+    body = json.dumps({"revision": revision, "physical": True}).encode()
+    with urllib.request.urlopen(url, body, timeout=20) as answer:
+        assert answer.status == 200
+
+
+def test_a_service_changed_while_the_api_server_restarts_is_right_afterwards(
+    apiserver: ApiServer,
+) -> None:
+    async def scenario() -> None:
+        await shop(apiserver)
+        await create(apiserver, "web")
+        async with reader(apiserver.kubeconfig) as told:
+            await until(lambda: told.names() == {"web"}, seconds=30)
+            await restart(apiserver)
+            await create(apiserver, "new")
+            await ask(apiserver, "DELETE", f"{SERVICES}/web")
+            await until(lambda: told.names() == {"new"}, seconds=30)
+
+    run(scenario)
+
+
+def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> None:
+    async def scenario() -> None:
+        await shop(apiserver)
+        name = f"{CRDS}/{DEFINITION['metadata']['name']}"  # type: ignore[index]
+        await asyncio.to_thread(apiserver.request, "DELETE", name)
+        async with reader(apiserver.kubeconfig) as told:
+            kind = "CiliumBGPAdvertisement"
+            await until(lambda: kind in told.statuses, seconds=30)
+            await until(lambda: told.phase(kind) is Phase.MISSING, seconds=30)
+            await ask(apiserver, "POST", CRDS, DEFINITION)
+            await until(lambda: told.phase(kind) is Phase.FOLLOWING, seconds=30)
+            path = "/apis/cilium.io/v2alpha1/ciliumbgpadvertisements"
+            body = advertisement("pods") | {"apiVersion": "cilium.io/v2alpha1"}
+            await ask(apiserver, "POST", path, body)
+            await until(lambda: told.names(kind) == {"pods"}, seconds=30)
+            # Deleting the definition deletes its objects first, and that is told.
+            await ask(apiserver, "DELETE", name)
+            await until(lambda: told.names(kind) == set(), seconds=30)
+            await until(lambda: told.phase(kind) is Phase.MISSING, seconds=30)
+        gone = await asyncio.to_thread(apiserver.request, "GET", name)
+        assert gone.status == 404
+
+    run(scenario)
+
+
+def test_what_is_forbidden_is_named_with_verb_and_resource(
+    apiserver: ApiServer, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        await shop(apiserver)
+        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "agent"}}
+        accounts = "/api/v1/namespaces/shop/serviceaccounts"
+        await asyncio.to_thread(apiserver.request, "POST", accounts, account)
+        token = await ask(apiserver, "POST", f"{accounts}/agent/token", {"spec": {}})
+        config = json.loads(apiserver.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": token["status"]["token"]}
+        path = tmp_path / "agent"
+        path.write_text(json.dumps(config))
+        async with reader(path) as told:
+            await until(lambda: "Secret/kube-system" in told.statuses, seconds=30)
+            await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN, seconds=30)
+            message = told.statuses["Secret/kube-system"].message
+            assert message.startswith("may not list secrets in namespace kube-system: ")
+            assert "system:serviceaccount:shop:agent" in message
+            slices = "may not list endpointslices.discovery.k8s.io"
+            await until(lambda: slices in told.statuses["EndpointSlice"].message, seconds=30)
+
+    run(scenario)
