@@ -14,6 +14,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from speaker.errors import EncodingError
 from speaker.nlri import IPV4_UNICAST, Family
 from speaker.rib import pack
 from speaker.rib.all_paths import AllPaths
@@ -224,15 +225,16 @@ class UpdateGroup(Generic[M]):
         exclude: Source | None,
         chunks: list[_Chunk],
     ) -> None:
-        next_hop, attributes, mp = self._attributes(path, family)
         limit = self.rules.max_message
         try:
+            next_hop, attributes, mp = self._attributes(path, family)
             if mp:
                 messages = pack.announce_mp(family, next_hop, attributes, nlri, limit)
             else:
                 messages = pack.announce(attributes, nlri, limit)
-        except pack.DoesNotFit:
-            # The peer must not keep what it was told before in its place.
+        except (pack.DoesNotFit, EncodingError):
+            # Attributes that a peer sent, and a policy made longer. Whoever is told must not keep
+            # what it was told before in their place.
             self.oversized += len(nlri)
             chunks.extend(self._withdrawals(family, nlri))
             return

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from speaker.attribute import PathAttributes, attribute, encode_attributes
+from speaker.errors import EncodingError
 from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family
 from speaker.negotiated import MAX_EXTENDED_MESSAGE, MAX_MESSAGE
 from speaker.rib import pack
@@ -32,7 +33,7 @@ def announced(family: Family, path: Path, keys: Sequence[bytes], *, as4: bool) -
                 # Nobody has asked for these attributes; they need not be read for this.
                 return pack.announce(path.field, keys, limit)
             return _encoded(family, path.attributes, keys, limit, as4=as4)
-        except pack.DoesNotFit:
+        except (pack.DoesNotFit, EncodingError):
             continue
     # Attributes of 64 KiB, by a rewriting of ours: no message can say it.
     return []

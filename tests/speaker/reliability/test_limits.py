@@ -11,7 +11,15 @@ import tracemalloc
 
 import pytest
 
-from speaker.api import MaximumPrefixes, PrefixLimit, RouteAttributes, SessionError
+from speaker.api import (
+    MaximumPrefixes,
+    Policy,
+    PrefixLimit,
+    RouteAttributes,
+    SessionError,
+    Set,
+    Term,
+)
 from speaker.attribute import Outcome, attribute
 from speaker.capability import AddPath, ExtendedMessage, RouteRefreshCapability
 from speaker.engine.inputs import QueueChanged, UpdateRoutes
@@ -19,6 +27,7 @@ from speaker.message import KEEPALIVE, RouteRefresh, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_wire
 from speaker.rib.adj_in import MAX_PATHS
+from tests.speaker.hostile import RICH, Arena
 from tests.speaker.raw import ATTRIBUTES, FAMILIES, INSTANCE, NLRI, Raw, open_message, update
 
 ORIGIN, AS_PATH, NEXT_HOP = ATTRIBUTES[:4], ATTRIBUTES[4:13], ATTRIBUTES[13:]
@@ -251,3 +260,20 @@ def test_h45_a_family_that_is_not_spoken_is_left_alone() -> None:
         raw.say(RouteRefresh(type(IPV6_UNICAST)(*family)).encode())
     assert raw.status.established
     assert raw.sent == b""
+
+
+def test_h36_attributes_that_a_policy_makes_too_long_for_the_wire_cost_nobody_anything() -> None:
+    """There is room for 16,383 communities in an attribute; the peer sends almost as many."""
+    more = tuple(f"65001:{number}" for number in range(100))
+    policy = Policy(terms=(Term(set=Set(add_communities=more)),))
+    arena = Arena("rich", import_=policy).reach("Established", RICH)
+    many = attribute(0xC0, 8, numbers(16_340, 4))
+    nlri = b"\0\0\0\1\x18\x0a\x01\x00"
+    arena.say(update(ORIGIN + AS_PATH + NEXT_HOP + many, nlri))
+    assert arena.status().established
+    arena.check()
+    # The others go on hearing of other routes.
+    before = len(arena.messages(arena.quiet))
+    arena.say(update(ATTRIBUTES, b"\0\0\0\1\x18\x0a\x02\x00"))
+    assert len(arena.messages(arena.quiet)) > before
+    arena.check()
