@@ -36,6 +36,7 @@ from speaker.api import (
     SessionError,
     StateChanged,
 )
+from speaker.iana import is_assigned
 from speaker.server import Speaker
 from statedb import Database, Index, Table
 
@@ -155,8 +156,11 @@ class SpeakerEvents:
             log.debug("session changed state", event_name="peer.state", **names)
 
     def _session_error(self, event: SessionError) -> None:
-        key = (event.instance, event.peer, event.sent, event.code, event.subcode)
-        self.notifications[key] += 1
+        if not event.survived:
+            # A peer can send any numbers: those that mean nothing are one label.
+            known = is_assigned(event.code, event.subcode)
+            code, subcode = (event.code, event.subcode) if known else (0, 0)
+            self.notifications[event.instance, event.peer, event.sent, code, subcode] += 1
         log.warning(
             "session error",
             event_name="peer.error",
@@ -167,6 +171,8 @@ class SpeakerEvents:
             code=event.code,
             subcode=event.subcode,
             text=event.text,
+            data=event.data or None,
+            survived=event.survived or None,
         )
 
     def _listen_changed(self, event: ListenChanged) -> None:

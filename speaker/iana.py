@@ -298,6 +298,11 @@ def describe_error(code: int, subcode: int) -> str:
     return f"{name} / {SUBCODE_NAMES.get((code, subcode), f'subcode {subcode}')}"
 
 
+def is_assigned(code: int, subcode: int) -> bool:
+    """Tell whether a NOTIFICATION's code and subcode are IANA's; a peer can send any."""
+    return (code, subcode) in SUBCODE_NAMES or (not subcode and code in ERROR_NAMES)
+
+
 WELL_KNOWN_COMMUNITIES: Final[dict[str, int]] = {
     "internet": 0x00000000,
     "planned-shut": 0xFFFF0000,

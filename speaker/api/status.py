@@ -143,6 +143,10 @@ class SessionError(msgspec.Struct, frozen=True, kw_only=True):
     subcode: int
     text: str
     """Decoded and escaped."""
+    data: str = ""
+    """The first octets of what was wrong, or of the NOTIFICATION's data, as hex."""
+    survived: bool = False
+    """No NOTIFICATION, but an UPDATE that cost no more than its routes: told now and then."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ from speaker.nlri import Family, has_prefixes
 from speaker.peer.actions import Close, Write
 from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.core import Core
-from speaker.peer.peer import SHUTDOWN, Peer
+from speaker.peer.peer import SHOWN, SHUTDOWN, Peer
 from speaker.peer.session import Session
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.adj_out import Told, UpdateGroup
@@ -500,6 +500,8 @@ class Instance:
                     code=int(ErrorCode.UPDATE_MESSAGE),
                     subcode=fault.subcode,
                     text=fault.text,
+                    data=fault.data[:SHOWN].hex(),
+                    survived=True,
                 )
             )
 

@@ -22,6 +22,8 @@ from speaker.peer.core import Core, Timer
 from speaker.peer.damping import Damping, retry_after
 from speaker.peer.session import COLLISION_WAIT, Session
 
+SHOWN: Final = 32
+"""Octets of a NOTIFICATION's data that people are shown."""
 COLLISION: Final = Notification.cease(CeaseSubcode.CONNECTION_COLLISION_RESOLUTION)
 SHUTDOWN: Final = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN)
 
@@ -626,5 +628,6 @@ class Peer:
                 code=message.code,
                 subcode=message.subcode,
                 text=described,
+                data=message.data[:SHOWN].hex(),
             )
         )

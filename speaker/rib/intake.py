@@ -47,6 +47,7 @@ class Rejected(NamedTuple):
 
     subcode: int
     text: str
+    data: bytes = b""
 
 
 class Intake:
@@ -299,6 +300,7 @@ class Intake:
             fault.subcode,
             f"UPDATE with a bad attribute {fault.attribute}: {fault.rule}"
             f" ({fault.outcome}, number {self.faults} of this session)",
+            fault.data,
         )
 
     def refresh(self, body: bytes) -> RouteRefresh | None:

@@ -242,6 +242,47 @@ def test_metrics_of_a_session() -> None:
     assert value("waggle_bgp_session_transitions_total", change) == 1
 
 
+def test_numbers_that_a_peer_makes_up_are_one_label() -> None:
+    bench = Bench(UP)
+    for code in range(1, 256):
+        for subcode in (0, 1, 200):
+            bench.events.publish(
+                SessionError(
+                    instance="i",
+                    peer="tor-1",
+                    address=None,
+                    sent=False,
+                    code=code,
+                    subcode=subcode,
+                    text="x",
+                )
+            )
+    value = scraped(bench).get_sample_value
+    label = {"instance": "i", "peer": "tor-1"}
+    name = "waggle_bgp_notifications_received_total"
+    assert value(name, label | {"code": "6", "subcode": "1"}) == 1
+    assert len(bench.events.notifications) < 20
+    assert (value(name, label | {"code": "0", "subcode": "0"}) or 0) > 700
+
+
+def test_an_update_that_was_survived_is_no_notification() -> None:
+    bench = Bench(UP)
+    bench.events.publish(
+        SessionError(
+            instance="i",
+            peer="tor-1",
+            address=None,
+            sent=False,
+            code=3,
+            subcode=5,
+            text="UPDATE with a bad attribute 8",
+            data="c00801ff",
+            survived=True,
+        )
+    )
+    assert not bench.events.notifications
+
+
 def test_a_session_that_is_down_has_no_route_counts() -> None:
     value = scraped(Bench(DOWN)).get_sample_value
     assert value("waggle_bgp_session_up", PEER | {"peer_asn": "65001", "local_asn": "65000"}) == 0

@@ -56,6 +56,8 @@ class _Events:
                 self._say(f"{event.peer}: Established")
             case StateChanged(old="Established"):
                 self._say(f"{event.peer}: {event.new}: {event.reason}")
+            case SessionError(peer=peer, text=text, survived=True):
+                self._say(f"{peer}: {text}")
             case SessionError(peer=peer, sent=sent, text=text):
                 self._say(f"{peer}: {'sent' if sent else 'received'} {text}")
             case CollectorChanged(name=name, connected=connected, reason=reason):

@@ -491,3 +491,17 @@ def test_a_flood_of_errors_is_not_a_flood_of_reports() -> None:
     reports = [event for event in arena.events if isinstance(event, SessionError)]
     assert 1 <= len(reports) <= 10
     assert "number 512 of this session" in reports[-1].text
+    assert {report.data for report in reports} == {"c0080178"}
+    assert all(report.survived for report in reports)
+
+
+def test_the_last_error_stays_on_show_when_the_session_is_back() -> None:
+    arena = established()
+    arena.say(update(MANDATORY, b"\x21" + bytes(5)))
+    (report,) = (event for event in arena.events if isinstance(event, SessionError))
+    assert (report.sent, report.code, report.subcode, report.survived) == (True, 3, 10, False)
+    assert "a prefix of 33 bits" in arena.status().reason
+    arena.wait(5)
+    arena.reach("Established")
+    assert arena.status().established
+    assert arena.status().last_error == f"sent: {report.text}"
