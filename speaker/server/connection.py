@@ -19,10 +19,15 @@ CHUNK: Final = 256 * 1024
 """How much is handed to the transport at a time; it copies what the kernel does not take."""
 
 
-class Connection(asyncio.Protocol):
+READ: Final = 32 * 1024
+"""Octets that are read at a time, and so how much of a connection may wait to be worked on."""
+
+
+class Connection(asyncio.BufferedProtocol):
     """Tells ``made(self)``, ``received(id, octets)``, ``closed(id, reason)``, ``queued(id, n)``."""
 
     __slots__ = (
+        "_buffer",
         "_closed",
         "_closing",
         "_made",
@@ -50,6 +55,7 @@ class Connection(asyncio.Protocol):
         self._closed = closed
         self._queued = queued
         self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
         self._queue: deque[memoryview] = deque()
         self._waiting = 0
         self._paused = False
@@ -64,10 +70,28 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(0)
         self._made(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Give room for what has come (asyncio)."""
+        del sizehint
+        # Not kept: a thousand peers are silent most of the time.
+        self._buffer = bytearray(READ)
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Pass octets on (asyncio)."""
+        data, self._buffer = bytes(memoryview(self._buffer)[:nbytes]), bytearray()
         if not self._closing:
             self._received(self.number, data)
+
+    def pause_reading(self) -> None:
+        """Leave what comes to the kernel, until `resume_reading`."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Go on reading."""
+        if self._transport is not None:
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         """Close when the other side does: BGP knows no half-open session (asyncio)."""

@@ -104,7 +104,9 @@ class Speaker:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._flushing = False
-        self._transports = Transports(self._feed)
+        self._early = False
+        """Whether peers were told of something in this turn of the loop already."""
+        self._transports = Transports(self._feed, self._tell_at_once)
         self._instances = Instances(self._transports, self._on_event)
         self._neighbors = Neighbors(self._feed)
         self._causes = Causes()
@@ -355,10 +357,18 @@ class Speaker:
                 )
             )
 
+    def _tell_at_once(self) -> None:
+        """Tell peers of a change without waiting for the others of this turn: of the first one."""
+        if self._flushing and not self._early:
+            self._early = True
+            self._tell()
+
     def _flush(self) -> None:
-        self._flushing = False
-        if self._loop is None:
-            return
+        self._flushing = self._early = False
+        if self._loop is not None and self._engine.needs_flush:
+            self._tell()
+
+    def _tell(self) -> None:
         self._tell_time()
         causes = self._causes.take()
         actions = self._handle(Flush(), self._now())

@@ -21,19 +21,35 @@ from speaker.engine.inputs import (
 )
 from speaker.peer.actions import Close, Configure, Connect, Write
 from speaker.server import sockets
+from speaker.server.bulk import PIECE, Bulk
 from speaker.server.connection import Connection
 
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds; the kernel itself would go on for over two minutes."""
 LINGER: Final = 2.0
 """Seconds that a closed connection gets to deliver its last NOTIFICATION."""
+LONG_SLICE: Final = 0.005
+"""Seconds of a turn of the loop that what comes in quantities may take ..."""
+BRIEF_SLICE: Final = 0.0005
+"""... and where somebody has said something short lately,"""
+LONGEST_SLICE: Final = 0.05
+SHARED: Final = 0.25
+"""which is within so many seconds."""
 
 
 class Transports:
     """All connections of a speaker, by the core's numbers."""
 
-    def __init__(self, feed: Callable[[Input], None]) -> None:
+    def __init__(self, feed: Callable[[Input], None], told: Callable[[], None]) -> None:
+        """``feed`` takes inputs; ``told`` is called after one that should have its effect at once."""
         self._feed = feed
+        self._told = told
+        self._bulk = Bulk()
+        self._working = False
+        self._brief_at = -SHARED
+        """When somebody last said something short (loop time)."""
+        self._worked_at = 0.0
+        """Until when there was last something done of what came in quantities."""
         self._connections: dict[int, Connection] = {}
         self._attempts: dict[int, asyncio.Task[None]] = {}
         self._lingering: set[Connection] = set()
@@ -121,6 +137,7 @@ class Transports:
         connection = self._connections.pop(action.connection, None)
         if connection is None:
             return
+        self._bulk.take(action.connection)
         connection.close(abort=action.abort)
         if not action.abort and not connection.is_closed:
             self._lingering.add(connection)
@@ -133,13 +150,49 @@ class Transports:
     def _drop(self, number: int, reason: str) -> None:
         connection = self._connections.pop(number, None)
         if connection is not None:
+            self._bulk.take(number)
             connection.close(abort=True)
             self._feed(TransportClosed(number, reason))
 
     def _received(self, number: int, data: bytes) -> None:
-        self._feed(BytesReceived(number, data))
+        if len(data) <= PIECE and number not in self._bulk:
+            self._brief_at = asyncio.get_running_loop().time()
+            self._feed(BytesReceived(number, data))
+            self._told()
+            return
+        self._bulk.put(number, data)
+        connection = self._connections.get(number)
+        if connection is not None:
+            connection.pause_reading()
+        if not self._working:
+            self._working = True
+            loop = asyncio.get_running_loop()
+            self._worked_at = loop.time()
+            loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        """Give on what came in quantities, for as long as nobody else minds."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        slice_ = BRIEF_SLICE if now - self._brief_at < SHARED else LONG_SLICE
+        # Where everything else takes its time, so may this: it would never come to an end.
+        until = now + max(slice_, min((now - self._worked_at) / 2, LONGEST_SLICE))
+        while (piece := self._bulk.next()) is not None:
+            number, data = piece
+            self._feed(BytesReceived(number, data))
+            if number not in self._bulk and (connection := self._connections.get(number)):
+                connection.resume_reading()
+            if loop.time() >= until:
+                break
+        self._working = bool(self._bulk)
+        if self._working:
+            self._worked_at = loop.time()
+            loop.call_soon(self._work)
 
     def _closed(self, number: int, reason: str) -> None:
+        if number in self._bulk:
+            # What it had said before still counts, a NOTIFICATION most of all.
+            self._feed(BytesReceived(number, self._bulk.take(number)))
         self._connections.pop(number, None)
         self._feed(TransportClosed(number, reason))
 

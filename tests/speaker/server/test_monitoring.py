@@ -119,6 +119,10 @@ def test_a_station_that_stands_still_slows_nobody_and_is_told_anew() -> None:
             two.b.set_collectors([collector(listener, queue_limit=256 * 1024, retry_time=1)])
             await listener.accept()
             await until(lambda: two.b.collectors()[0].connected)
+
+            def said() -> int:
+                return two.a.peers()[0].messages_sent
+
             # Nobody reads: the kernel takes some of it, and then the queue grows to its limit.
             for number in range(100):
                 changes = {
@@ -129,13 +133,16 @@ def test_a_station_that_stands_still_slows_nobody_and_is_told_anew() -> None:
                 }
                 two.a.update_routes(NAME, "s", {IPV4_UNICAST: changes})
                 await asyncio.sleep(0.05)
+                await until(lambda: two.b.peers()[0].messages_received >= said())
                 if not two.b.collectors()[0].connected:
                     break
             (status,) = two.b.collectors()
             assert "does not read" in status.reason
             assert two.up
             two.a.update_routes(NAME, "s", routes("192.0.2.0/24"))
-            await until(lambda: "192.0.2.0/24" in two.received(), 2.0)
+            # Counted: to list all of them again and again would be what takes the time.
+            await until(lambda: two.b.peers()[0].families[0].received == 501, 5.0)
+            assert "192.0.2.0/24" in two.received()
             assert listener.client is not None
             listener.client.close()
             await listener.accept()

@@ -1,0 +1,135 @@
+"""Octets in quantities: a little of each connection at a time, and who does not have to wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.engine.inputs import BytesReceived, Input, TransportAccepted, TransportClosed
+from speaker.server import transports
+from speaker.server.bulk import PIECE, Bulk
+from speaker.server.connection import READ
+from speaker.server.transports import Transports
+
+
+@given(st.dictionaries(st.integers(1, 5), st.binary(min_size=1, max_size=60), max_size=5))
+def test_every_octet_comes_once_and_in_order(said: dict[int, bytes]) -> None:
+    bulk = Bulk()
+    for number, data in said.items():
+        bulk.put(number, data * 200)
+    heard: dict[int, bytes] = {}
+    order: list[int] = []
+    while (piece := bulk.next()) is not None:
+        number, data = piece
+        assert 0 < len(data) <= PIECE
+        heard[number] = heard.get(number, b"") + data
+        order.append(number)
+    assert heard == {number: data * 200 for number, data in said.items()}
+    assert not bulk
+    # Each has its turn before anybody has a second one.
+    assert len(set(order[: len(said)])) == len(said)
+
+
+def test_what_is_taken_is_the_rest() -> None:
+    bulk = Bulk()
+    bulk.put(1, bytes(PIECE) + b"rest")
+    bulk.put(2, b"other")
+    assert bulk.next() == (1, bytes(PIECE))
+    assert 1 in bulk
+    assert bulk.take(1) == b"rest"
+    assert bulk.take(1) == b""
+    assert bulk.next() == (2, b"other")
+    assert bulk.next() is None
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop turn until something is true."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come true")
+
+
+class Two:
+    """Two connections, one with much to say and one with little, and what the core is given."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Input] = []
+        self.told = 0
+        self.transports = Transports(self.inputs.append, self._tell)
+        self.writers: list[asyncio.StreamWriter] = []
+
+    def _tell(self) -> None:
+        self.told += 1
+
+    async def connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: self.transports.accept("i", lambda _: False), "127.0.0.1", 0
+        )
+        port = server.sockets[0].getsockname()[1]
+        for _ in range(2):
+            self.writers.append((await asyncio.open_connection("127.0.0.1", port))[1])
+            await until(lambda: len(self.accepted) == len(self.writers))
+        server.close()
+
+    @property
+    def accepted(self) -> list[int]:
+        return [i.connection for i in self.inputs if isinstance(i, TransportAccepted)]
+
+    def heard(self, number: int) -> bytes:
+        return b"".join(
+            i.data for i in self.inputs if isinstance(i, BytesReceived) and i.connection == number
+        )
+
+    async def until_heard(self, number: int, octets: int) -> None:
+        await until(lambda: len(self.heard(number)) >= octets)
+
+    async def close(self) -> None:
+        for writer in self.writers:
+            writer.close()
+        await self.transports.drain(0.0)
+
+
+def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("LONG_SLICE", "BRIEF_SLICE", "LONGEST_SLICE"):
+        monkeypatch.setattr(transports, name, 0.0)
+
+    async def main() -> None:
+        two = Two()
+        await two.connect()
+        much = bytes(range(256)) * (8 * READ // 256)
+        two.writers[0].write(much)
+        await two.until_heard(two.accepted[0], 1)
+        two.writers[1].write(b"short")
+        await two.until_heard(two.accepted[1], 5)
+        assert two.told == 1
+        assert len(two.heard(two.accepted[0])) < len(much)
+        await two.until_heard(two.accepted[0], len(much))
+        assert two.heard(two.accepted[0]) == much
+        sizes = [len(i.data) for i in two.inputs if isinstance(i, BytesReceived)]
+        assert max(sizes) <= PIECE
+        await two.close()
+
+    asyncio.run(main())
+
+
+def test_what_was_said_before_the_end_is_heard_before_it() -> None:
+    async def main() -> None:
+        two = Two()
+        await two.connect()
+        much = bytes(2 * READ)
+        two.writers[0].write(much)
+        two.writers[0].close()
+        await until(lambda: isinstance(two.inputs[-1], TransportClosed))
+        assert two.heard(two.accepted[0]) == much
+        await two.close()
+
+    asyncio.run(main())
