@@ -189,21 +189,6 @@ def test_h37_a_missing_mandatory_attribute_is_a_withdrawal(missing: bytes) -> No
     assert found.faults[0].attribute == missing[1]
 
 
-def test_cve_2023_41358_prefixes_without_any_attribute_are_a_withdrawal() -> None:
-    assert decode(update(b"", PREFIX)).outcome is Outcome.TREAT_AS_WITHDRAW
-
-
-def test_cve_2023_46753_only_an_unknown_attribute_is_a_withdrawal() -> None:
-    found = decode(update(attribute(0xC0, 99, b"x"), PREFIX))
-    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
-
-
-def test_cve_2023_47234_withdrawals_beside_prefixes_without_attributes() -> None:
-    found = decode(update(attribute(0x80, 15, b"\0\2\1\x10\xfd\0"), PREFIX))
-    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
-    assert found.withdrawn[0].nlri == [b"\x10\xfd\0"]
-
-
 def test_an_error_without_anything_to_withdraw_ends_the_session() -> None:
     """RFC 7606 section 5.2."""
     assert code(update(attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)

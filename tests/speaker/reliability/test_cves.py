@@ -3,7 +3,7 @@
 The records are public: CVE numbers, and GO numbers of the Go vulnerability database. Every one ends
 with the referee's check: no error of ours, and another session that did not notice.
 
-Those without a test, and why they cannot be met here:
+Records of BMP are with its codec. Those without a test, and why they cannot be met here:
 
 ========================  ============================================================================
 CVE-2018-12066            BIRD: a path mask typed by the operator; there is no such language here
@@ -12,7 +12,6 @@ CVE-2024-55553            FRR: a valid RPKI-to-router message; there is no RTR c
 CVE-2025-43970            GoBGP: an MRT file; MRT is not read here
 CVE-2025-43973            GoBGP: an RTR message; as above
 CVE-2026-7736             GoBGP: an entry of an MRT file; as above
-CVE-2026-7737             GoBGP: bodies of BMP messages; a station is only spoken to here, never read
 ========================  ============================================================================
 """
 
