@@ -26,6 +26,7 @@ from cells.intent import router_id_pool
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics
 from cells.operator.election import Leadership
+from cells.operator.migration import Migrations
 from cells.operator.source import Translation
 from cells.operator.writing import Writing
 from cells.resources import SecretsNamespace
@@ -71,10 +72,17 @@ class OperatorOptions(Options, frozen=True):
             "write conditions; without, those that were written are removed", flag="--status-report"
         ),
     ] = True
+    migrate_storage_versions: Annotated[
+        bool,
+        setting(
+            "have objects stored anew that are stored in an old version of their kind",
+            flag="--migrate-storage-versions",
+        ),
+    ] = True
 
 
 class Operator:
-    """The two jobs of an operator."""
+    """The jobs of an operator."""
 
     def __init__(
         self,
@@ -118,10 +126,21 @@ class Operator:
         metrics.collect(self._metrics)
         jobs.add("election", self._elect)
         jobs.add("writes", self._write)
+        if options.migrate_storage_versions:
+            jobs.add("storage-versions", self._migrate)
 
     async def _elect(self) -> None:
         async with self._writer() as writer:
             await self._leadership.run(writer)
+
+    async def _migrate(self) -> None:
+        async with self._writer() as writer:
+            migrations = Migrations(
+                random.SystemRandom(),
+                self._health.scope("storage-versions"),
+                lambda: self._leadership.leads,
+            )
+            await migrations.run(writer, self._leadership.gained)
 
     @asynccontextmanager
     async def _writer(self) -> AsyncIterator[Writer]:

@@ -119,11 +119,14 @@ class Leadership:
         )
 
     async def _release(self, writer: Writer) -> None:
-        wish = self._election.release(time.time())
-        if wish is None:
-            return
+        election = self._election
         try:
             async with asyncio.timeout(RELEASE_TIMEOUT):
-                await writer.replace(self._path, wish)
+                # An attempt that was cut short may have renewed it all the same.
+                lease = await writer.get(self._path)
+                election.observe(lease, asyncio.get_running_loop().time())
+                wish = election.release(time.time())
+                if wish is not None:
+                    await writer.replace(self._path, wish)
         except (KubernetesError, TimeoutError) as error:
             log.warning("lease not released", event_name="operator.lease", reason=str(error))

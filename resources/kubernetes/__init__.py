@@ -7,6 +7,7 @@ library of the ecosystem does authentication and transport; what is read with it
 from resources.kubernetes.connection import IN_CLUSTER, Access, Connection
 from resources.kubernetes.errors import KubernetesError, Refused
 from resources.kubernetes.lease import Election, ElectionTiming, lease_path
+from resources.kubernetes.migration import Migration, migrate
 from resources.kubernetes.selection import Reading, Selection, of_cluster, of_node
 from resources.kubernetes.source import KubernetesSource
 from resources.kubernetes.status import FeedStatus, Phase
@@ -23,6 +24,7 @@ __all__ = [
     "FeedStatus",
     "KubernetesError",
     "KubernetesSource",
+    "Migration",
     "Phase",
     "Reading",
     "Refused",
@@ -30,6 +32,7 @@ __all__ = [
     "Timing",
     "Writer",
     "lease_path",
+    "migrate",
     "of_cluster",
     "of_node",
 ]

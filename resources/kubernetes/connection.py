@@ -86,6 +86,7 @@ class Connection:
         silence: float,
         body: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request; ``silence`` is how long nothing may come, in seconds.
 
@@ -102,7 +103,7 @@ class Connection:
                 path,
                 method,
                 query_params=list(parameters),
-                header_params={"Accept": "application/json", "Content-Type": content_type},
+                header_params={"Accept": accept, "Content-Type": content_type},
                 body=None if body is None else dict(body),
                 auth_settings=["BearerToken"],
                 _preload_content=False,
@@ -166,6 +167,18 @@ class Connection:
             return client.ApiClient(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unreachable(str(self._access), _reason(error)) from None
+
+
+async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """Read an answer's body, but not more than ``most`` octets of it; call it within `request`.
+
+    One read alone gives what has come so far, which of a large answer is its beginning.
+    """
+    pieces: list[bytes] = []
+    while most > 0 and (piece := await response.content.read(most)):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
 
 
 def _drop(response: aiohttp.ClientResponse) -> None:

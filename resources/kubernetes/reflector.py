@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from resources.kubernetes import wire
-from resources.kubernetes.connection import Connection
+from resources.kubernetes.connection import Connection, body_of
 from resources.kubernetes.errors import (
     Expired,
     KubernetesError,
@@ -303,7 +303,7 @@ class Reflector:
 async def _check(response: aiohttp.ClientResponse) -> None:
     """Raise for an answer that is an error, or not JSON."""
     if response.status != 200:
-        body = await response.content.read(ERROR_BODY)
+        body = await body_of(response, ERROR_BODY)
         raise wire.error_of(response.status, body, response.headers.get("Retry-After"))
     if response.content_type != "application/json":
         raise NotUnderstood(f"answers {response.content_type} instead of JSON")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
 from resources.kubernetes import wire
-from resources.kubernetes.connection import Connection
+from resources.kubernetes.connection import Connection, body_of
 from resources.kubernetes.errors import Refused
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -20,7 +20,11 @@ SILENCE: Final = 15.0
 """Seconds that an answer to a write may take."""
 LARGEST: Final = 4 * 1024 * 1024
 """Octets of an answer that are read."""
+PAGE: Final = 500
+"""Objects of a list that are asked for at a time."""
 _APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 @final
@@ -41,6 +45,20 @@ class Writer:
                 return None
             raise
 
+    async def names(self, path: str) -> list[str]:
+        """Return the names in a list of objects without a namespace. Raises `KubernetesError`."""
+        found: list[str] = []
+        token = ""
+        while True:
+            parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
+            octets = await self._ask("GET", path, parameters=parameters, accept=_METADATA)
+            page = wire.decode(octets, wire.List, "a list")
+            heads = (wire.decode(item, wire.Head, "an object") for item in page.items or ())
+            found.extend(head.metadata.name for head in heads)
+            token = page.metadata.continue_
+            if not token:
+                return found
+
     async def create(self, path: str, content: Mapping[str, Any]) -> JsonObject:
         """Create an object in a list. Raises `KubernetesError`; 409 when it is there."""
         return await self._send("POST", path, content, [("fieldManager", self._manager)])
@@ -59,6 +77,14 @@ class Writer:
         """
         parameters = [("fieldManager", self._manager), ("force", "true")]
         return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
+
+    async def merge(self, path: str, content: Mapping[str, Any]) -> JsonObject:
+        """Set these fields of an object that is there. Raises `KubernetesError`.
+
+        Without any, it is stored anew as it is, in the version that its kind is stored in now.
+        """
+        parameters = [("fieldManager", self._manager)]
+        return await self._send("PATCH", path, content, parameters, content_type=_MERGE)
 
     async def delete(self, path: str, uid: str) -> None:
         """Delete the object with this UID; one that is gone is fine. Raises `KubernetesError`."""
@@ -84,6 +110,19 @@ class Writer:
         *,
         content_type: str = "application/json",
     ) -> JsonObject:
+        octets = await self._ask(method, path, body, parameters, content_type=content_type)
+        return wire.decode(octets, dict[str, Any], "an object")
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        parameters: Sequence[tuple[str, str]] = (),
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> bytes:
         async with self._connection.request(
             method,
             path,
@@ -91,12 +130,13 @@ class Writer:
             silence=self._silence,
             body=body,
             content_type=content_type,
+            accept=accept,
         ) as response:
-            octets = await response.content.read(LARGEST)
+            octets = await body_of(response, LARGEST)
             if not 200 <= response.status < 300:
                 if response.status == 401:
                     # The token may have been renewed since the configuration was read.
                     await self._connection.renew()
                 retry_after = response.headers.get("Retry-After")
                 raise wire.error_of(response.status, octets, retry_after)
-        return wire.decode(octets, dict[str, Any], "an object")
+        return octets

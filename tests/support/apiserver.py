@@ -24,6 +24,7 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """What is done with one request in place of the usual."""
 Object = dict[str, Any]
 
+MERGE = "application/merge-patch+json"
 _BY_PLURAL = {kind.plural: kind for kind in KINDS}
 
 
@@ -91,6 +92,8 @@ class ApiServer:
         self.served: dict[str, tuple[str, ...]] = {k.plural: k.versions[:1] for k in KINDS}
         """The versions of each kind; a kind without any is a CRD that is not installed."""
         self.leases: dict[str, Object] = {}
+        self.definitions: dict[str, Object] = {}
+        """CustomResourceDefinitions by name; only asked for, nothing follows from them."""
         self.token: str | None = None
         self.bookmark_every: float | None = None
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -233,6 +236,8 @@ class ApiServer:
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
         if plural == "leases":
             return await self._lease(request, parts)
+        if plural == "customresourcedefinitions":
+            return await self._definition(request, _name(parts))
         kind = _BY_PLURAL.get(plural)
         version = parts[2] if parts[0] == "apis" else parts[1]
         group = parts[1] if parts[0] == "apis" else ""
@@ -255,6 +260,11 @@ class ApiServer:
                 return await status(404, "NotFound", f"{kind.plural} {key[1]} not found")(request)
             return web.json_response(there)
         given = await request.json()
+        if request.content_type == MERGE:
+            if there is None:
+                return await status(404, "NotFound", f"{kind.plural} {key[1]} not found")(request)
+            # What is written is stored in the version that it is written in.
+            return web.json_response(self.put({**there, "apiVersion": f"{kind.group}/{parts[2]}"}))
         if request.method == "DELETE":
             uid = given.get("preconditions", {}).get("uid")
             if uid and uid != there["metadata"].get("uid"):  # type: ignore[index]
@@ -269,6 +279,21 @@ class ApiServer:
         uid = there["metadata"]["uid"] if there else f"uid-{self.version + 1}"
         metadata = {**given["metadata"], "uid": uid}
         return web.json_response(self.put({**given, "metadata": metadata, **kept}))
+
+    async def _definition(self, request: web.Request, name: str) -> web.StreamResponse:
+        """Give a definition, or set what versions its status says are stored."""
+        there = self.definitions.get(name)
+        if there is None:
+            return await status(404, "NotFound", f"{name} not found")(request)
+        if request.method == "PATCH":
+            given = await request.json()
+            if given["metadata"]["resourceVersion"] != there["metadata"]["resourceVersion"]:
+                return await status(409, "Conflict", "the object has been modified")(request)
+            self.version += 1
+            metadata = {**there["metadata"], "resourceVersion": str(self.version)}
+            there = {**there, "metadata": metadata, "status": given["status"]}
+            self.definitions[name] = there
+        return web.json_response(there)
 
     async def _lease(self, request: web.Request, parts: list[str]) -> web.StreamResponse:
         """Keep Leases, with the conflicts that a writer who comes second gets."""

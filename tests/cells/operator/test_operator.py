@@ -13,18 +13,21 @@ import pytest
 from cells import kubernetes
 from cells.hive import Hive, Level, load
 from cells.metrics import Metrics
-from cells.operator import cell, writing
+from cells.operator import cell, migration, writing
 from cells.operator.cells import CELLS
 from cells.operator.election import LostLeadershipError
 from resources.kubernetes import ElectionTiming, KubernetesSource, Timing
 from tests.cells.test_manifests import until
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.reconcilers.intent.cilium.v1.build import policy_object
+from tests.resources.kubernetes.test_migration import definition
+from tests.resources.kubernetes.test_source import advertisement
 from tests.support.apiserver import ApiServer, cut, status
 from waggle_operator.__main__ import main
 
 CONFIGS = "ciliumbgpnodeconfigs"
 CLUSTERS = "ciliumbgpclusterconfigs"
+DEFINITION = "ciliumbgpadvertisements.cilium.io"
 QUICK = ElectionTiming(retry=0.05)
 
 
@@ -33,6 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
     monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (QUICK,))
     monkeypatch.setattr(writing, "FIRST", 0.05)
+    monkeypatch.setattr(migration, "FIRST", 0.05)
 
 
 def fill(server: ApiServer, *names: str) -> None:
@@ -319,5 +323,38 @@ def test_policies_of_v1_are_translated_where_that_is_asked_for(tmp_path: Path) -
             await until(lambda: names(server) == {"n1"} and bool(conditions(server, name="bgpp-p")))
             await until(lambda: levels(hive)["operator/objects"][1].startswith("all is written"))
             assert set(server.objects["ciliumbgppeerconfigs"]) == {("", "bgpp-p-65001-192.0.2.9")}
+
+    run(scenario)
+
+
+def old_advertisement(server: ApiServer) -> None:
+    """Put in an object that is stored in an old version, and a definition that says so."""
+    server.put(advertisement("a") | {"apiVersion": "cilium.io/v2alpha1"})
+    server.definitions[DEFINITION] = definition("v2alpha1", "v2")
+
+
+def test_c55_the_leader_brings_stored_objects_to_the_present_version(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        old_advertisement(server)
+        server.once("patch", "ciliumbgpadvertisements", status(500, "InternalError", "etcd"))
+        async with operator(server, tmp_path) as (hive, _):
+            scope = "operator/storage-versions"
+            await until(lambda: levels(hive).get(scope, (Level.OK, ""))[0] is Level.DEGRADED)
+            assert levels(hive)[scope][1] == ("objects of old versions stay as they are: 500: etcd")
+            await until(lambda: levels(hive)[scope][0] is Level.OK)
+        assert server.definitions[DEFINITION]["status"] == {"storedVersions": ["v2"]}
+        (stored,) = server.objects["ciliumbgpadvertisements"].values()
+        assert stored["apiVersion"] == "cilium.io/v2"
+
+    run(scenario)
+
+
+def test_c55_not_where_that_is_not_wanted(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        old_advertisement(server)
+        async with operator(server, tmp_path, migrate_storage_versions="false"):
+            await until(lambda: names(server) == {"n1", "n2"})
+        assert not server.asked("get", "customresourcedefinitions")
 
     run(scenario)

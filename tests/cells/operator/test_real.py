@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cells.operator.migration import KINDS as MIGRATED
 from resources.crds.generate import DEFINED, custom_resource_definition
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.support.daemon import Daemon
@@ -45,6 +46,21 @@ CLUSTER_ROLE = [
         ["cilium.io"],
         ["ciliumbgpnodeconfigs"],
         ["list", "watch", "patch", "create", "delete"],
+    ),
+    (
+        ["cilium.io"],
+        [kind.plural for kind in MIGRATED],
+        ["list", "patch"],
+    ),
+    (
+        ["apiextensions.k8s.io"],
+        ["customresourcedefinitions"],
+        ["get"],
+    ),
+    (
+        ["apiextensions.k8s.io"],
+        ["customresourcedefinitions/status"],
+        ["patch"],
     ),
 ]
 NAMESPACE_ROLE = [
@@ -246,3 +262,71 @@ def test_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
     soon(lambda: node_configs(server).keys() == {"n1", "n2", "n3"}, second)
     after = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
     assert {name: after[name] for name in before} == before
+
+
+def test_c55_stored_objects_are_brought_to_the_present_version(
+    server: ApiServer, operator: Callable[[str], Daemon]
+) -> None:
+    name = "ciliumbgpadvertisements.cilium.io"
+    crd = server.request("GET", f"{CRDS}/{name}").body
+    _store_in(server, name, "v2alpha1")
+    for number in range(3):
+        put(
+            server,
+            "/apis/cilium.io/v2alpha1/ciliumbgpadvertisements",
+            {
+                "apiVersion": "cilium.io/v2alpha1",
+                "kind": "CiliumBGPAdvertisement",
+                "metadata": {"name": f"old-{number}"},
+                "spec": {"advertisements": [{"advertisementType": "PodCIDR"}]},
+            },
+        )
+    _store_in(server, name, "v2")
+    assert _stored(server, name) == {"v2", "v2alpha1"}
+    key = "/registry/cilium.io/ciliumbgpadvertisements/"
+    eventually(lambda: _check_versions(server, key, "v2alpha1"))
+    before = {o["metadata"]["name"]: o for o in _advertisements(server)}
+    daemon = operator("a")
+    soon(lambda: _stored(server, name) == {"v2"}, daemon)
+    _check_versions(server, key, "v2")
+    after = {o["metadata"]["name"]: o for o in _advertisements(server)}
+    assert after.keys() == before.keys()
+    for number, obj in before.items():
+        # Nothing of it is another, and no field is the operator's now.
+        assert after[number]["spec"] == obj["spec"]
+        assert after[number]["metadata"]["generation"] == obj["metadata"]["generation"]
+        managers = {m["manager"] for m in after[number]["metadata"]["managedFields"]}
+        assert managers == {"person"}
+    # Now the old version can be taken out of the definition, which the server refused before.
+    crd["spec"]["versions"] = [v for v in crd["spec"]["versions"] if v["name"] == "v2"]
+    bare = {k: crd[k] for k in ("apiVersion", "kind", "spec")} | {"metadata": {"name": name}}
+    put(server, CRDS, bare)
+
+
+def _store_in(server: ApiServer, name: str, version: str) -> None:
+    """Make a version the one that is stored from now on."""
+    crd = server.request("GET", f"{CRDS}/{name}").body
+    for entry in crd["spec"]["versions"]:
+        entry["storage"] = entry["name"] == version
+    put(
+        server,
+        CRDS,
+        {k: crd[k] for k in ("apiVersion", "kind", "spec")} | {"metadata": {"name": name}},
+    )
+
+
+def _stored(server: ApiServer, name: str) -> set[str]:
+    return set(server.request("GET", f"{CRDS}/{name}").body["status"]["storedVersions"])
+
+
+def _advertisements(server: ApiServer) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = server.request("GET", f"{CILIUM}/ciliumbgpadvertisements").body[
+        "items"
+    ]
+    return found
+
+
+def _check_versions(server: ApiServer, prefix: str, version: str) -> None:
+    """Look into etcd itself, as the API server converts what it gives."""
+    stored = [json.loads(value)["apiVersion"] for value in server.stored(prefix)]
+    assert stored == [f"cilium.io/{version}"] * 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -181,7 +180,7 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
             await ask(apiserver, "DELETE", f"{SERVICES}/old")
             await create(apiserver, "new")
             listed = await ask(apiserver, "GET", SERVICES)
-            await asyncio.to_thread(compact, apiserver, listed["metadata"]["resourceVersion"])
+            await asyncio.to_thread(apiserver.compact, listed["metadata"]["resourceVersion"])
             await restart(apiserver)
             assert told.names() == {"web", "old"}
             await relay.open()
@@ -191,14 +190,6 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
         await relay.cut()
 
     run(scenario)
-
-
-def compact(server: ApiServer, revision: str) -> None:
-    """Let etcd forget what was before, through its HTTP gateway."""
-    url = f"http://127.0.0.1:{server._etcd_port}/v3/kv/compaction"
-    body = json.dumps({"revision": revision, "physical": True}).encode()
-    with urllib.request.urlopen(url, body, timeout=20) as answer:
-        assert answer.status == 200
 
 
 def test_a_service_changed_while_the_api_server_restarts_is_right_afterwards(

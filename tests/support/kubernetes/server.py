@@ -6,6 +6,7 @@ nothing comes of them. Tokens are made for this server and mean nothing elsewher
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import secrets
@@ -114,6 +115,25 @@ class ApiServer:
         except urllib.error.HTTPError as error:
             with error:
                 return _answer(error.code, error.read())
+
+    def compact(self, revision: str) -> None:
+        """Let etcd forget what was before a resource version."""
+        self._gateway("kv/compaction", {"revision": revision, "physical": True})
+
+    def stored(self, prefix: str) -> list[bytes]:
+        """Return what etcd has under keys that begin so, as it is stored."""
+        key = prefix.encode()
+        wanted = {"key": key, "range_end": key[:-1] + bytes([key[-1] + 1])}
+        spelt = {name: base64.b64encode(value).decode() for name, value in wanted.items()}
+        found = self._gateway("kv/range", spelt).get("kvs", [])
+        return [base64.b64decode(item["value"]) for item in found]
+
+    def _gateway(self, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask etcd through its HTTP gateway."""
+        url = f"http://127.0.0.1:{self._etcd_port}/v3/{what}"
+        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=20) as answer:
+            found: dict[str, Any] = json.loads(answer.read())
+            return found
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
         """Run kubectl as the administrator; gives its output, raises with its error."""
