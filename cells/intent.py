@@ -20,6 +20,7 @@ from reactivex.subject import Subject
 from cells.hive import (
     Cell,
     Health,
+    Hive,
     Jobs,
     Options,
     Readiness,
@@ -99,6 +100,7 @@ class IntentLoop:
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
+        hive: Hive,
     ) -> None:
         self._database = database
         self._tables = tables
@@ -110,6 +112,8 @@ class IntentLoop:
             no_service_endpoints_routable=options.no_service_endpoints_routable,
             peering_policies=options.peering_policies,
             router_id_allocation_ip_pool=router_id_pool(options.router_id_allocation_ip_pool),
+            # Of a cluster an agent reads its own node only; manifests have all of it.
+            whole_cluster=not hive.settings.enabled.get("kubernetes", False),
         )
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health
@@ -212,6 +216,7 @@ class IntentContainer(DeclarativeContainer):
 
     health = providers.Dependency(instance_of=Health)
     jobs = providers.Dependency(instance_of=Jobs)
+    hive = providers.Dependency(instance_of=Hive)
     readiness = providers.Dependency(instance_of=Readiness)
     options = providers.Dependency(instance_of=IntentCellOptions)
     database = providers.Dependency(instance_of=Database)
@@ -234,6 +239,7 @@ class IntentContainer(DeclarativeContainer):
         readiness,
         health,
         jobs,
+        hive,
     )
     invokes = providers.List(intent)
 

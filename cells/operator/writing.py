@@ -19,6 +19,7 @@ from cells.hive import Health
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Delete, Plan, Statuses, Write
 from reconcilers.operator.statuses import read_conditions
+from resources.errors import ResourceError
 from resources.kinds import (
     ADVERTISEMENT,
     CLUSTER_CONFIG,
@@ -143,7 +144,7 @@ class Writing:
                 await self._writer.delete(path, write.uid)
                 answer: dict[str, Any] = {}
             else:
-                answer = await self._writer.apply(path, write.content)
+                answer = await self._apply(path, write)
         except KubernetesError as error:
             self._note(write, before, error)
             return None
@@ -155,6 +156,20 @@ class Writing:
             what=_what(write),
         )
         return answer
+
+    async def _apply(self, path: str, write: Apply) -> dict[str, Any]:
+        """Apply; where another writer's fields are in the way, they are made ours first."""
+        try:
+            answer = await self._writer.apply(path, write.content)
+        except Refused as error:
+            # Two writers' fields together may be invalid: each names a controller of its own.
+            if error.status != 422 or write.status or not await self._writer.adopt(path):
+                raise
+        else:
+            if write.status or _as_applied(write, answer) or not await self._writer.adopt(path):
+                return answer
+        log.info("taken over", event_name="operator.taken_over", object=str(write.object))
+        return await self._writer.apply(path, write.content)
 
     def _note(self, write: Write, before: Attempt | None, error: KubernetesError) -> None:
         failures = (before.failures if before is not None else 0) + 1
@@ -194,6 +209,17 @@ class Writing:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _as_applied(write: Apply, answer: dict[str, Any]) -> bool:
+    """Tell whether an object says what was applied, and no more: others' items stay in lists."""
+    kind = _KINDS[write.object.kind]
+    try:
+        there, wanted = kind.decode(answer), kind.decode(write.content)
+    except ResourceError:
+        return False
+    said: bool = there.spec == wanted.spec
+    return said and there.metadata.owner_references == wanted.metadata.owner_references
 
 
 def _what(write: Write) -> str:

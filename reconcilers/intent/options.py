@@ -23,3 +23,6 @@ class IntentOptions(msgspec.Struct, frozen=True):
     peering_policies: PeeringPolicies = "exclusive"
     router_id_allocation_ip_pool: str | None = None
     """IPv4 prefix that router IDs come from; None takes the node's IPv4 address."""
+    whole_cluster: bool = True
+    """Whether all nodes and NodeConfigs are seen. Otherwise only this node's are: what is to be said
+    of the cluster is the operator's to say, and router IDs from a pool are its to give."""

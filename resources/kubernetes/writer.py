@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, final
 from resources.kubernetes import wire
 from resources.kubernetes.connection import Connection, body_of
 from resources.kubernetes.errors import Refused
+from resources.kubernetes.ownership import adopted
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -85,6 +86,23 @@ class Writer:
         """
         parameters = [("fieldManager", self._manager)]
         return await self._send("PATCH", path, content, parameters, content_type=_MERGE)
+
+    async def adopt(self, path: str) -> bool:
+        """Make ours what others set of an object that is ours as a whole. Raises `KubernetesError`.
+
+        Of the values nothing changes: the next `apply` takes away what it does not set. False
+        where there is nothing of others, or no object. The error is `Refused` with 409 when somebody
+        has written the object meanwhile.
+        """
+        there = await self.get(path)
+        metadata = (there or {}).get("metadata") or {}
+        entries = metadata.get("managedFields") or []
+        found = adopted(entries, self._manager, str((there or {}).get("apiVersion", "")))
+        if found is None:
+            return False
+        version = metadata.get("resourceVersion", "")
+        await self.merge(path, {"metadata": {"managedFields": found, "resourceVersion": version}})
+        return True
 
     async def delete(self, path: str, uid: str) -> None:
         """Delete the object with this UID; one that is gone is fine. Raises `KubernetesError`."""

@@ -84,7 +84,7 @@ class Configuration:
             self._owners,
         )
         self._owners = operated.owners
-        if self._router_id_pool is not None:
+        if self._router_id_pool is not None and self._options.whole_cluster:
             allocated = router_ids.allocate(
                 operated.node_configs, objects.node_configs, self._router_ids, self._router_id_pool
             )
@@ -92,10 +92,11 @@ class Configuration:
             self._router_ids = allocated.held
             made.problems.extend(allocated.problems)
         made.generated.extend(_node_configs(operated))
-        made.conditions.extend(operated.conditions)
-        made.conditions.extend(
-            operator.peer_config_conditions(objects.peer_configs.values(), secrets)
-        )
+        if self._options.whole_cluster:
+            made.conditions.extend(operated.conditions)
+            made.conditions.extend(
+                operator.peer_config_conditions(objects.peer_configs.values(), secrets)
+            )
         made.problems.extend(operated.problems)
         config = objects.node_configs.get(name) or operated.node_configs.get(name)
         compiled = None
@@ -142,7 +143,12 @@ class Configuration:
             first_wins=self._options.peering_policies == "first",
         )
         self._policy_owners = selected.owners
-        made.conditions.extend(selected.conditions)
+        made.conditions.extend(
+            condition
+            for condition in selected.conditions
+            if self._options.whole_cluster
+            or (condition.type == selection.CONFLICTING and condition.object.name in selected.at)
+        )
         made.problems.extend(selected.problems)
         if self._options.node not in selected.claimed:
             return None

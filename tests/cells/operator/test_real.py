@@ -45,7 +45,7 @@ CLUSTER_ROLE = [
     (
         ["cilium.io"],
         ["ciliumbgpnodeconfigs"],
-        ["list", "watch", "patch", "create", "delete"],
+        ["list", "watch", "get", "patch", "create", "delete"],
     ),
     (
         ["cilium.io"],
@@ -330,3 +330,59 @@ def _check_versions(server: ApiServer, prefix: str, version: str) -> None:
     """Look into etcd itself, as the API server converts what it gives."""
     stored = [json.loads(value)["apiVersion"] for value in server.stored(prefix)]
     assert stored == [f"cilium.io/{version}"] * 3
+
+
+def test_node_configs_that_another_operator_wrote_are_taken_over_whole(
+    server: ApiServer, operator: Callable[[str], Daemon]
+) -> None:
+    made = config(server)
+    path = f"{CILIUM}/ciliumbgpnodeconfigs"
+    old = {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumBGPClusterConfig",
+        "name": "c",
+        "controller": True,
+    }
+    mine = {**old, "uid": made["metadata"]["uid"]}
+    stray = {"name": "gone", "peerAddress": "192.0.2.99", "peerASN": 65099}
+    instance = {"name": "i", "localASN": 65001, "peers": [stray]}
+    # n1 was made for this very ClusterConfig, n2 for one of the same name that is no more: two
+    # owners of one object, both of them its controller, are refused.
+    for name, owner in (
+        ("n1", mine),
+        ("n2", {**old, "uid": "11111111-2222-3333-4444-555555555555"}),
+    ):
+        value = {
+            "apiVersion": "cilium.io/v2",
+            "kind": "CiliumBGPNodeConfig",
+            "metadata": {"name": name, "labels": {"kept": "yes"}, "ownerReferences": [owner]},
+            "spec": {"bgpInstances": [instance, {"name": "stray", "localASN": 65099}]},
+        }
+        answer = server.request("POST", f"{path}?fieldManager=cilium-operator", value)
+        assert answer.ok, answer.body
+
+    def taken() -> bool:
+        found = node_configs(server)
+        return found.keys() == {"n1", "n2"} and all(
+            [i["name"] for i in one["spec"]["bgpInstances"]] == ["i"]
+            and [p["name"] for p in one["spec"]["bgpInstances"][0]["peers"]] == ["p"]
+            and [o["uid"] for o in one["metadata"]["ownerReferences"]] == [mine["uid"]]
+            for one in found.values()
+        )
+
+    daemon = operator("a")
+    soon(taken, daemon)
+    assert "write_failed" not in daemon.tail()
+    versions = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
+    assert all(c["metadata"]["labels"] == {"kept": "yes"} for c in node_configs(server).values())
+    # From now on it is as if nobody else had ever written it.
+    config(server, peers=[])
+    soon(
+        lambda: all(
+            "peers" not in c["spec"]["bgpInstances"][0] for c in node_configs(server).values()
+        ),
+        daemon,
+    )
+    after = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
+    assert after != versions
+    assert daemon.tail().count("operator.taken_over") == 2

@@ -26,6 +26,8 @@ class Selection(NamedTuple):
     """Node to the policy that it follows."""
     claimed: frozenset[str]
     """Nodes that some policy selects, followed or not."""
+    at: frozenset[str]
+    """Policies that select some node."""
     conditions: list[Condition]
     problems: list[Problem]
 
@@ -89,7 +91,7 @@ def select(
                 )
             )
         conditions += _conditions(policy, name in matching, others)
-    return Selection(followed, frozenset(selected), conditions, problems)
+    return Selection(followed, frozenset(selected), frozenset(matching), conditions, problems)
 
 
 def _age(policy: CiliumBGPPeeringPolicy) -> tuple[bool, str, str]:

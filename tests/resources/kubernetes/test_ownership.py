@@ -1,0 +1,63 @@
+"""What others own of an object that is ours as a whole becomes ours, and nothing else does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from resources.kubernetes.ownership import adopted
+
+OWNERS: dict[str, Any] = {"f:ownerReferences": {".": {}, 'k:{"uid":"old"}': {}}}
+SPEC: dict[str, Any] = {
+    "f:bgpInstances": {'k:{"name":"i"}': {".": {}, "f:name": {}, "f:localASN": {}}}
+}
+
+
+def entry(
+    manager: str, fields: dict[str, Any], operation: str = "Update", **more: str
+) -> dict[str, Any]:
+    return {
+        "manager": manager,
+        "operation": operation,
+        "apiVersion": "cilium.io/v2",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+        **more,
+    }
+
+
+def test_specification_and_owners_of_another_writer_become_ours() -> None:
+    theirs = entry("cilium-operator", {"f:metadata": OWNERS, "f:spec": SPEC})
+    assert adopted([theirs], "us", "cilium.io/v2") == [
+        entry("us", {"f:metadata": OWNERS, "f:spec": SPEC}, "Apply")
+    ]
+
+
+def test_labels_annotations_and_statuses_stay_whose_they_are() -> None:
+    labels: dict[str, Any] = {"f:metadata": {"f:labels": {"f:a": {}}}}
+    status = entry("agent", {"f:status": {"f:conditions": {}}}, subresource="status")
+    theirs = entry("person", {"f:metadata": labels["f:metadata"] | OWNERS, "f:spec": SPEC})
+    found = adopted([status, theirs], "us", "cilium.io/v2")
+    assert found == [
+        entry("us", {"f:spec": SPEC, "f:metadata": OWNERS}, "Apply"),
+        status,
+        entry("person", labels),
+    ]
+
+
+def test_what_is_ours_already_is_united_with_it() -> None:
+    mine = entry("us", {"f:spec": {"f:bgpInstances": {'k:{"name":"j"}': {}}}}, "Apply", time="t")
+    other = entry("us", {"f:spec": SPEC})
+    (found,) = adopted([mine, other], "us", "cilium.io/v2") or []
+    assert found["time"] == "t"
+    assert found["fieldsV1"]["f:spec"]["f:bgpInstances"] == {
+        'k:{"name":"j"}': {},
+        **SPEC["f:bgpInstances"],
+    }
+
+
+def test_there_is_nothing_to_do_where_nobody_else_set_anything() -> None:
+    mine = entry("us", {"f:spec": SPEC, "f:metadata": OWNERS}, "Apply")
+    labels = entry("person", {"f:metadata": {"f:labels": {"f:a": {}}}})
+    odd = {"manager": "odd", "operation": "Update"}
+    assert adopted([mine, labels, odd], "us", "cilium.io/v2") is None
+    assert adopted([], "us", "cilium.io/v2") is None
