@@ -26,6 +26,7 @@ _SET: Final = 512
 _GROWTH: Final = 8
 """How much more an attribute set takes than on the wire."""
 _IPV6_ANY: Final = bytes(16)
+_LINK_LOCAL_ONLY: Final = _IPV6_ANY + b"\xfe\x80"
 
 
 class Reach(NamedTuple):
@@ -266,6 +267,10 @@ class UpdateDecoder:
             if size not in allowed:
                 rule = f"a next hop of {size} octets"
                 raise _reset(14, rule, UpdateSubcode.OPTIONAL_ATTRIBUTE, raw.octets)
+            if size == 32 and next_hop.startswith(_LINK_LOCAL_ONLY):
+                # RFC 2545 does not say how to tell a next hop that has no global address: some
+                # have the link-local one alone, BIRD leaves the global one unspecified.
+                next_hop = next_hop[16:]
         return _Mp(family, next_hop, value[5 + size :])
 
     def _mp_faults(self, mp: _Mp) -> tuple[Fault, ...]:

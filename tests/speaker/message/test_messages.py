@@ -223,6 +223,16 @@ def test_h39_an_ipv6_next_hop_has_one_address_or_two(size: int) -> None:
     assert bool(found.announced[0].attributes.link_local_text) == (size == 32)
 
 
+def test_a_next_hop_without_a_global_address_is_the_link_local_one() -> None:
+    """RFC 2545 section 3 has no words for it; this is how BIRD tells it to unnumbered peers."""
+    link_local = bytes.fromhex("fe80" + "00" * 13 + "07")
+    found = decode(update(ORIGIN + AS_PATH + reach(bytes(16) + link_local, b"\x10\xfd\0")))
+    assert found.outcome is Outcome.NONE
+    assert found.announced[0].attributes.next_hop_text == "fe80::7"
+    unspecified = decode(update(ORIGIN + AS_PATH + reach(bytes(32), b"\x10\xfd\0")))
+    assert unspecified.outcome is Outcome.TREAT_AS_WITHDRAW
+
+
 def test_an_ipv6_next_hop_of_ipv4_prefixes_has_to_be_negotiated() -> None:
     """RFC 8950."""
     hop = bytes.fromhex("20010db8" + "00" * 11 + "01")
