@@ -212,6 +212,8 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
         "capabilities": status.capabilities,
         "lastError": status.last_error,
         "flaps": status.flaps,
+        "updatesReceived": status.updates_received,
+        "updatesSent": status.updates_sent,
         "dynamic": status.dynamic,
         "families": {
             str(family.family): {

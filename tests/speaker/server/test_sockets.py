@@ -57,6 +57,19 @@ def test_an_address_in_use_is_named() -> None:
             sockets.listening("127.0.0.1", port)
 
 
+@pytest.mark.parametrize(
+    ("address", "level", "option"),
+    [
+        ("127.0.0.1", socket.IPPROTO_IP, socket.IP_TTL),
+        ("::1", socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS),
+    ],
+)
+def test_a_listener_answers_as_ttl_security_wants_it(address: str, level: int, option: int) -> None:
+    # RFC 5082 section 3: the neighbour looks at the TTL of our SYN and ACK already.
+    with sockets.listening(address, 0) as sock:
+        assert sock.getsockopt(level, option) == 255
+
+
 def test_an_ipv6_listener_takes_no_mapped_ipv4() -> None:
     with sockets.listening("::", 0) as sock:
         assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 1
