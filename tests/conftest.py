@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import netns
+from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.server import ApiServer, api_server
 from tests.support.netns import Link, linked_namespaces
@@ -20,6 +21,11 @@ COUNTED = {
     "tests on a real API server": {"apiserver"},
 }
 """What is counted at the end when it was skipped: the markers of each group."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the interop matrix written down by a run that has tried all of it."""
+    config.pluginmanager.register(InteropPage())
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import pytest
@@ -26,3 +27,23 @@ def need_router(no_namespaces: str | None) -> NeedRouter:
             pytest.skip(reason)
 
     return need
+
+
+@pytest.fixture(scope="session")
+def versions() -> dict[str, str]:
+    """Names and versions of the routers that are installed."""
+    return {kind: driver.version() for kind, driver in KINDS.items() if driver.missing() is None}
+
+
+@pytest.fixture
+def told(
+    request: pytest.FixtureRequest,
+    kind: str,
+    need_router: NeedRouter,
+    versions: dict[str, str],
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Tell the page which cell this is, and of which version."""
+    need_router(kind)
+    marker = request.node.get_closest_marker("cell")
+    record_property("cell", [marker.args[0], kind, versions[kind]])

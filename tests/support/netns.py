@@ -98,6 +98,39 @@ class Link:
             )
 
 
+@contextlib.contextmanager
+def router_between(link: Link, left: str, right: str) -> Iterator[None]:
+    """Put a third namespace between two IPv4 addresses, which routes: they are two hops apart.
+
+    The addresses are of the ends' loopback interfaces.
+    """
+    name = f"{link.left.name[:-1]}m"
+    middle = Namespace(name)
+    _ip("netns", "add", name)
+    try:
+        middle.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+        middle.batch("link set lo up")
+        for number, (side, own, far) in enumerate(
+            ((link.left, left, right), (link.right, right, left)), 1
+        ):
+            side.batch(
+                f"link add far type veth peer name side{number} netns {name}",
+                f"addr add 169.254.{number}.1/30 dev far",
+                "link set far up",
+                f"addr add {own}/32 dev lo",
+            )
+            middle.batch(
+                f"addr add 169.254.{number}.2/30 dev side{number}",
+                f"link set side{number} up",
+                f"route add {own}/32 via 169.254.{number}.1",
+            )
+            side.batch(f"route add {far}/32 via 169.254.{number}.2 src {own}")
+        yield
+    finally:
+        with contextlib.suppress(RuntimeError):
+            _ip("netns", "del", name)
+
+
 def _sweep() -> None:
     """Remove what test processes that are no more left behind."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)

@@ -18,6 +18,8 @@ from tests.support.daemon import Daemon
 from tests.support.netns import Namespace
 from tests.support.wait import eventually
 
+AS_TRANS = 23456
+"""What an old speaker sees instead of an AS number that needs four octets (RFC 6793)."""
 IPV4 = "ipv4-unicast"
 IPV6 = "ipv6-unicast"
 FAMILIES = (IPV4, IPV6)
@@ -35,6 +37,8 @@ class PeerSettings:
     asn: int
     port: int = 179
     """The port to connect to; of no use to a passive router."""
+    local_asn: int | None = None
+    """The router's AS as this neighbour sees it, if it is another one."""
     passive: bool = True
     families: tuple[str, ...] = FAMILIES
     hold_time: int = 9
@@ -44,8 +48,13 @@ class PeerSettings:
     """The TTL of an eBGP session to a router that need not be on the same network."""
     extended_next_hop: bool = False
     """RFC 8950: IPv4 prefixes with IPv6 next hops."""
+    interface: str | None = None
+    """Unnumbered: the neighbour is who sends router advertisements there, whatever `address`."""
     local_address: str | None = None
     """Which of the router's addresses this session has; the first of its family if None."""
+    other_next_hop: str | None = None
+    """The router's address for prefixes of the family that the session's address is not of; where
+    that is left open, its first one of that family, or what the daemon finds."""
     ttl_security: bool = False
     """GTSM (RFC 5082) towards a neighbour on the same network."""
     four_octet_as: bool = True
@@ -53,7 +62,7 @@ class PeerSettings:
     add_path: str = "none"
     """``none``, ``receive``, ``send`` or ``both`` (RFC 7911)."""
     transit: bool = False
-    """Whether routes of other neighbours are told as well, and not only its own."""
+    """Whether routes of other neighbours are told as well. Without it GoBGP tells them still."""
     maximum_prefixes: int | None = None
     """How many prefixes of a family it takes before it ends the session."""
     role: str | None = None
@@ -78,6 +87,15 @@ class RouterSettings:
     port: int = 179
     confederation: int | None = None
     """The AS that the outside sees of a confederation (RFC 5065); `asn` is then a member's."""
+
+    def next_hop_towards(self, peer: PeerSettings, family: str) -> str | None:
+        """Return the next hop that stands for the router itself, or None where it has no such."""
+        session = self.address_towards(peer)
+        if family_of(session) == family:
+            return session
+        if peer.other_next_hop is not None:
+            return peer.other_next_hop
+        return next((a for a in self.addresses if family_of(a) == family), None)
 
     def address_towards(self, peer: PeerSettings) -> str:
         """Return the own address that the session has."""
@@ -112,6 +130,23 @@ class RouterRoute:
     large_communities: frozenset[str] = frozenset()
     local_preference: int | None = None
     med: int | None = None
+    members: tuple[int, ...] = ()
+    """The ASes of the confederation in front of the AS path (RFC 5065)."""
+    only_to_customer: int | None = None
+    """RFC 9234; None also where the router does not show it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Heard:
+    """How many messages of some kinds a router has got from a neighbour in this session."""
+
+    updates: int
+    """UPDATEs, or prefixes in them: what the router counts."""
+    refresh_requests: int | None
+    """None where the router does not say; so with the others."""
+    refresh_begins: int | None
+    """RFC 7313."""
+    refresh_ends: int | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,6 +165,8 @@ class Router(abc.ABC):
     """One daemon. Use as a context manager, or `start`, `wait_ready` and `stop` it."""
 
     kind: str
+    RESTARTED: tuple[str, ...] = ()
+    """What the command line has besides after a restart that neighbours were to bridge."""
     CANNOT: frozenset[str] = frozenset()
     """Fields of the settings that the daemon cannot be taught."""
 
@@ -194,6 +231,22 @@ class Router(abc.ABC):
         """Whether a session with the router's only peer, or first, ended by a Cease (code 6)."""
 
     @abc.abstractmethod
+    def heard(self, address: str) -> Heard:
+        """Return what it counts of the session with ``address``."""
+
+    @abc.abstractmethod
+    def ask_refresh(self, address: str) -> None:
+        """Let it ask a neighbour for its routes again (RFC 2918)."""
+
+    @abc.abstractmethod
+    def shut_down(self, address: str, text: str) -> None:
+        """End a session and say why (RFC 9003); it stays down."""
+
+    @abc.abstractmethod
+    def last_word(self, address: str) -> str:
+        """Return what it shows, or has logged, of the last NOTIFICATION from ``address``."""
+
+    @abc.abstractmethod
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         """Make the running daemon originate ``new`` and no longer originate ``gone``.
 
@@ -249,6 +302,21 @@ class Router(abc.ABC):
         self.start()
         self.wait_ready()
 
+    def crash_and_restart(self) -> None:
+        """Kill the daemon and start it again as one whose routes were kept (RFC 4724)."""
+        self.kill()
+        self.resume()
+
+    def kill(self) -> None:
+        """End the daemon without a word to anybody."""
+        self.daemon.kill()
+
+    def resume(self) -> None:
+        """Start a daemon that was killed as one whose routes were kept."""
+        self.daemon.command = [str(part) for part in (*self.command(), *self.RESTARTED)]
+        self.start()
+        self.wait_ready()
+
     def all_routes(self, peer: str | None = None) -> dict[str, RouterRoute]:
         """Return the routes of all families that the peer is to speak, by prefix."""
         settings = self.peer(peer)
@@ -279,5 +347,10 @@ def family_of(prefix: str) -> str:
 
 
 def split_as_path(text: str) -> tuple[int, ...]:
-    """Read an AS path of one sequence, as ``65001 65002``."""
-    return tuple(int(part) for part in text.split())
+    """Read the sequence of an AS path, as ``65001 65002`` after what `split_members` reads."""
+    return tuple(int(part) for part in text.rpartition(")")[2].split())
+
+
+def split_members(text: str) -> tuple[int, ...]:
+    """Read the sequence of member ASes in front of an AS path, as ``(65001 65002)``."""
+    return tuple(int(part) for part in text.rpartition(")")[0].replace("(", "").split())

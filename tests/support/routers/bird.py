@@ -6,12 +6,13 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    Heard,
     Originated,
     PeerSettings,
     Router,
@@ -19,10 +20,12 @@ from tests.support.routers.base import (
     RouterRoute,
     family_of,
     split_as_path,
+    split_members,
 )
 from tests.support.wait import NotReadyError
 
 CONTROL = "control"
+ADD_PATH = {"receive": "rx", "send": "tx", "both": "on"}
 TABLES = {IPV4: "master4", IPV6: "master6"}
 FIRST_ERROR_CODE = 8000
 # It knows the subcodes of RFC 4486 by name, and does not say the code.
@@ -48,6 +51,7 @@ class Bird(Router):
     """A ``bird`` process."""
 
     kind = "bird"
+    RESTARTED = ("-R",)
 
     @classmethod
     def missing(cls) -> str | None:
@@ -77,6 +81,7 @@ class Bird(Router):
             "protocol device { scan time 1; }",
             self._statics(IPV4),
             self._statics(IPV6),
+            *self._advertisements(),
             *(self._protocol(index, peer) for index, peer in enumerate(self.settings.peers)),
         ]
         return {"bird.conf": "\n".join(blocks) + "\n"}
@@ -90,34 +95,73 @@ class Bird(Router):
         channel = family.split("-")[0]
         return f"protocol static own_{channel} {{ {channel}; {routes} }}"
 
+    def _advertisements(self) -> Iterator[str]:
+        for peer in self.settings.peers:
+            if peer.interface is not None:
+                times = "min ra interval 3; max ra interval 4;"
+                yield f'protocol radv {{ interface "{peer.interface}" {{ {times} }}; }}'
+
     def _protocol(self, index: int, peer: PeerSettings) -> str:
         settings = self.settings
-        lines = [
-            f"local {settings.address_towards(peer)} port {settings.port} as {settings.asn};",
-            f"neighbor {peer.address} port {peer.port} as {peer.asn};",
-            "strict bind on;",
+        asn = settings.asn if peer.local_asn is None else peer.local_asn
+        if peer.interface is not None:
+            # It takes whoever comes, and lets itself be found.
+            lines = [
+                f"local port {settings.port} as {asn};",
+                f"neighbor range fe80::/10 as {peer.asn};",
+                f'interface "{peer.interface}";',
+                f'dynamic name "p{index}dyn"; dynamic name digits 1;',
+            ]
+        else:
+            lines = [
+                f"local {settings.address_towards(peer)} port {settings.port} as {asn};",
+                f"neighbor {peer.address} port {peer.port} as {peer.asn};",
+                "strict bind on;",
+            ]
+        lines += [
             f"hold time {peer.hold_time};",
             f"connect retry time {peer.connect_retry_time};",
             "connect delay time 1; error wait time 1, 2; startup hold time 9;",
+            "enable extended messages on; debug { packets };",
         ]
-        if peer.passive:
+        if peer.passive and peer.interface is None:
             lines.append("passive on;")
         if peer.password is not None:
             lines.append(f'password "{peer.password}";')
         if peer.multihop is not None:
             lines.append(f"multihop {peer.multihop};")
+        if peer.ttl_security:
+            lines.append("ttl security on;")
+        if not peer.four_octet_as:
+            lines.append("enable as4 off;")
+        if peer.role is not None:
+            lines.append(f"local role {peer.role.replace('-', '_')};")
+        if peer.restart_time is not None:
+            lines.append(f"graceful restart on; graceful restart time {peer.restart_time};")
+        if peer.long_lived_time is not None:
+            lines.append("long lived graceful restart on;")
+            lines.append(f"long lived stale time {peer.long_lived_time};")
+        if settings.confederation is not None:
+            lines.append(f"confederation {settings.confederation};")
+        if peer.internal_confederation:
+            lines.append("confederation member on;")
         lines += [self._channel(peer, family) for family in peer.families]
         return f"protocol bgp p{index} {{\n  " + "\n  ".join(lines) + "\n}"
 
     def _channel(self, peer: PeerSettings, family: str) -> str:
-        options = ["import all;", "export where source = RTS_STATIC;", "next hop self;"]
+        exported = "source ~ [RTS_STATIC, RTS_BGP]" if peer.transit else "source = RTS_STATIC"
+        options = ["import all;", f"export where {exported};", "next hop self;"]
+        if peer.add_path != "none":
+            options.append(f"add paths {ADD_PATH[peer.add_path]};")
+        if peer.maximum_prefixes is not None:
+            options.append(f"receive limit {peer.maximum_prefixes} action disable;")
         extended = peer.extended_next_hop and family == IPV4
         if extended:
             options.append("extended next hop on;")
-        own = [a for a in self.settings.addresses if family_of(a) == family]
+        own = self.settings.next_hop_towards(peer, family)
         if family_of(peer.address) != family and own and not extended:
             # Of itself it would send an unspecified next hop in the session's other family.
-            options.append(f"next hop address {own[0]};")
+            options.append(f"next hop address {own};")
         return f"{family.split('-')[0]} {{ {' '.join(options)} }};"
 
     def ask(self, command: str) -> list[tuple[int, str]]:
@@ -164,7 +208,7 @@ class Bird(Router):
         since = info = ""
         address: str | None = None
         for code, text in self.ask("show protocols all"):
-            if match := re.match(r"p\d+\s+BGP\s+\S+\s+\S+\s+(\S+)\s*(.*)", text):
+            if match := re.match(r"p\d+(?:dyn\d+)?\s+BGP\s+\S+\s+\S+\s+(\S+)\s*(.*)", text):
                 since, info, address = match[1], match[2].strip(), None
             elif code and (match := re.match(r"\s+Neighbor address:\s+(\S+)", text)):
                 address = match[1].split("%")[0]
@@ -185,12 +229,12 @@ class Bird(Router):
         return tokens[address]
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
-        index = self.settings.peers.index(self.peer(peer))
-        command = f"show route table {TABLES[family]} protocol p{index} all"
+        name = self._name_of(self.peer(peer).address)
+        command = f"show route table {TABLES[family]} protocol {name} all"
         found: list[tuple[str, dict[str, str]]] = []
         for _, text in self.ask(command):
             # Another path of the same prefix begins without it.
-            if match := re.match(r"([0-9a-f.:]+/\d+)?\s+\S+ \[p\d+ ", text):
+            if match := re.match(r"([0-9a-f.:]+/\d+)?\s+\S+ \[p\w+ ", text):
                 found.append((match[1] or found[-1][0], {}))
             elif match := re.match(r"\s*BGP\.(\w+): (.*)", text):
                 found[-1][1][match[1]] = match[2].strip()
@@ -199,6 +243,47 @@ class Bird(Router):
     def received_cease(self) -> bool:
         log = (self.directory / "bird.log").read_text()
         return any(f"Received: {subcode}" in log for subcode in CEASE)
+
+    def count_where(self, address: str, condition: str) -> int:
+        """Count routes from a neighbour that a filter expression is true of.
+
+        For attributes that are too long for it to show: it breaks lists off at some length.
+        """
+        command = f"show route table master4 protocol {self._name_of(address)} where {condition}"
+        return sum(1 for _, text in self.ask(command) if re.match(r"[0-9.]+/\d+\s", text))
+
+    def _name_of(self, address: str) -> str:
+        peer = self.peer(address)
+        own = f"p{self.settings.peers.index(peer)}"
+        # Of those that come to an interface there is one protocol each.
+        return own if peer.interface is None else f"{own}dyn1"
+
+    def heard(self, address: str) -> Heard:
+        name = self._name_of(address)
+        counted = [
+            int(match[1])
+            for _, text in self.ask(f"show protocols all {name}")
+            if (match := re.match(r"\s+Import updates:\s+(\d+)", text))
+        ]
+        # It counts these nowhere; they are in its log of the session's messages.
+        log = (self.directory / "bird.log").read_text()
+        return Heard(
+            updates=sum(counted),
+            refresh_requests=log.count(f"{name}: Got ROUTE-REFRESH"),
+            refresh_begins=log.count(f"{name}: Got BEGIN-OF-RR"),
+            refresh_ends=log.count(f"{name}: Got END-OF-RR"),
+        )
+
+    def ask_refresh(self, address: str) -> None:
+        self.ask(f"reload in {self._name_of(address)}")
+
+    def shut_down(self, address: str, text: str) -> None:
+        self.ask(f'disable {self._name_of(address)} "{text}"')
+
+    def last_word(self, address: str) -> str:
+        log = (self.directory / "bird.log").read_text()
+        words = re.findall(rf"{self._name_of(address)}: Received: (.*)", log)
+        return words[-1] if words else ""
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         del new, gone  # it compares the whole configuration itself
@@ -227,12 +312,14 @@ def _route(prefix: str, attributes: Mapping[str, str]) -> RouterRoute:
 
     return RouterRoute(
         prefix=prefix,
-        # A global address may be followed by a link-local one.
-        next_hop=attributes.get("next_hop", "").split(" ")[0],
+        # A global address may be followed by a link-local one; "::" says that there is none.
+        next_hop=attributes.get("next_hop", "").removeprefix(":: ").split(" ")[0],
         as_path=split_as_path(attributes.get("as_path", "")),
+        members=split_members(attributes.get("as_path", "")),
         origin=attributes.get("origin", "").lower(),
         communities=tuples("community"),
         large_communities=tuples("large_community"),
         local_preference=number("local_pref"),
         med=number("med"),
+        only_to_customer=number("otc"),
     )

@@ -19,6 +19,8 @@ from typing import Any
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    CannotError,
+    Heard,
     Originated,
     PeerSettings,
     Router,
@@ -47,6 +49,7 @@ class ExaBGP(Router):
     kind = "exabgp"
     CANNOT = frozenset(
         {
+            "interface",
             "transit",
             "maximum_prefixes",
             "role",
@@ -105,7 +108,7 @@ class ExaBGP(Router):
             f"neighbor {peer.address} {{",
             f"  router-id {settings.router_id};",
             f"  local-address {settings.address_towards(peer)};",
-            f"  local-as {settings.asn};",
+            f"  local-as {settings.asn if peer.local_asn is None else peer.local_asn};",
             f"  peer-as {peer.asn};",
             f"  hold-time {peer.hold_time};",
             f"  passive {'true' if peer.passive else 'false'};",
@@ -152,14 +155,12 @@ class ExaBGP(Router):
         family = family_of(prefix)
         if family not in peer.families:
             return None
-        own = self.settings.address_towards(peer)
-        if family_of(own) == family or (peer.extended_next_hop and family == IPV4):
-            next_hop = own
+        if peer.extended_next_hop and family == IPV4:
+            next_hop: str | None = self.settings.address_towards(peer)
         else:
-            fitting = [a for a in self.settings.addresses if family_of(a) == family]
-            if not fitting:
-                return None
-            next_hop = fitting[0]
+            next_hop = self.settings.next_hop_towards(peer, family)
+        if next_hop is None:
+            return None
         words = [prefix, "next-hop", next_hop]
         if value.communities:
             words += ["community", "[", *value.communities, "]"]
@@ -228,6 +229,34 @@ class ExaBGP(Router):
             event["type"] == "notification" and event["neighbor"]["direction"] == "receive"
             for event in self.events()
         )
+
+    def heard(self, address: str) -> Heard:
+        (answer,) = self.ask("show neighbor json")
+        (entry,) = [e for e in json.loads(answer) if e["peer"]["address"] == address]
+        refreshes = [e["route-refresh"]["subtype"] for e in self._events_of(address, "refresh")]
+        return Heard(
+            updates=entry["messages"]["received"]["update"],
+            refresh_requests=refreshes.count("query"),
+            refresh_begins=refreshes.count("begin"),
+            refresh_ends=refreshes.count("end"),
+        )
+
+    def ask_refresh(self, address: str) -> None:
+        for family in self.peer(address).families:
+            self.ask(f"neighbor {address} announce route-refresh {WORDS[family]}")
+
+    def shut_down(self, address: str, text: str) -> None:
+        raise CannotError(f"exabgp says nothing of its own when it shuts {address} down: {text}")
+
+    def last_word(self, address: str) -> str:
+        heard = [
+            event["notification"]
+            for event in self._events_of(address, "notification")
+            if event["direction"] == "receive"
+        ]
+        if not heard:
+            return ""
+        return f"{heard[-1]['code']}/{heard[-1]['subcode']} {heard[-1]['message']}"
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for peer in self.settings.peers:

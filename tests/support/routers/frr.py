@@ -1,4 +1,7 @@
-"""FRR's bgpd alone, without zebra, read over its vty socket (the protocol of vtysh)."""
+"""FRR's bgpd, without zebra unless it has to know interfaces.
+
+Read over its vty socket (the protocol of vtysh).
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.daemon import Daemon
+from tests.support.netns import Namespace
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    Heard,
     Originated,
     PeerSettings,
     Router,
     RouterPeer,
     RouterRoute,
+    RouterSettings,
     family_of,
     split_as_path,
+    split_members,
 )
-from tests.support.wait import NotReadyError
+from tests.support.wait import NotReadyError, eventually
 
 PROGRAM = Path("/usr/lib/frr/bgpd")
+ZEBRA = PROGRAM.with_name("zebra")
 WORDS = {IPV4: "ipv4 unicast", IPV6: "ipv6 unicast"}
 
 
@@ -42,11 +51,56 @@ class Frr(Router):
         done = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True)
         return "FRR " + done.stdout.split()[2]
 
+    def __init__(self, settings: RouterSettings, namespace: Namespace, directory: Path) -> None:
+        super().__init__(settings, namespace, directory)
+        self._zebra: Daemon | None = None
+        if self._has_interfaces():
+            command: list[str | Path] = [
+                # It insists on a user of its own group for vtysh, which root need not be in.
+                "unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/group && exec "$@"',
+                directory / "group",
+                ZEBRA,
+                "-f", directory / "zebra.conf",
+                "-i", directory / "zebra.pid",
+                "-z", directory / "zserv",
+                "--vty_socket", directory,
+                "-A", "127.0.0.1", "-P", "0",
+                "-u", "root", "-g", "root",
+                "--log", "stdout",
+            ]  # fmt: skip
+            self._zebra = Daemon(
+                f"zebra AS{settings.asn}", command, log=directory / "zebra.log", namespace=namespace
+            )
+
+    def start(self) -> None:
+        if self._zebra is not None:
+            (self.directory / "zebra.conf").touch()
+            (self.directory / "group").write_text("root:x:0:\nfrrvty:x:999:root\n")
+            self._zebra.start()
+            eventually(self._zebra_is_there, within=20, context=self._zebra.tail)
+        super().start()
+
+    def _zebra_is_there(self) -> None:
+        assert (self.directory / "zserv").exists()
+
+    def stop(self) -> None:
+        super().stop()
+        if self._zebra is not None:
+            self._zebra.stop()
+
+    def _has_interfaces(self) -> bool:
+        return any(peer.interface is not None for peer in self.settings.peers)
+
     def command(self) -> Sequence[str | Path]:
         listen = [part for address in self.settings.addresses for part in ("-l", address)]
+        if self._has_interfaces() or any(p.local_address is not None for p in self.settings.peers):
+            # It sets keys on the first listening socket of a family only, so that there is one.
+            listen = []
         return [
             PROGRAM,
-            "-Z", "-S",
+            # Of interfaces it knows from zebra, which is needed for nothing else.
+            *(["-z", self.directory / "zserv"] if self._has_interfaces() else ["-Z"]),
+            "-S",
             *listen,
             "-p", str(self.settings.port),
             "-f", self.directory / "bgpd.conf",
@@ -66,15 +120,15 @@ class Frr(Router):
             " no bgp default ipv4-unicast",
             # Its default waits a second and more before the first UPDATE.
             " coalesce-time 1",
+            *self._restart(),
+            *self._confederation(),
             *(line for peer in self.settings.peers for line in self._neighbor(peer)),
         ]
         for family, words in WORDS.items():
             lines.append(f" address-family {words}")
-            lines += [
-                f"  neighbor {peer.address} activate"
-                for peer in self.settings.peers
-                if family in peer.families
-            ]
+            for peer in self.settings.peers:
+                if family in peer.families:
+                    lines += self._activated(peer)
             lines += [
                 f"  network {prefix}{_route_map_of(value)}"
                 for prefix, value in self.announced.items()
@@ -82,25 +136,76 @@ class Frr(Router):
             ]
             lines.append(" exit-address-family")
         maps = [line for value in {*self.announced.values()} for line in _route_map(value)]
-        return {"bgpd.conf": "\n".join((*lines, *maps)) + "\n"}
+        lines.append("bgp as-path access-list own permit ^$")
+        return {"bgpd.conf": "\n".join(("debug bgp neighbor-events", *lines, *maps)) + "\n"}
+
+    def _restart(self) -> list[str]:
+        # Only together for all neighbours, which may still be told apart.
+        times = {peer.restart_time for peer in self.settings.peers} - {None}
+        lines = []
+        if times:
+            lines = [
+                " bgp graceful-restart",
+                f" bgp graceful-restart restart-time {times.pop()}",
+                " bgp graceful-restart preserve-fw-state",
+            ]
+        long_times = {peer.long_lived_time for peer in self.settings.peers} - {None}
+        if long_times:
+            lines.append(f" bgp long-lived-graceful-restart stale-time {long_times.pop()}")
+        return lines
+
+    def _confederation(self) -> list[str]:
+        if self.settings.confederation is None:
+            return []
+        members = [str(peer.asn) for peer in self.settings.peers if peer.internal_confederation]
+        return [
+            f" bgp confederation identifier {self.settings.confederation}",
+            f" bgp confederation peers {' '.join(members)}",
+        ]
+
+    @staticmethod
+    def _activated(peer: PeerSettings) -> list[str]:
+        name = f"  neighbor {_name(peer)}"
+        lines = [f"{name} activate"]
+        if not peer.transit:
+            lines.append(f"{name} filter-list own out")
+        if peer.add_path in {"send", "both"}:
+            lines.append(f"{name} addpath-tx-all-paths")
+        if peer.add_path not in {"receive", "both"}:
+            lines.append(f"{name} disable-addpath-rx")
+        if peer.maximum_prefixes is not None:
+            lines.append(f"{name} maximum-prefix {peer.maximum_prefixes}")
+        return lines
 
     def _neighbor(self, peer: PeerSettings) -> list[str]:
-        name = f" neighbor {peer.address}"
+        name = f" neighbor {_name(peer)}"
         lines = [
-            f"{name} remote-as {peer.asn}",
+            f"{name} {'remote-as' if peer.interface is None else 'interface remote-as'} {peer.asn}",
             f"{name} port {peer.port}",
-            f"{name} update-source {self.settings.address_towards(peer)}",
             f"{name} timers {max(1, peer.hold_time // 3)} {peer.hold_time}",
             f"{name} timers connect {peer.connect_retry_time}",
             f"{name} advertisement-interval 0",
         ]
-        if peer.passive:
+        if peer.interface is None:
+            lines.append(f"{name} update-source {self.settings.address_towards(peer)}")
+        if peer.passive and peer.interface is None:
             lines.append(f"{name} passive")
         if peer.password is not None:
             lines.append(f"{name} password {peer.password}")
-        if peer.multihop is not None and peer.asn != self.settings.asn:
+        if peer.local_asn is not None:
+            lines.append(f"{name} local-as {peer.local_asn} no-prepend replace-as")
+        if not peer.four_octet_as:
+            # It can only leave out all capabilities.
+            lines.append(f"{name} dont-capability-negotiate")
+        if peer.role is not None:
+            lines.append(f"{name} local-role {peer.role}")
+        if peer.restart_time is not None:
+            lines.append(f"{name} graceful-restart")
+        if peer.ttl_security:
+            lines.append(f"{name} ttl-security hops 1")
+        elif peer.multihop is not None and peer.asn != self.settings.asn:
             lines.append(f"{name} ebgp-multihop {peer.multihop}")
-        else:
+        elif peer.interface is None:
             # Without zebra it knows no interfaces, so nothing counts as connected.
             lines.append(f"{name} disable-connected-check")
         if peer.extended_next_hop:
@@ -154,14 +259,14 @@ class Frr(Router):
         return found
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
-        address = self.peer(peer).address
+        settings = self.peer(peer)
         table = self._json(f"show bgp {WORDS[family]} json detail")
         return [
             _route(prefix, path)
             for prefix, entry in table.get("routes", {}).items()
             # Newer releases have an object with the paths, older ones a list, header first.
             for path in (entry if isinstance(entry, list) else entry["paths"])
-            if path.get("peer", {}).get("peerId") == address
+            if _is_from(path.get("peer", {}), settings)
         ]
 
     def received_cease(self) -> bool:
@@ -170,6 +275,35 @@ class Frr(Router):
             isinstance(state, dict) and state.get("lastNotificationReason", "").startswith("Cease")
             for state in states
         )
+
+    def heard(self, address: str) -> Heard:
+        counted = self._json(f"show bgp neighbors {address} json")[address]["messageStats"]
+        return Heard(
+            updates=counted["updatesRecv"],
+            refresh_requests=counted["routeRefreshRecv"],
+            refresh_begins=self._marks(address, "BoRR"),
+            refresh_ends=self._marks(address, "EoRR"),
+        )
+
+    def _marks(self, address: str, mark: str) -> int:
+        # It counts these nowhere.
+        log = (self.directory / "log").read_text(errors="replace")
+        return len(re.findall(rf"{re.escape(address)}\S* rcvd route-refresh \({mark}\)", log))
+
+    def ask_refresh(self, address: str) -> None:
+        self.ask(f"clear bgp {address} in")
+
+    def shut_down(self, address: str, text: str) -> None:
+        self.ask(
+            "configure terminal",
+            f"router bgp {self.settings.asn}",
+            f"neighbor {address} shutdown message {text}",
+        )
+
+    def last_word(self, address: str) -> str:
+        state = self._json(f"show bgp neighbors {address} json")[address]
+        parts = (state.get("lastNotificationReason"), state.get("lastShutdownDescription"))
+        return " ".join(part for part in parts if part)
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for value in {*new.values()}:
@@ -188,6 +322,18 @@ class Frr(Router):
                 f"address-family {words}",
                 line,
             )
+
+
+def _is_from(origin: Mapping[str, Any], peer: PeerSettings) -> bool:
+    """Whether a path is from this neighbour."""
+    if peer.interface is not None:
+        return origin.get("interface") == peer.interface
+    return origin.get("peerId") == peer.address
+
+
+def _name(peer: PeerSettings) -> str:
+    """Return what the daemon calls a neighbour."""
+    return peer.address if peer.interface is None else peer.interface
 
 
 # A line of configuration cannot be much longer.
@@ -231,11 +377,13 @@ def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:
         named = path.get(name, {}).get("string", "")
         return frozenset(_numeric(word) for word in named.split())
 
+    as_path = path["aspath"]["string"].replace("Local", "")
     hops = [hop for hop in path.get("nexthops", []) if hop.get("scope", "global") == "global"]
     return RouterRoute(
         prefix=prefix,
         next_hop=hops[0]["ip"] if hops else "",
-        as_path=split_as_path(path["aspath"]["string"].replace("Local", "")),
+        as_path=split_as_path(as_path),
+        members=split_members(as_path),
         origin=path["origin"].lower(),
         communities=listed("community"),
         large_communities=listed("largeCommunity"),

@@ -12,6 +12,7 @@ from typing import Any
 from tests.support.routers.base import (
     IPV4,
     IPV6,
+    Heard,
     Originated,
     PeerSettings,
     Router,
@@ -24,6 +25,9 @@ from tests.support.wait import NotReadyError
 WORDS = {IPV4: "ipv4", IPV6: "ipv6"}
 ESTABLISHED = 6
 CEASE = 6
+SEQUENCE, MEMBERS = 2, 3
+"""Types of segments of an AS path."""
+MOST_PATHS = 8
 STATES = ("Unknown", "Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established")
 ORIGINS = ("igp", "egp", "incomplete")
 # RFC numbers of path attributes, as its JSON has them.
@@ -34,6 +38,8 @@ class GoBGP(Router):
     """A ``gobgpd`` process."""
 
     kind = "gobgp"
+    RESTARTED = ("-r",)
+    CANNOT = frozenset({"four_octet_as", "role", "interface"})
 
     @classmethod
     def missing(cls) -> str | None:
@@ -55,6 +61,8 @@ class GoBGP(Router):
         ]  # fmt: skip
 
     def configuration(self) -> Mapping[str, str]:
+        # One that was killed leaves its socket, which is then in the way.
+        (self.directory / "api").unlink(missing_ok=True)
         settings = self.settings
         addresses = ", ".join(f'"{address}"' for address in settings.addresses)
         lines = [
@@ -64,6 +72,14 @@ class GoBGP(Router):
             f"port = {settings.port}",
             f"local-address-list = [{addresses}]",
         ]
+        if settings.confederation is not None:
+            members = [str(peer.asn) for peer in settings.peers if peer.internal_confederation]
+            lines += [
+                "[global.confederation.config]",
+                "enabled = true",
+                f"identifier = {settings.confederation}",
+                f"member-as-list = [{', '.join(members)}]",
+            ]
         for peer in settings.peers:
             lines += self._neighbor(peer)
         return {"gobgpd.toml": "\n".join(lines) + "\n"}
@@ -75,6 +91,8 @@ class GoBGP(Router):
             f'neighbor-address = "{peer.address}"',
             f"peer-as = {peer.asn}",
         ]
+        if peer.local_asn is not None:
+            lines.append(f"local-as = {peer.local_asn}")
         if peer.password is not None:
             lines.append(f'auth-password = "{peer.password}"')
         lines += [
@@ -94,12 +112,17 @@ class GoBGP(Router):
                 "enabled = true",
                 f"multihop-ttl = {peer.multihop}",
             ]
-        for family in peer.families:
+        if peer.ttl_security:
+            lines += ["[neighbors.ttl-security.config]", "enabled = true", "ttl-min = 255"]
+        if peer.restart_time is not None:
             lines += [
-                "[[neighbors.afi-safis]]",
-                "[neighbors.afi-safis.config]",
-                f'afi-safi-name = "{family}"',
+                "[neighbors.graceful-restart.config]",
+                "enabled = true",
+                f"restart-time = {peer.restart_time}",
+                f"long-lived-enabled = {'true' if peer.long_lived_time is not None else 'false'}",
             ]
+        for family in peer.families:
+            lines += _family(peer, family)
         return lines
 
     def ask(self, *arguments: str) -> Any:  # noqa: ANN401 - JSON of many shapes
@@ -115,7 +138,8 @@ class GoBGP(Router):
             return None
         if done.returncode != 0:
             raise NotReadyError(f"gobgp {' '.join(arguments)}: {done.stdout}{done.stderr}")
-        return json.loads(done.stdout) if done.stdout.strip() else None
+        # What changes something answers in words, also when it is asked for JSON.
+        return json.loads(done.stdout) if done.stdout.startswith(("[", "{", "null")) else None
 
     def peers(self) -> dict[str, RouterPeer]:
         found = {}
@@ -143,6 +167,31 @@ class GoBGP(Router):
             for line in log.splitlines()
         )
 
+    def heard(self, address: str) -> Heard:
+        (entry,) = [e for e in self.ask("neighbor") if e["state"]["neighbor_address"] == address]
+        counted = entry["state"]["messages"]["received"]
+        return Heard(
+            updates=int(counted.get("update", 0)),
+            refresh_requests=int(counted.get("refresh", 0)),
+            refresh_begins=None,
+            refresh_ends=None,
+        )
+
+    def ask_refresh(self, address: str) -> None:
+        self.ask("neighbor", address, "softresetin")
+
+    def shut_down(self, address: str, text: str) -> None:
+        self.ask("neighbor", address, "shutdown", "--reason", text)
+
+    def last_word(self, address: str) -> str:
+        log = (self.directory / "log").read_text()
+        lines = [
+            line
+            for line in log.splitlines()
+            if '"received notification"' in line and f'"Key":"{address}"' in line
+        ]
+        return lines[-1] if lines else ""
+
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for prefix in gone:
             self.ask("global", "rib", "del", prefix, "-a", WORDS[family_of(prefix)])
@@ -159,6 +208,34 @@ class GoBGP(Router):
         self._announce(self.announced, ())
 
 
+def _family(peer: PeerSettings, family: str) -> list[str]:
+    lines = [
+        "[[neighbors.afi-safis]]",
+        "[neighbors.afi-safis.config]",
+        f'afi-safi-name = "{family}"',
+    ]
+    if peer.restart_time is not None:
+        lines += ["[neighbors.afi-safis.mp-graceful-restart.config]", "enabled = true"]
+    if peer.long_lived_time is not None:
+        lines += [
+            "[neighbors.afi-safis.long-lived-graceful-restart.config]",
+            "enabled = true",
+            f"restart-time = {peer.long_lived_time}",
+        ]
+    if peer.add_path != "none":
+        lines += [
+            "[neighbors.afi-safis.add-paths.config]",
+            f"receive = {'true' if peer.add_path in {'receive', 'both'} else 'false'}",
+            f"send-max = {MOST_PATHS if peer.add_path in {'send', 'both'} else 0}",
+        ]
+    if peer.maximum_prefixes is not None:
+        lines += [
+            "[neighbors.afi-safis.prefix-limit.config]",
+            f"max-prefixes = {peer.maximum_prefixes}",
+        ]
+    return lines
+
+
 def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:
     attributes = {attribute["type"]: attribute for attribute in path["attrs"]}
     segments = attributes.get(AS_PATH, {}).get("as_paths") or []
@@ -166,7 +243,8 @@ def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:
     return RouterRoute(
         prefix=prefix,
         next_hop=next_hop.get("nexthop", ""),
-        as_path=tuple(asn for segment in segments for asn in segment["asns"]),
+        as_path=tuple(asn for s in segments if s["segment_type"] == SEQUENCE for asn in s["asns"]),
+        members=tuple(asn for s in segments if s["segment_type"] == MEMBERS for asn in s["asns"]),
         origin=ORIGINS[attributes[ORIGIN]["value"]],
         communities=frozenset(
             f"{number >> 16}:{number & 0xFFFF}"

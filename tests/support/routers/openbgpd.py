@@ -16,6 +16,7 @@ from tests.support.routers.base import (
     FAMILIES,
     IPV4,
     IPV6,
+    Heard,
     Originated,
     PeerSettings,
     Router,
@@ -39,8 +40,10 @@ class OpenBGPD(Router):
     kind = "openbgpd"
     CANNOT = frozenset(
         {
+            "interface",
             "password",
             "extended_next_hop",
+            "restart_time",
             "long_lived_time",
             "internal_confederation",
             "confederation",
@@ -75,6 +78,13 @@ class OpenBGPD(Router):
         for peer in settings.peers:
             lines += self._neighbor(peer)
         lines += ["allow from any", "allow to any"]
+        # Of itself it would take the loopback's.
+        lines += [
+            f"match to {peer.address} inet6 set nexthop {value}"
+            for peer in settings.peers
+            if peer.other_next_hop is not None
+            for value in (peer.other_next_hop, "no-modify")
+        ]
         # Without transit nothing that has been in another AS.
         lines += [
             f"deny to {peer.address} max-as-len 0" for peer in settings.peers if not peer.transit
@@ -93,10 +103,17 @@ class OpenBGPD(Router):
             f"  announce {ANNOUNCED[family]} {'unicast' if family in peer.families else 'none'}"
             for family in FAMILIES
         ]
+        lines.append("  announce enhanced refresh yes")
+        if peer.local_asn is not None:
+            lines.append(f"  local-as {peer.local_asn}")
         if peer.passive:
             lines.append("  passive")
-        if peer.multihop is not None and peer.asn != self.settings.asn:
-            lines.append(f"  multihop {peer.multihop}")
+        hops = peer.multihop
+        if peer.other_next_hop is not None:
+            # Only there it may be told a next hop.
+            hops = hops or 2
+        if hops is not None and peer.asn != self.settings.asn:
+            lines.append(f"  multihop {hops}")
         if peer.ttl_security:
             lines.append("  ttl-security yes")
         if not peer.four_octet_as:
@@ -151,6 +168,34 @@ class OpenBGPD(Router):
     def received_cease(self) -> bool:
         return bool(re.search(r"received notification: Cease", self._log()))
 
+    def _entry(self, address: str) -> dict[str, Any]:
+        entry: dict[str, Any] = self.ask("show", "neighbor", address)["neighbors"][0]
+        return entry
+
+    def heard(self, address: str) -> Heard:
+        counted = self._entry(address)["stats"]
+        refreshes = counted["route-refresh"]["received"]
+        return Heard(
+            updates=counted["update"]["received"]["updates"],
+            refresh_requests=refreshes["request"],
+            refresh_begins=refreshes["borr"],
+            refresh_ends=refreshes["eorr"],
+        )
+
+    def ask_refresh(self, address: str) -> None:
+        self.ask("neighbor", address, "refresh")
+
+    def shut_down(self, address: str, text: str) -> None:
+        self.ask("neighbor", address, "down", text)
+
+    def last_word(self, address: str) -> str:
+        # What it shows is gone when the session is tried again.
+        said = re.findall(
+            rf"neighbor {re.escape(address)}: received (?:notification|shutdown reason): (.*)",
+            self._log(),
+        )
+        return " ".join(said)
+
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for prefix in gone:
             self.ask("network", "delete", prefix)
@@ -202,4 +247,7 @@ def _route(entry: Mapping[str, Any]) -> RouterRoute:
         large_communities=frozenset(entry.get("large_communities", ())),
         local_preference=entry.get("localpref"),
         med=entry.get("metric"),
+        only_to_customer=next(
+            (a["as"] for a in entry.get("attributes", ()) if a["type"] == "OTC"), None
+        ),
     )

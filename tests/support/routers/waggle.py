@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.routers.base import (
+    Heard,
     Originated,
     PeerSettings,
     Router,
     RouterPeer,
     RouterRoute,
     split_as_path,
+    split_members,
 )
 from tests.support.wait import NotReadyError
 
@@ -28,6 +30,8 @@ class Waggle(Router):
     """A ``waggle router`` process. It imports and exports everything."""
 
     kind = "waggle"
+    RESTARTED = ("--restarted",)
+    CANNOT = frozenset({"four_octet_as"})
 
     @classmethod
     def missing(cls) -> str | None:
@@ -50,21 +54,32 @@ class Waggle(Router):
             "apiSocket": str(self.directory / "api"),
             "neighbors": [self._neighbor(peer) for peer in settings.peers],
         }
+        if settings.confederation is not None:
+            members = [peer.asn for peer in settings.peers if peer.internal_confederation]
+            document["confederation"] = {
+                "identifier": settings.confederation,
+                "members": members,
+            }
         # JSON is YAML.
         return {"router.yaml": json.dumps(document)}
 
     def _neighbor(self, peer: PeerSettings) -> dict[str, Any]:
         neighbor: dict[str, Any] = {
-            # A prefix stands for whoever connects from there.
-            "prefix" if "/" in peer.address else "address": peer.address,
             "asn": peer.asn,
             "families": list(peer.families),
             "import": "all",
-            "export": "all",
+            "export": "all" if peer.transit else "local",
+            "addPath": peer.add_path,
             "holdTime": peer.hold_time,
         }
-        if "/" not in peer.address:
+        if peer.interface is not None:
+            neighbor |= {"interface": peer.interface, "port": peer.port}
+        elif "/" in peer.address:
+            # Whoever connects from there.
+            neighbor["prefix"] = peer.address
+        else:
             neighbor |= {
+                "address": peer.address,
                 "port": peer.port,
                 "passive": peer.passive,
                 "connectRetryTime": peer.connect_retry_time,
@@ -74,6 +89,22 @@ class Waggle(Router):
             neighbor["password"] = peer.password
         if peer.multihop is not None:
             neighbor["ebgpMultihop"] = peer.multihop
+        if peer.other_next_hop is not None:
+            version = "6" if ":" in peer.other_next_hop else "4"
+            neighbor[f"nextHopIPv{version}"] = peer.other_next_hop
+        if peer.ttl_security:
+            neighbor["ttlSecurity"] = 1
+        if peer.local_asn is not None:
+            neighbor["localASN"] = peer.local_asn
+        if peer.role is not None:
+            neighbor["role"] = peer.role
+        if peer.maximum_prefixes is not None:
+            neighbor["maximumPrefixes"] = [{"limit": peer.maximum_prefixes}]
+        if peer.restart_time is not None:
+            neighbor["gracefulRestart"] = {
+                "restartTime": peer.restart_time,
+                "longLivedTime": peer.long_lived_time or 0,
+            }
         return neighbor
 
     def ask(self, op: str, **arguments: object) -> dict[str, Any]:
@@ -108,13 +139,17 @@ class Waggle(Router):
         }
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
-        address = self.peer(peer).address
+        return self.paths_from(family, self.peer(peer).address)
+
+    def paths_from(self, family: str, name: str) -> list[RouterRoute]:
+        """Return routes learnt from a peer by its name: an address, or an interface."""
         answer = self.ask("routes", table="available", family=family, peer=None)
         return [
             RouterRoute(
                 prefix=route["prefix"],
                 next_hop=route["nextHop"],
                 as_path=split_as_path(route["asPath"]),
+                members=split_members(route["asPath"]),
                 origin=route["origin"].lower(),
                 communities=frozenset(route["communities"]),
                 large_communities=frozenset(route["largeCommunities"]),
@@ -122,7 +157,7 @@ class Waggle(Router):
                 med=route["med"],
             )
             for route in answer["routes"]
-            if route["peer"] == address
+            if route["peer"] == name
         ]
 
     def received_cease(self) -> bool:
@@ -130,6 +165,26 @@ class Waggle(Router):
             "Cease" in (peer["lastError"] or "") and "received" in peer["lastError"].lower()
             for peer in self.ask("peers")["peers"]
         )
+
+    def heard(self, address: str) -> Heard:
+        (peer,) = [p for p in self.ask("peers")["peers"] if p["address"] == address]
+        return Heard(
+            updates=peer["updatesReceived"],
+            refresh_requests=None,
+            refresh_begins=None,
+            refresh_ends=None,
+        )
+
+    def ask_refresh(self, address: str) -> None:
+        self.ask("refresh", peer=address)
+
+    def shut_down(self, address: str, text: str) -> None:
+        self.ask("shutdown", peer=address, message=text)
+
+    def last_word(self, address: str) -> str:
+        (peer,) = [p for p in self.ask("peers")["peers"] if p["address"] == address]
+        error = peer["lastError"] or ""
+        return error if "received" in error.lower() else ""
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for prefix, value in new.items():

@@ -1,0 +1,267 @@
+"""One router of a kind and one speaker of ours with many sessions between them, one a feature.
+
+Each session (a `Wire`) has addresses and settings of its own, so that what a test does to one leaves
+the others alone, and daemons are started once. A third router, ours as well, gives both of them
+routes of another AS to pass on. All kinds are started together: most of that is waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.support.netns import Link, linked_namespaces, router_between
+from tests.support.routers import FAMILIES, KINDS, PeerSettings, Router, RouterSettings
+from tests.support.routers.base import IPV4, IPV6
+from tests.support.routers.waggle import Waggle
+
+OUR_ASN, THEIR_ASN, THIRD_ASN = 65001, 65002, 4200000103
+BIG_ASN = 4200000001
+"""Our AS as one neighbour sees it, too large for two octets."""
+PORT = 1790
+PASSWORD = "only-the-two-of-us-know"
+
+OUR_IPV4 = ("192.0.2.0/24", "198.18.1.0/24", "198.18.2.0/24")
+OUR_IPV6 = ("2001:db8:1::/48",)
+THEIR_IPV4 = ("198.51.100.0/24", "198.18.101.0/24", "198.18.102.0/24")
+THEIR_IPV6 = ("2001:db8:2::/48",)
+OUR_COLOURED, THEIR_COLOURED = "198.18.3.0/24", "198.18.103.0/24"
+OUR_COMMUNITIES, THEIR_COMMUNITIES = ("65001:7", "65535:65281"), ("65002:7", "65002:8")
+OUR_LARGE_COMMUNITIES = ("65001:1:2", "4200000001:4294967295:0")
+THEIR_LARGE_COMMUNITIES = ("65002:1:2", "4200000102:0:4294967295")
+THIRD_PREFIX = "198.18.201.0/24"
+SHARED = "203.0.113.0/24"
+"""What all three originate, so that two paths of it can be told."""
+PREFIX_LIMIT = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wire:
+    """One session to be: what each end is told of it besides addresses and AS numbers.
+
+    ``ours`` and ``theirs`` are fields of `PeerSettings`, of our neighbour and of theirs.
+    """
+
+    name: str
+    version: int = 4
+    families: tuple[str, ...] = (IPV4,)
+    ours: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    theirs: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    both: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    two_hops: bool = False
+    """Whether there is a router in between."""
+    they_connect: tuple[str, ...] = ()
+    """Kinds that connect to us on this wire; otherwise we connect."""
+
+
+WIRES = (
+    Wire("ipv4"),
+    Wire("ipv6", version=6, families=(IPV6,)),
+    Wire("both", families=FAMILIES),
+    Wire("ipv6-over-ipv4", families=(IPV6,)),
+    Wire("md5", both={"password": PASSWORD}),
+    Wire("md5-wrong", ours={"password": "another"}, theirs={"password": PASSWORD}),
+    # ExaBGP does not set the TTL with which its listening socket answers.
+    Wire("gtsm", both={"ttl_security": True}, they_connect=("exabgp",)),
+    Wire("multihop", both={"multihop": 2}, two_hops=True),
+    Wire("as4", ours={"local_asn": BIG_ASN}, theirs={"asn": BIG_ASN}),
+    Wire("as2", ours={"transit": True}, theirs={"four_octet_as": False, "transit": True}),
+    Wire(
+        "add-path-send", ours={"add_path": "send", "transit": True}, theirs={"add_path": "receive"}
+    ),
+    Wire(
+        "add-path-receive",
+        ours={"add_path": "receive"},
+        theirs={"add_path": "send", "transit": True},
+    ),
+    Wire("ipv4-over-ipv6", version=6, families=FAMILIES, both={"extended_next_hop": True}),
+    # FRR answers no request before it has sent End-of-RIB, which is for those with restart only.
+    Wire("refresh", families=FAMILIES, ours={"restart_time": 60}),
+    Wire("limit-theirs", theirs={"maximum_prefixes": PREFIX_LIMIT}),
+    Wire("limit-ours", ours={"maximum_prefixes": PREFIX_LIMIT}),
+    Wire("shutdown-ours"),
+    Wire("shutdown-theirs"),
+    Wire("collision", both={"passive": False}),
+    Wire("role", ours={"role": "provider"}, theirs={"role": "customer"}),
+    Wire("role-wrong", ours={"role": "provider"}, theirs={"role": "peer"}),
+)
+THIRD = 200
+"""The third router's numbers in addresses: this one towards us, the next towards them."""
+
+
+def can(driver: type[Router], wire: Wire) -> bool:
+    """Whether the router can be taught its end of a session."""
+    return not (driver.CANNOT - {"transit"}) & {*wire.both, *wire.theirs}
+
+
+def number_of(wire: str) -> int:
+    """Return a wire's number, of which its addresses are made."""
+    return [each.name for each in WIRES].index(wire) + 1
+
+
+def addresses(number: int) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return both ends' addresses of a session, each of both versions."""
+    return (
+        (f"10.98.{number}.1", f"fd00:98:{number}::1"),
+        (f"10.98.{number}.2", f"fd00:98:{number}::2"),
+    )
+
+
+def _other(wire: Wire, own: tuple[str, str]) -> str | None:
+    """Return the next hop for IPv6 over IPv4; the other way round it is RFC 8950's."""
+    return own[1] if wire.version == 4 and IPV6 in wire.families else None
+
+
+@dataclasses.dataclass(slots=True)
+class Arena:
+    """The running routers, and who is who on each wire."""
+
+    kind: str
+    ours: Waggle
+    theirs: Router
+    third: Waggle
+    ends: dict[str, tuple[str, str]]
+    """Of each wire our address and theirs."""
+
+    @property
+    def routers(self) -> tuple[Router, ...]:
+        """All of them."""
+        return (self.theirs, self.third, self.ours)
+
+    def here(self, wire: str) -> str:
+        """Return our address on a wire: what they know us by."""
+        return self.ends[wire][0]
+
+    def there(self, wire: str) -> str:
+        """Return their address on a wire: what we know them by."""
+        return self.ends[wire][1]
+
+    def peer(self, wire: str) -> dict[str, Any]:
+        """Return what our speaker says of the session."""
+        found = [p for p in self.ours.ask("peers")["peers"] if p["address"] == self.there(wire)]
+        (peer,) = found
+        return dict(peer)
+
+    def assert_up(self, wire: str) -> None:
+        """Check that both ends call the session Established."""
+        ours = self.peer(wire)
+        assert ours["state"] == "Established", (ours["state"], ours["reason"], ours["lastError"])
+        theirs = self.theirs.peers()[self.here(wire)]
+        assert theirs.established, theirs
+
+    def logs(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(router.daemon.tail() for router in self.routers)
+
+
+def make_arena(kind: str, link: Link, directory: Path) -> Arena:
+    """Give the cable its addresses and make the routers; they are not started."""
+    driver = KINDS[kind]
+    ours: list[PeerSettings] = []
+    theirs: list[PeerSettings] = []
+    ends: dict[str, tuple[str, str]] = {}
+    left: list[str] = []
+    right: list[str] = []
+    for number, wire in enumerate(WIRES, 1):
+        here, there = addresses(number)
+        for side, own in ((left, here), (right, there)):
+            if not wire.two_hops:
+                side += [f"{own[0]}/24", f"{own[1]}/64"]
+        if not can(driver, wire):
+            continue
+        pick = 0 if wire.version == 4 else 1
+        ends[wire.name] = (here[pick], there[pick])
+        shared = {"port": PORT, "families": wire.families, **wire.both}
+        ours.append(
+            PeerSettings(
+                **{
+                    "address": there[pick],
+                    "asn": THEIR_ASN,
+                    "passive": kind in wire.they_connect,
+                    "local_address": here[pick],
+                    "other_next_hop": _other(wire, here),
+                    **shared,
+                    **wire.ours,
+                }
+            )
+        )
+        theirs.append(
+            PeerSettings(
+                **{
+                    "address": here[pick],
+                    "asn": OUR_ASN,
+                    "passive": kind not in wire.they_connect,
+                    "local_address": there[pick],
+                    "other_next_hop": _other(wire, there),
+                    **shared,
+                    **{k: v for k, v in wire.theirs.items() if k not in driver.CANNOT},
+                }
+            )
+        )
+    third = []
+    # The third router is at our end of the cable.
+    for number, asn, end in ((THIRD, OUR_ASN, ours), (THIRD + 1, THEIR_ASN, theirs)):
+        near, away = (pair[0] for pair in addresses(number))
+        left.append(f"{near}/24")
+        (right if end is theirs else left).append(f"{away}/24")
+        third.append(
+            PeerSettings(away, asn, port=PORT, passive=False, families=(IPV4,), local_address=near)
+        )
+        end.append(
+            PeerSettings(
+                near, THIRD_ASN, port=PORT, passive=True, families=(IPV4,), local_address=away
+            )
+        )
+    for namespace, own_addresses in ((link.left, left), (link.right, right)):
+        for address in own_addresses:
+            namespace.add_address(address)
+
+    def settings(asn: int, number: int, peers: list[PeerSettings]) -> RouterSettings:
+        own = tuple(dict.fromkeys(p.local_address for p in peers if p.local_address))
+        return RouterSettings(
+            asn=asn, router_id=f"10.98.0.{number}", addresses=own, peers=tuple(peers), port=PORT
+        )
+
+    return Arena(
+        kind,
+        Waggle(settings(OUR_ASN, 1, ours), link.left, directory / "ours"),
+        driver(settings(THEIR_ASN, 2, theirs), link.right, directory / kind),
+        Waggle(settings(THIRD_ASN, 3, third), link.left, directory / "third"),
+        ends,
+    )
+
+
+@contextlib.contextmanager
+def running_arenas(kinds: list[str], directory: Path) -> Iterator[dict[str, Arena]]:
+    """Run arenas of several kinds at once; no session need be up yet."""
+    with contextlib.ExitStack() as stack:
+        arenas = {}
+        for kind in kinds:
+            link = stack.enter_context(linked_namespaces())
+            left, right = (pair[0] for pair in addresses(number_of("multihop")))
+            stack.enter_context(router_between(link, left, right))
+            arenas[kind] = make_arena(kind, link, directory / kind)
+        routers = [router for arena in arenas.values() for router in arena.routers]
+        for router in routers:
+            router.start()
+            stack.callback(router.stop)
+        for router in routers:
+            router.wait_ready()
+        for arena in arenas.values():
+            arena.ours.announce(*OUR_IPV4, *OUR_IPV6, SHARED)
+            arena.theirs.announce(*THEIR_IPV4, *THEIR_IPV6, SHARED)
+            arena.ours.announce(
+                OUR_COLOURED,
+                communities=OUR_COMMUNITIES,
+                large_communities=OUR_LARGE_COMMUNITIES,
+            )
+            arena.theirs.announce(
+                THEIR_COLOURED,
+                communities=THEIR_COMMUNITIES,
+                large_communities=THEIR_LARGE_COMMUNITIES,
+            )
+            arena.third.announce(THIRD_PREFIX, SHARED)
+        yield arenas

@@ -1,0 +1,140 @@
+"""The interop matrix: what is tried with which router, and why a cell is empty where it is.
+
+Rows are features, columns are the routers of `KINDS`. A cell that is not in `CANNOT` is a test of
+`test_matrix` or `test_matrix_alone`, and has to pass. Renders docs/interop.md; reads nothing but
+what it is given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tests.support.routers import KINDS
+
+COLUMNS = tuple(KINDS)
+
+FEATURES: dict[str, str] = {
+    "ipv4": "IPv4 unicast over an IPv4 session (RFC 4271)",
+    "ipv6": "IPv6 unicast over an IPv6 session (RFC 4760)",
+    "both-families": "both families over one session",
+    "ipv6-over-ipv4": "IPv6 prefixes over an IPv4 session",
+    "ipv4-over-ipv6": "IPv4 prefixes with IPv6 next hops (RFC 8950)",
+    "unnumbered": "unnumbered: a neighbour by interface",
+    "md5": "TCP MD5, and no session with another key (RFC 2385)",
+    "gtsm": "TTL security, GTSM (RFC 5082)",
+    "multihop": "eBGP multihop, through another router",
+    "collision": "both connect: one session is left (RFC 4271 section 6.8)",
+    "four-octet-as": "four-octet AS numbers (RFC 6793)",
+    "old-speaker": "with a speaker of two-octet AS numbers only (RFC 6793)",
+    "communities": "communities and large communities (RFC 1997, 8092)",
+    "extended-messages": "messages longer than 4,096 octets (RFC 8654)",
+    "route-refresh-sent": "route refresh, we ask (RFC 2918)",
+    "route-refresh-received": "route refresh, it asks (RFC 2918)",
+    "enhanced-route-refresh": "enhanced route refresh (RFC 7313)",
+    "add-path-send": "ADD-PATH, we send (RFC 7911)",
+    "add-path-receive": "ADD-PATH, we receive (RFC 7911)",
+    "restarting": "graceful restart: we restart, it keeps our routes (RFC 4724)",
+    "helper": "graceful restart: it restarts, we keep its routes (RFC 4724)",
+    "long-lived": "long-lived graceful restart: it keeps ours as the last choice (RFC 9494)",
+    "long-lived-helper": "long-lived graceful restart: we keep its as the last choice (RFC 9494)",
+    "limit-theirs": "maximum of prefixes, its (RFC 4486)",
+    "limit-ours": "maximum of prefixes, ours (RFC 4486)",
+    "shutdown-sent": "shutdown communication, we say why (RFC 9003)",
+    "shutdown-received": "shutdown communication, it says why (RFC 9003)",
+    "role": "roles and Only to Customer, and no session with a wrong one (RFC 9234)",
+    "confederation": "members of one confederation (RFC 5065)",
+}
+
+CANNOT: dict[tuple[str, str], str] = {
+    ("ipv4-over-ipv6", "openbgpd"): "has no extended next hop encoding",
+    ("unnumbered", "gobgp"): "sends no router advertisements, by which neighbours find each other",
+    ("unnumbered", "openbgpd"): "needs the neighbour's address",
+    ("unnumbered", "exabgp"): "needs the neighbour's address",
+    ("md5", "openbgpd"): "sets keys over PF_KEY, which Linux does not have for TCP MD5",
+    ("old-speaker", "gobgp"): "always has four-octet AS numbers",
+    ("extended-messages", "gobgp"): "has no extended messages",
+    ("extended-messages", "openbgpd"): "has no extended messages",
+    ("route-refresh-sent", "openbgpd"): "counts requests, ours and BIRD's, and answers none",
+    ("route-refresh-received", "gobgp"): "never asks",
+    ("enhanced-route-refresh", "gobgp"): "has no enhanced route refresh",
+    ("restarting", "exabgp"): "keeps no routes of neighbours that restart",
+    ("helper", "openbgpd"): "does not say that it restarts",
+    ("long-lived", "openbgpd"): "has no long-lived graceful restart",
+    ("long-lived", "exabgp"): "has no long-lived graceful restart",
+    ("long-lived-helper", "openbgpd"): "has no long-lived graceful restart",
+    ("long-lived-helper", "exabgp"): "has no long-lived graceful restart",
+    ("limit-theirs", "exabgp"): "has no limit",
+    ("shutdown-received", "exabgp"): "says nothing when it is told to shut a session down",
+    ("role", "gobgp"): "has no roles",
+    ("role", "exabgp"): "has no roles",
+    ("confederation", "openbgpd"): "has no confederations",
+    ("confederation", "exabgp"): "has no confederations",
+}
+
+NOTES: dict[tuple[str, str], str] = {
+    ("ipv6-over-ipv4", "openbgpd"): (
+        "announces the loopback address as next hop, which we refuse, unless it is told another; that"
+        " it heeds on multihop sessions only"
+    ),
+    (
+        "gtsm",
+        "exabgp",
+    ): "has to be the one that connects: its listening socket answers with a low TTL",
+    ("route-refresh-sent", "frr"): (
+        "answers no request before it has sent End-of-RIB, which it sends to neighbours with graceful"
+        " restart only"
+    ),
+    ("confederation", "gobgp"): "tells other members no local preference",
+    ("role", "frr"): "does not show the Only to Customer attribute",
+}
+"""What is to be known of a cell that works."""
+
+CELLS = tuple(
+    (feature, kind) for feature in FEATURES for kind in COLUMNS if (feature, kind) not in CANNOT
+)
+"""Every cell that is a test."""
+
+
+def kinds(feature: str) -> list[str]:
+    """Return the routers that can do it."""
+    return [kind for each, kind in CELLS if each == feature]
+
+
+INTRODUCTION = """\
+# Interop
+
+What the speaker does together with other implementations. Every "yes" is a test
+(`tests/interop/test_matrix.py`, `test_matrix_alone.py`) that runs both in network namespaces and
+reads the result at both ends; a number without "yes" stands for the reason why there is nothing to
+try. `make test`, as root and with all of these routers, writes this page anew when every cell has
+passed.
+"""
+
+
+def render(versions: Mapping[str, str]) -> str:
+    """Return the page; ``versions`` are names with versions by kind, as ``BIRD 2.0.12``."""
+    reasons: dict[str, int] = {}
+    rows = []
+    for feature, title in FEATURES.items():
+        cells = []
+        for kind in COLUMNS:
+            reason = CANNOT.get((feature, kind))
+            said = reason or NOTES.get((feature, kind))
+            words = [] if reason else ["yes"]
+            if said is not None:
+                text = f"{versions[kind].split()[0]} {said}."
+                words.append(f"({reasons.setdefault(text, len(reasons) + 1)})")
+            cells.append(" ".join(words))
+        rows.append(f"| {title} | {' | '.join(cells)} |")
+    head = f"| | {' | '.join(versions[kind] for kind in COLUMNS)} |"
+    rule = f"| --- |{' --- |' * len(COLUMNS)}"
+    notes = [f"{number}. {text}" for text, number in reasons.items()]
+    return "\n".join((INTRODUCTION, head, rule, *rows, "", *notes)) + "\n"
+
+
+def versions_of(page: str) -> dict[str, str]:
+    """Return the versions that a page names. Raises ValueError if it is no such page."""
+    head = re.search(r"^\| \|(.*)\|$", page, re.MULTILINE)
+    found = [] if head is None else [cell.strip() for cell in head[1].split("|")]
+    return dict(zip(COLUMNS, found, strict=True))
