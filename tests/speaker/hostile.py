@@ -114,25 +114,40 @@ PREFIX_6 = b"\x20\xfd\x00\x00\x01"
 HOP_6 = bytes.fromhex("20010db8" + "00" * 11 + "02")
 REACH = attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0" + PREFIX_6)
 UNREACH = attribute(0x80, 15, b"\0\2\1" + b"\x20\xfd\x00\x00\x02")
-OPTIONAL = b"".join(
-    (
-        attribute(0x80, 4, b"\0\0\0\7"),
-        attribute(0x40, 6, b""),
-        attribute(0xC0, 7, b"\0\0\xfd\xea\x0a\0\0\2"),
-        attribute(0xC0, 8, b"\xfd\xea\0\1"),
-        attribute(0xC0, 16, b"\0\2\xfd\xea\0\0\0\1"),
-        attribute(0xC0, 32, b"\0\0\xfd\xea\0\0\0\1\0\0\0\2"),
-        attribute(0xC0, 35, b"\0\0\xfd\xea"),
-        attribute(0xC0, 99, b"?"),
-    )
+OPTIONAL = (
+    attribute(0x80, 4, b"\0\0\0\7"),
+    attribute(0x40, 6, b""),
+    attribute(0xC0, 7, b"\0\0\xfd\xea\x0a\0\0\2"),
+    attribute(0xC0, 8, b"\xfd\xea\0\1"),
+    attribute(0xC0, 16, b"\0\2\xfd\xea\0\0\0\1"),
+    attribute(0xC0, 32, b"\0\0\xfd\xea\0\0\0\1\0\0\0\2"),
+    attribute(0xC0, 35, b"\0\0\xfd\xea"),
+    attribute(0xC0, 99, b"?"),
 )
+UNUSUAL = (
+    attribute(0x40, 5, b"\0\0\0\x64"),
+    attribute(0x80, 9, b"\x0a\0\0\7"),
+    attribute(0x80, 10, b"\x0a\0\0\7\x0a\0\0\x08"),
+    attribute(0xC0, 17, b"\2\2" + ATTACKER_ASN.to_bytes(4, "big") + b"\0\6\x1a\x80"),
+    attribute(0xC0, 18, b"\0\6\x1a\x80\x0a\0\0\2"),
+    attribute(0xC0, 22, b"\0\6\0\0\1\x0a\0\0\2"),
+    attribute(0xC0, 23, b"\0\x08\0\6\4\4\0\0\0\1"),
+    attribute(0xC0, 25, b"\0\2" + bytes(16) + b"\0\1"),
+    attribute(0x80, 26, b"\1\0\x0b" + bytes(8)),
+    attribute(0x80, 29, b"\4\2\0\2\0\1"),
+    attribute(0xC0, 40, b"\1\0\7" + bytes(7)),
+)
+ATTRIBUTES = (ORIGIN, AS_PATH, NEXT_HOP, REACH, UNREACH, *OPTIONAL, *UNUSUAL)
+"""One of each kind that is looked into, and one that is not."""
 
 SEEDS: dict[str, bytes] = {
     "open": open_of(),
     "open-rich": open_of(RICH),
     "keepalive": KEEPALIVE,
     "update": update(MANDATORY, PREFIX),
-    "update-rich": update(REACH + MANDATORY + OPTIONAL + UNREACH, PREFIX, b"\x10\x0a\x02"),
+    "update-rich": update(
+        REACH + MANDATORY + b"".join(OPTIONAL) + UNREACH, PREFIX, b"\x10\x0a\x02"
+    ),
     "update-path-ids": update(MANDATORY, b"\0\0\0\1" + PREFIX + b"\0\0\0\2" + PREFIX),
     "update-withdraw": update(b"", b"", PREFIX),
     "end-of-rib": pack.end_of_rib(IPV4_UNICAST),

@@ -85,6 +85,7 @@ class Host:
 
     def give(self, item: Input) -> list[Action]:
         """Hand an input to the engine, and do what it asks for."""
+        self.network.touched[self.address] = self
         actions = (self.recorder or self.engine).handle(item, self.network.now)
         for action in actions:
             self.network.perform(self, action)
@@ -156,6 +157,9 @@ class Network:
         self.now = 0.0
         self.rng = random.Random(seed)  # noqa: S311  a seed, no secret
         self.hosts: dict[str, Host] = {}
+        self.touched: dict[str, Host] = {}
+        """Hosts whose engine was given something since it was last looked at."""
+        self._deadlines: dict[str, float] = {}
         self._latency = latency
         self._record = record
         self._queue: list[tuple[float, int, Callable[[], object]]] = []
@@ -257,26 +261,34 @@ class Network:
     def run(self, seconds: float) -> None:
         """Let time pass."""
         until = self.now + seconds
+        self.touched.update(self.hosts)
         while True:
-            self._flush()
-            deadlines = [
-                (deadline, host)
-                for host in self.hosts.values()
-                if (deadline := host.engine.next_deadline()) is not None
-            ]
-            due, host = min(deadlines, key=lambda d: d[0], default=(float("inf"), None))
+            self._settle()
+            address = min(self._deadlines, key=self._deadlines.__getitem__, default="")
+            due = self._deadlines.get(address, float("inf"))
             if self._queue and self._queue[0][0] <= min(due, until):
                 when, _, act = heapq.heappop(self._queue)
                 self.now = max(self.now, when)
                 act()
-            elif host is not None and due <= until:
+            elif due <= until:
                 self.now = max(self.now, due)
-                host.give(TimersDue())
+                self.hosts[address].give(TimersDue())
             else:
                 break
         self.now = until
 
-    def _flush(self) -> None:
-        for host in self.hosts.values():
-            if host.engine.needs_flush:
+    def _settle(self) -> None:
+        """Flush what was touched, in the order of the hosts, and see when it wants to be woken."""
+        if not self.touched:
+            return
+        for address, host in self.hosts.items():
+            if address in self.touched and host.engine.needs_flush:
                 host.give(Flush())
+        for address, host in self.touched.items():
+            deadline = host.engine.next_deadline()
+            if deadline is None:
+                self._deadlines.pop(address, None)
+            else:
+                self._deadlines[address] = deadline
+        # A flush may be one slice of what there is to say.
+        self.touched = {a: host for a, host in self.touched.items() if host.engine.needs_flush}

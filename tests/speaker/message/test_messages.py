@@ -25,7 +25,7 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
-from tests.speaker.hostile import SEEDS
+from tests.speaker.hostile import ATTRIBUTES, SEEDS
 
 SESSION = Negotiated()
 ORIGIN = attribute(0x40, 1, b"\0")
@@ -315,12 +315,25 @@ def test_h30_every_truncation(seed: bytes) -> None:
         _read(seed[:16] + max(size, 19).to_bytes(2, "big") + seed[18:size])
 
 
-@pytest.mark.parametrize("kind", ["open", "update-rich", "notification", "keepalive", "refresh"])
+@pytest.mark.parametrize("kind", ["open", "update", "notification", "keepalive", "refresh"])
 def test_h31_every_single_octet_changed(kind: str) -> None:
     seed = SEEDS[kind]
     decoder = UpdateDecoder(SESSION)
     for place in range(len(seed)):
         for value in range(0, 256, 1 if place >= 16 else 51):
+            _read(seed[:place] + bytes((value,)) + seed[place + 1 :], decoder)
+
+
+@pytest.mark.parametrize("octets", ATTRIBUTES, ids=lambda octets: f"attribute {octets[1]}")
+def test_h31_every_single_octet_of_each_attribute_changed(octets: bytes) -> None:
+    """Beside the least that a route needs: all values of the header, and bit by bit what follows."""
+    internal, old = octets[1] in (5, 9, 10), octets[1] in (17, 18)
+    decoder = UpdateDecoder(Negotiated(ebgp=not internal, as4=not old))
+    seed = frame_message(2, update(octets + MANDATORY, PREFIX))
+    start = HEADER_SIZE + 4
+    for place in range(start, start + len(octets)):
+        likely = {0, 255, *(seed[place] ^ 1 << bit for bit in range(8))}
+        for value in range(256) if place < start + 3 else likely:
             _read(seed[:place] + bytes((value,)) + seed[place + 1 :], decoder)
 
 

@@ -102,8 +102,8 @@ class Lab:
             peer_asn=self.nodes[other].asn,
             # Both ends connect, so that connections collide.
             connect_retry_time=5,
-            hold_time=9,
-            keepalive_time=3,
+            hold_time=60,
+            keepalive_time=20,
             graceful_restart=self.graceful,
             add_path=self.add_path,
             export=edge.export,  # type: ignore[arg-type]
