@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test unit check format lock bench bench-speed clean help
+.PHONY: run test unit check format lock manifests bench bench-speed clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -15,10 +15,11 @@ run: $(VENV)/.installed  ## the demo: an agent and a router on loopback (ARGS=--
 test: $(VENV)/.installed-dev  ## everything, with real routers and an API server where they can be installed
 	@tests/support/install-routers
 	@tests/support/install-apiserver >/dev/null
+	@tests/support/install-helm >/dev/null
 	@$(BIN)/python -m pytest $(ARGS)
 
 unit: $(VENV)/.installed-dev  ## the quick tests only
-	@$(BIN)/python -m pytest -m "not interop and not netns and not apiserver and not program" $(ARGS)
+	@$(BIN)/python -m pytest -m "not interop and not netns and not apiserver and not helm and not program" $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .
@@ -29,6 +30,9 @@ check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 format: $(VENV)/.installed-dev  ## ruff's formatter and its safe fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+manifests: $(VENV)/.installed-dev  ## write what is generated under deploy/: CRDs, the schema of the values, plain manifests (needs Go)
+	@helm=$$(tests/support/install-helm) && test -n "$$helm" && $(BIN)/python -m deploy.generate --helm "$$helm"
 
 bench: $(VENV)/.installed-dev build/bench-tester  ## the measurements: database, render, a change to a hundred routers, the speaker
 	@$(BIN)/python -m bench.bench_statedb

@@ -220,7 +220,7 @@ class KubernetesContainer(SourceContainer):
 
     this_node = providers.Dependency(instance_of=ThisNode)
     _reading = providers.Singleton(
-        lambda node, secrets: of_node(node.name, [secrets.name]),
+        lambda node, secrets: of_node(node.name, secrets.names),
         this_node,
         SourceContainer.secrets_namespace,
     )

@@ -21,7 +21,11 @@ class ResourcesOptions(Options, frozen=True):
     """Options of the resources cell."""
 
     secrets_namespace: Annotated[
-        str, setting("namespace of the Secrets with peers' passwords", flag="--secrets-namespace")
+        str,
+        setting(
+            "namespace of the Secrets with peers' passwords; empty: no Secret is read",
+            flag="--secrets-namespace",
+        ),
     ] = "kube-system"
 
 
@@ -30,6 +34,12 @@ class SecretsNamespace:
 
     def __init__(self, options: ResourcesOptions) -> None:
         self.name = options.secrets_namespace
+        """Empty: nowhere."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The namespaces whose Secrets a source reads."""
+        return (self.name,) if self.name else ()
 
 
 class ResourcesContainer(DeclarativeContainer):

@@ -19,6 +19,7 @@ from tests.support.netns import Link, linked_namespaces
 COUNTED = {
     "tests against real routers": {"interop", "netns"},
     "tests on a real API server": {"apiserver"},
+    "tests of the chart": {"helm"},
 }
 """What is counted at the end when it was skipped: the markers of each group."""
 

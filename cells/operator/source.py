@@ -36,7 +36,7 @@ class OperatorSourceContainer(SourceContainer):
     options = providers.Dependency(instance_of=OperatorSourceOptions)
     translation = providers.Singleton(Translation, options)
     _reading = providers.Singleton(
-        lambda secrets, translation: of_cluster([secrets.name], translate=translation.on),
+        lambda secrets, translation: of_cluster(secrets.names, translate=translation.on),
         SourceContainer.secrets_namespace,
         translation,
     )

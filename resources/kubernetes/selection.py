@@ -16,6 +16,7 @@ from resources.kinds import (
     NODE,
     NODE_CONFIG,
     NODE_CONFIG_OVERRIDE,
+    NODE_NETWORK,
     PEER_CONFIG,
     PEERING_POLICY,
     SECRET,
@@ -39,6 +40,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = Selection()
+NODE_KINDS = tuple(kind for kind in KINDS if kind is not NODE_NETWORK)
+"""What an agent reads. NodeNetworks are for manifests: a node of a cluster has a kernel to ask."""
 CLUSTER_KINDS = (
     NODE,
     CILIUM_NODE,
@@ -64,15 +67,20 @@ def of_node(node: str, secrets_namespaces: Iterable[str]) -> Reading:
     """What the agent of one node needs: not other nodes, not other namespaces' Secrets."""
     own = Selection(fields=f"metadata.name={node}")
     kinds = (NODE, CILIUM_NODE, NODE_CONFIG, NODE_CONFIG_OVERRIDE)
-    selections = {**{kind.name: own for kind in kinds}, **_secrets(secrets_namespaces)}
-    return Reading(KINDS, selections)
+    return _with_secrets(NODE_KINDS, {kind.name: own for kind in kinds}, secrets_namespaces)
 
 
 def of_cluster(secrets_namespaces: Iterable[str], *, translate: bool = False) -> Reading:
     """What the operator needs: all nodes, and no Service."""
     kinds = (*CLUSTER_KINDS, *TRANSLATION_KINDS) if translate else CLUSTER_KINDS
-    return Reading(kinds, _secrets(secrets_namespaces))
+    return _with_secrets(kinds, {}, secrets_namespaces)
 
 
-def _secrets(namespaces: Iterable[str]) -> Mapping[str, Selection]:
-    return {SECRET.name: Selection(namespaces=tuple(dict.fromkeys(namespaces)))}
+def _with_secrets(
+    kinds: tuple[Kind[Any], ...], selections: Mapping[str, Selection], namespaces: Iterable[str]
+) -> Reading:
+    """Add the Secrets of some namespaces; without a namespace no Secret is read."""
+    wanted = tuple(dict.fromkeys(namespaces))
+    if not wanted:
+        return Reading(tuple(kind for kind in kinds if kind is not SECRET), selections)
+    return Reading(kinds, {**selections, SECRET.name: Selection(namespaces=wanted)})

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resources.kinds import ADVERTISEMENT, ENDPOINT_SLICE, NODE, SECRET
-from resources.kubernetes import Selection, Timing, of_node
+from resources.kubernetes import Selection, Timing, of_cluster, of_node
 from resources.kubernetes.errors import Expired, NotUnderstood, Refused
 from resources.kubernetes.lines import Lines
 from resources.kubernetes.timing import Backoff
@@ -66,6 +66,14 @@ def test_a_node_asks_for_what_it_needs() -> None:
     assert wanted[NODE.name].parameters == [("fieldSelector", "metadata.name=n1")]
     assert wanted[SECRET.name].namespaces == ("kube-system", "bgp")
     assert Selection(labels="a=b").parameters == [("labelSelector", "a=b")]
+
+
+def test_without_a_namespace_of_secrets_no_secret_is_asked_for() -> None:
+    for reading in (of_node("n1", []), of_cluster([]), of_cluster([], translate=True)):
+        assert SECRET not in reading.kinds
+        assert SECRET.name not in reading.selections
+    for reading in (of_node("n1", ["bgp"]), of_cluster(["bgp"])):
+        assert SECRET in reading.kinds
 
 
 def test_paths_are_the_apis() -> None:

@@ -1,0 +1,301 @@
+"""Writes what follows from the code and from the chart's values, so that it cannot drift from them.
+
+* the chart's CustomResourceDefinitions, from the types that read the objects
+* the chart's ``values.schema.json`` and the table of values in its README, from ``values.yaml``, its
+  comments, and the options that the cells declare
+* ``manifests/waggle.yaml``, which is what helm renders from the chart (with ``--helm PROGRAM``)
+
+``make manifests`` runs it, and a test compares. Nothing else is written here by hand or otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from cells import agent
+from cells.hive import Cell
+from cells.hive.options import Setting, describe
+from cells.operator import cells as operator
+
+HERE: Final = Path(__file__).parent
+CHART: Final = HERE / "helm" / "waggle"
+MANIFESTS: Final = HERE / "manifests" / "waggle.yaml"
+NAMESPACE: Final = "waggle-system"
+"""Where the plain manifests install."""
+KUBE_VERSION: Final = "1.34.0"
+"""For which Kubernetes is rendered; a helm that was built from its module thinks of an old one."""
+
+Schema = dict[str, Any]
+
+BY_CHART: Final = frozenset(
+    {
+        "api.socket",
+        "http.address",
+        "intent.routerIdAllocationIpPool",
+        "kubernetes.context",
+        "kubernetes.kubeconfig",
+        "manifests.directory",
+        "node.name",
+        "operator.identity",
+        "operator.leaseNamespace",
+        "operator.routerIdAllocationIpPool",
+        "resources.secretsNamespace",
+    }
+)
+"""Options that the chart sets itself, from other values or for good."""
+
+_TEXT: Final[Schema] = {"type": "string"}
+_TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
+_OBJECT: Final[Schema] = {"type": "object"}
+_OBJECTS: Final[Schema] = {"type": "array", "items": _OBJECT}
+_NAME: Final[Schema] = {"type": "string", "pattern": r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
+_PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
+_SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
+_HOST: Final[Schema] = {"type": "string", "pattern": r"^([0-9.]+|\[[0-9a-fA-F:.]+\])$"}
+
+_BY_KEY: Final[Mapping[str, Schema]] = {
+    "affinity": _OBJECT,
+    "annotations": _TEXTS,
+    "dnsPolicy": {"enum": ["ClusterFirst", "ClusterFirstWithHostNet", "Default"]},
+    "extraEnv": _OBJECTS,
+    "extraVolumeMounts": _OBJECTS,
+    "extraVolumes": _OBJECTS,
+    "labels": _TEXTS,
+    "nodeSelector": _TEXTS,
+    "podAnnotations": _TEXTS,
+    "podLabels": _TEXTS,
+    "resources": _OBJECT,
+    "startSeconds": _SECONDS,
+    "terminationGracePeriodSeconds": _SECONDS,
+    "tolerations": _OBJECTS,
+    "updateStrategy": _OBJECT,
+}
+"""What holds a value, wherever it is, by the last part of its path."""
+
+_BY_PATH: Final[Mapping[str, Schema]] = {
+    "agent.capabilities": {
+        "type": "array",
+        "items": {"enum": ["NET_ADMIN", "NET_BIND_SERVICE"]},
+        "uniqueItems": True,
+    },
+    "agent.http.host": _HOST,
+    "agent.http.port": _PORT,
+    "agent.serviceAccount.name": _NAME,
+    "apiServer.port": _PORT,
+    "commonLabels": _TEXTS,
+    "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+    "image.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+    "image.repository": {"type": "string", "minLength": 1},
+    "image.tag": {"type": "string", "pattern": r"^([A-Za-z0-9_][A-Za-z0-9._-]{0,127})?$"},
+    "imagePullSecrets": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"name": _NAME},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    },
+    "metrics.annotations": {"type": "boolean"},
+    "metrics.serviceMonitor.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
+    "operator.http.host": _HOST,
+    "operator.http.port": _PORT,
+    "operator.replicas": {"type": "integer", "minimum": 1},
+    "operator.serviceAccount.name": _NAME,
+    "routerIdAllocationIpPool": {
+        "type": "string",
+        "pattern": r"^(\d{1,3}(\.\d{1,3}){3}/\d{1,2})?$",
+    },
+    "secrets.namespace": _NAME,
+}
+"""What holds one value, by its path."""
+
+
+def files(helm: str | None) -> dict[Path, str]:
+    """Return all that is generated, by path; the plain manifests only with a helm."""
+    values_text = (CHART / "values.yaml").read_text()
+    values = yaml.safe_load(values_text)
+    described = dict(descriptions(values_text))
+    schema = json.dumps(values_schema(values, described), indent=2) + "\n"
+    made = {
+        CHART / "crds" / "cilium.yaml": definitions(),
+        CHART / "values.schema.json": schema,
+        CHART / "README.md": readme(values, described),
+    }
+    if helm is not None:
+        made[MANIFESTS] = manifests(helm)
+    return made
+
+
+def definitions() -> str:
+    """Print the CustomResourceDefinitions, as `waggle crds` does."""
+    command = [sys.executable, "-m", "waggle", "crds"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+
+
+def manifests(helm: str) -> str:
+    """Render the chart as it is when no value is given."""
+    command = [
+        helm,
+        "template",
+        "waggle",
+        str(CHART),
+        f"--namespace={NAMESPACE}",
+        f"--kube-version={KUBE_VERSION}",
+        "--set=namespace.create=true",
+    ]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    head = "# Rendered from deploy/helm/waggle by `make manifests`. Do not edit.\n"
+    return head + done.stdout
+
+
+# Values
+
+
+def descriptions(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the comment (``# -- ...``) of each value that has one."""
+    stack: list[tuple[int, str]] = []
+    comment: list[str] = []
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("# -- "):
+            comment = [stripped.removeprefix("# -- ")]
+        elif stripped.startswith("#"):
+            comment = [*comment, stripped.removeprefix("# ")] if comment else []
+        elif match := re.match(r"( *)([A-Za-z]+):", line):
+            indent = len(match[1])
+            stack = [*(part for part in stack if part[0] < indent), (indent, match[2])]
+            if comment:
+                yield ".".join(name for _, name in stack), " ".join(comment)
+            comment = []
+
+
+def values_schema(values: Mapping[str, Any], described: Mapping[str, str]) -> Schema:
+    """Return the JSON schema of the values."""
+    schema = _schema_of(values, "", described)
+    # Charts that have this one as a part give it their common values.
+    schema["properties"]["global"] = {"type": "object"}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "waggle", **schema}
+
+
+def _schema_of(value: object, path: str, described: Mapping[str, str]) -> Schema:
+    found = _schema_without_description(value, path, described)
+    if path in described:
+        return {"description": described[path], **found}
+    return found
+
+
+def _schema_without_description(value: object, path: str, described: Mapping[str, str]) -> Schema:
+    key = path.rpartition(".")[2]
+    if key == "cells":
+        return _cells_schema(path.partition(".")[0])
+    if path in _BY_PATH:
+        return _BY_PATH[path]
+    if key in _BY_KEY:
+        return _BY_KEY[key]
+    match value:
+        case bool():
+            return {"type": "boolean"}
+        case str():
+            return _TEXT
+        case dict():
+            prefix = f"{path}." if path else ""
+            properties = {
+                name: _schema_of(inner, prefix + name, described) for name, inner in value.items()
+            }
+            return {"type": "object", "properties": properties, "additionalProperties": False}
+        case _:
+            raise TypeError(f"{path}: say in generate.py what it may hold")
+
+
+def _cells_schema(owner: str) -> Schema:
+    """Say which options may be set: a program's own, or those that both programs have."""
+    programs: dict[str, Sequence[Cell]] = {"agent": agent.CELLS, "operator": operator.CELLS}
+    own = {name: _options(cells) for name, cells in programs.items()}
+    found = own.get(owner)
+    if found is None:
+        both = {name: own["agent"][name] for name in own["agent"] if name in own["operator"]}
+        found = {
+            name: {key: item for key, item in items.items() if key in own["operator"][name]}
+            for name, items in both.items()
+        }
+    properties: Schema = {}
+    for name, items in found.items():
+        free = {key: item for key, item in items.items() if f"{name}.{key}" not in BY_CHART}
+        keys: Schema = {key: msgspec.json.schema(item.type) for key, item in free.items()}
+        if len(free) == len(items):
+            # A cell that the chart configures is one that it needs.
+            keys["enabled"] = {"type": "boolean", "description": "Whether the cell is on."}
+        if keys:
+            properties[name] = {"type": "object", "properties": keys, "additionalProperties": False}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _options(cells: Sequence[Cell]) -> dict[str, dict[str, Setting]]:
+    return {cell.name: {s.key: s for s in describe(cell.name, cell.options)} for cell in cells}
+
+
+# The README
+
+
+def readme(values: Mapping[str, Any], described: Mapping[str, str]) -> str:
+    """Return the chart's README: how it is installed is in docs/install.md, here are its values."""
+    rows = [
+        f"| `{path}` | `{json.dumps(value)}` | {described[path]} |"
+        for path, value in _leaves(values, "", described)
+    ]
+    return "\n".join(
+        (
+            "# The chart",
+            "",
+            (
+                "Made from values.yaml by `make manifests`. How to install it is in "
+                "[docs/install.md](../../../docs/install.md)."
+            ),
+            "",
+            "| value | default | |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+        )
+    )
+
+
+def _leaves(
+    value: Mapping[str, Any], path: str, described: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
+    for name, inner in value.items():
+        here = f"{path}.{name}" if path else name
+        if here in described and not (isinstance(inner, dict) and name == "cells" and inner):
+            yield here, inner
+        elif isinstance(inner, dict):
+            yield from _leaves(inner, here, described)
+        else:
+            raise TypeError(f"{here}: values.yaml does not say what it is for")
+
+
+def main() -> int:
+    """Write it."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.generate", description=__doc__)
+    parser.add_argument("--helm", metavar="PROGRAM", help="also render the plain manifests")
+    helm = parser.parse_args().helm
+    # Helm checks values against the schema, so that comes first.
+    for made in (files(None), files(helm)):
+        for path, text in made.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+{{- define "waggle.fullname" -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What Pods are selected by; takes {root, part}. Never changes within a release. */}}
+{{- define "waggle.selector" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .part }}
+{{- end -}}
+
+{{/* Labels of an object; takes {root, part}. */}}
+{{- define "waggle.labels" -}}
+{{ include "waggle.selector" . }}
+app.kubernetes.io/part-of: waggle
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels of a Pod; takes {root, part}. No version, which would start all Pods anew for nothing. */}}
+{{- define "waggle.podLabels" -}}
+{{ include "waggle.selector" . }}
+app.kubernetes.io/part-of: waggle
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- with (index .root.Values .part).podLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "waggle.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Name of a ServiceAccount; takes {root, part}. */}}
+{{- define "waggle.account" -}}
+{{- $account := (index .root.Values .part).serviceAccount -}}
+{{- $made := printf "%s-%s" (include "waggle.fullname" .root) .part -}}
+{{- ternary (default $made $account.name) (default "default" $account.name) $account.create -}}
+{{- end -}}
+
+{{- define "waggle.secretsNamespace" -}}
+{{- default .Release.Namespace .Values.secrets.namespace -}}
+{{- end -}}
+
+{{/* The configuration file of a program; takes {root, part}. */}}
+{{- define "waggle.configuration" -}}
+{{- $root := .root -}}
+{{- $own := index $root.Values .part -}}
+{{- $secrets := ternary (include "waggle.secretsNamespace" $root) "" $root.Values.secrets.enabled -}}
+{{- $made := dict
+  "http" (dict "address" (printf "%s:%d" $own.http.host (int $own.http.port)))
+  "resources" (dict "secretsNamespace" $secrets)
+  "kubernetes" (dict "kubeconfig" "in-cluster") -}}
+{{- if eq .part "operator" -}}
+{{- $_ := set $made "operator" (dict "leaseNamespace" $root.Release.Namespace) -}}
+{{- end -}}
+{{- with $root.Values.routerIdAllocationIpPool -}}
+{{- $cell := ternary "operator" "intent" (eq $.part "operator") -}}
+{{- $_ := set $made $cell (merge (dict "routerIdAllocationIpPool" .) (default dict (get $made $cell))) -}}
+{{- end -}}
+{{- toYaml (dict "cells" (mergeOverwrite (deepCopy $root.Values.cells) (deepCopy $own.cells) $made)) -}}
+{{- end -}}
+
+{{/* Environment of a program besides its own variables; takes {root, part}. */}}
+{{- define "waggle.environment" -}}
+{{- with .root.Values.apiServer }}
+{{- if .host }}
+- {name: KUBERNETES_SERVICE_HOST, value: {{ .host | quote }}}
+- {name: KUBERNETES_SERVICE_PORT, value: {{ .port | quote }}}
+{{- end }}
+{{- end }}
+{{- with (index .root.Values .part).extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Annotations of a Pod; takes {root, part}. */}}
+{{- define "waggle.annotations" -}}
+{{- $own := index .root.Values .part -}}
+checksum/configuration: {{ include "waggle.configuration" . | sha256sum }}
+{{- if .root.Values.metrics.annotations }}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ $own.http.port | quote }}
+prometheus.io/path: /metrics
+{{- end }}
+{{- with $own.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The request of a probe; takes {root, part, path}. The kubelet asks the Pod's address unless told. */}}
+{{- define "waggle.probe" -}}
+{{- $host := (index .root.Values .part).http.host | trimPrefix "[" | trimSuffix "]" -}}
+httpGet:
+  path: {{ .path }}
+  port: http
+{{- if not (has $host (list "0.0.0.0" "::")) }}
+  host: {{ $host | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,1 @@
+"""Tests of what installs Waggle in a cluster: the chart, the plain manifests, roles, the image."""

@@ -1,0 +1,282 @@
+"""The chart: what helm makes of it, by default and with the values that people give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cells import agent, operator
+from cells.hive import Hive, Settings, load
+from cells.http import HttpOptions
+from cells.intent import IntentCellOptions
+from cells.kubernetes import KubernetesOptions
+from cells.logging import LoggingOptions
+from cells.operator.cell import OperatorOptions
+from cells.operator.cells import CELLS as OPERATOR_CELLS
+from cells.resources import ResourcesOptions
+from deploy.generate import files
+from tests.support.helm import Helm
+
+pytestmark = pytest.mark.helm
+
+Object = dict[str, Any]
+
+
+def find(objects: list[Object], kind: str, name: str) -> Object:
+    """Find the one object of a kind and name."""
+    (found,) = [o for o in objects if (o["kind"], o["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def pod(objects: list[Object], part: str) -> Object:
+    """Give the Pod template of a part."""
+    kind = "DaemonSet" if part == "agent" else "Deployment"
+    found: Object = find(objects, kind, f"waggle-{part}")["spec"]["template"]
+    return found
+
+
+def container(objects: list[Object], part: str) -> Object:
+    """Give its only container."""
+    (found,) = pod(objects, part)["spec"]["containers"]
+    return dict(found)
+
+
+def settings(objects: list[Object], part: str) -> Settings:
+    """Read the configuration as the program does, with the environment of its container."""
+    text = find(objects, "ConfigMap", f"waggle-{part}")["data"]["config.yaml"]
+    fields = {"spec.nodeName": "node-1", "metadata.name": "pod-1"}
+    environment = {
+        variable["name"]: variable.get("value")
+        or fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]
+        for variable in container(objects, part)["env"]
+    }
+    cells = agent.CELLS if part == "agent" else OPERATOR_CELLS
+    found = load(cells, env=environment, file=yaml.safe_load(text), file_name="config.yaml")
+    Hive(cells, found)
+    return found
+
+
+def option(settings: Settings, cell: str, kind: type[Any]) -> Any:  # noqa: ANN401
+    """Give the options of a cell."""
+    found = settings.options[cell]
+    assert isinstance(found, kind)
+    return found
+
+
+def test_helm_finds_nothing_wrong(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm.lint()
+
+
+def test_what_is_committed_is_what_is_generated(helm: Helm) -> None:
+    for path, text in files(str(helm.program)).items():
+        assert path.read_text() == text, f"{path} is not as generated: run `make manifests`"
+
+
+def test_without_values_both_programs_start_with_what_they_need(helm: Helm) -> None:
+    objects = helm.template()
+    of_agent, of_operator = settings(objects, "agent"), settings(objects, "operator")
+    for found in (of_agent, of_operator):
+        assert option(found, "kubernetes", KubernetesOptions).kubeconfig == "in-cluster"
+        assert option(found, "resources", ResourcesOptions).secrets_namespace == "waggle-system"
+    assert option(of_agent, "http", HttpOptions).address == "0.0.0.0:9877"
+    assert option(of_operator, "http", HttpOptions).address == "0.0.0.0:9878"
+    assert option(of_operator, "operator", OperatorOptions).lease_namespace == "waggle-system"
+    assert option(of_operator, "operator", OperatorOptions).identity == "pod-1"
+
+
+def test_values_become_settings(helm: Helm) -> None:
+    objects = helm.template(
+        {
+            "cells": {"logging": {"level": "debug", "format": "json"}},
+            "routerIdAllocationIpPool": "10.0.0.0/24",
+            "secrets": {"namespace": "bgp"},
+            "agent": {
+                "cells": {
+                    "intent": {"peeringPolicies": "first"},
+                    "logging": {"level": "warning"},
+                }
+            },
+            "operator": {
+                "cells": {
+                    "kubernetes": {"translatePeeringPolicies": True},
+                    "operator": {"statusReport": False},
+                }
+            },
+        }
+    )
+    of_agent, of_operator = settings(objects, "agent"), settings(objects, "operator")
+    logs = option(of_agent, "logging", LoggingOptions)
+    assert (logs.level, logs.format) == ("warning", "json")
+    assert option(of_operator, "logging", LoggingOptions).level == "debug"
+    intent = option(of_agent, "intent", IntentCellOptions)
+    assert intent.peering_policies == "first"
+    assert intent.router_id_allocation_ip_pool == "10.0.0.0/24"
+    operated = option(of_operator, "operator", OperatorOptions)
+    assert operated.router_id_allocation_ip_pool == "10.0.0.0/24"
+    assert operated.status_report is False
+    translate = option(of_operator, "kubernetes", operator.source.OperatorSourceOptions)
+    assert translate.translate_peering_policies is True
+    assert option(of_agent, "resources", ResourcesOptions).secrets_namespace == "bgp"
+
+
+def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:
+    def checksum(values: Mapping[str, Any]) -> str:
+        annotations = pod(helm.template(values), "agent")["metadata"]["annotations"]
+        return str(annotations["checksum/configuration"])
+
+    assert checksum({}) == checksum({"operator": {"replicas": 3}})
+    assert checksum({}) != checksum({"cells": {"logging": {"level": "debug"}}})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"agent": {"tolerationz": []}}, "tolerationz"),
+        ({"cells": {"logging": {"level": "loud"}}}, "level"),
+        ({"cells": {"loging": {}}}, "loging"),
+        ({"agent": {"cells": {"http": {"address": "1"}}}}, "http"),
+        ({"agent": {"capabilities": ["SYS_ADMIN"]}}, "capabilities"),
+        ({"operator": {"replicas": 0}}, "replicas"),
+        ({"operator": {"cells": {"kubernetes": {"kubeconfig": "/x"}}}}, "kubeconfig"),
+        ({"routerIdAllocationIpPool": "2001:db8::/64"}, "routerIdAllocationIpPool"),
+        ({"image": {"digest": "sha256:12"}}, "digest"),
+        ({"secrets": {"namespace": "Not A Name"}}, "namespace"),
+    ],
+)
+def test_values_that_are_wrong_are_refused_by_name(
+    helm: Helm, values: Mapping[str, Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        helm.template(values)
+
+
+def test_the_agent_runs_before_there_is_a_network(helm: Helm) -> None:
+    spec = pod(helm.template(), "agent")["spec"]
+    assert spec["hostNetwork"] is True
+    # An empty key with Exists tolerates every taint, also those of a node that is not ready.
+    assert spec["tolerations"] == [{"operator": "Exists"}]
+    assert spec["priorityClassName"] == "system-node-critical"
+    named = helm.template({"apiServer": {"host": "api.example", "port": 8443}})
+    for part in ("agent", "operator"):
+        variables = {v["name"]: v.get("value") for v in container(named, part)["env"]}
+        assert variables["KUBERNETES_SERVICE_HOST"] == "api.example"
+        assert variables["KUBERNETES_SERVICE_PORT"] == "8443"
+        settings(named, part)
+
+
+def test_privileges_are_what_is_needed_and_no_more(helm: Helm) -> None:
+    objects = helm.template()
+    for part, capabilities in (("agent", ["NET_BIND_SERVICE"]), ("operator", None)):
+        context = container(objects, part)["securityContext"]
+        assert context["capabilities"]["drop"] == ["ALL"]
+        assert context["capabilities"].get("add") == capabilities
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["readOnlyRootFilesystem"] is True
+        assert "privileged" not in context
+        spec = pod(objects, part)["spec"]
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not any("hostPath" in volume for volume in spec["volumes"])
+        assert not spec.get("hostPID")
+        assert not spec.get("hostIPC")
+    assert pod(objects, "operator")["spec"]["securityContext"]["runAsNonRoot"] is True
+    without = helm.template({"agent": {"capabilities": []}})
+    assert pod(without, "agent")["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert "add" not in container(without, "agent")["securityContext"]["capabilities"]
+
+
+def test_probes_ask_where_the_program_answers(helm: Helm) -> None:
+    everywhere = helm.template()
+    for part, port in (("agent", 9877), ("operator", 9878)):
+        found = container(everywhere, part)
+        assert found["ports"] == [{"name": "http", "containerPort": port}]
+        assert found["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "http"}
+        assert found["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    for host, asked in (("127.0.0.1", "127.0.0.1"), ("[::1]", "::1")):
+        here = helm.template({"agent": {"http": {"host": host, "port": 9000}}})
+        found = container(here, "agent")
+        assert found["startupProbe"]["httpGet"]["host"] == asked
+        assert found["ports"][0]["containerPort"] == 9000
+        assert option(settings(here, "agent"), "http", HttpOptions).address == f"{host}:9000"
+
+
+def test_prometheus_finds_the_metrics_either_way(helm: Helm) -> None:
+    objects = helm.template()
+    annotations = pod(objects, "agent")["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == "9877"
+    monitored = helm.template(
+        {
+            "metrics": {
+                "annotations": False,
+                "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            }
+        }
+    )
+    assert "prometheus.io/port" not in pod(monitored, "agent")["metadata"]["annotations"]
+    for part in ("agent", "operator"):
+        monitor = find(monitored, "ServiceMonitor", f"waggle-{part}")
+        service = find(monitored, "Service", f"waggle-{part}-metrics")
+        chosen = monitor["spec"]["selector"]["matchLabels"].items()
+        assert chosen <= service["metadata"]["labels"].items()
+        pods = pod(monitored, part)["metadata"]["labels"].items()
+        assert service["spec"]["selector"].items() <= pods
+        assert monitor["spec"]["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_a_drain_takes_one_operator_at_a_time(helm: Helm) -> None:
+    objects = helm.template()
+    budget = find(objects, "PodDisruptionBudget", "waggle-operator")["spec"]
+    labels = pod(objects, "operator")["metadata"]["labels"].items()
+    assert budget["selector"]["matchLabels"].items() <= labels
+    assert budget["maxUnavailable"] == 1
+    # Two of them do not fit on one node, so none may be added before one is gone.
+    strategy = find(objects, "Deployment", "waggle-operator")["spec"]["strategy"]
+    assert strategy["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_selectors_select_the_pods_of_one_release_and_part(helm: Helm) -> None:
+    objects = helm.template({"commonLabels": {"team": "net"}})
+    for kind, part in (("DaemonSet", "agent"), ("Deployment", "operator")):
+        found = find(objects, kind, f"waggle-{part}")
+        selector = found["spec"]["selector"]["matchLabels"]
+        assert selector.items() <= pod(objects, part)["metadata"]["labels"].items()
+        assert selector["app.kubernetes.io/component"] == part
+        # It can never be changed, so it holds nothing that may.
+        assert "team" not in selector
+    assert all(o["metadata"]["labels"]["team"] == "net" for o in objects)
+
+
+def test_without_an_operator_nothing_of_it_is_left(helm: Helm) -> None:
+    objects = helm.template({"operator": {"enabled": False}})
+    assert not [o for o in objects if "operator" in o["metadata"]["name"]]
+    subjects = find(objects, "RoleBinding", "waggle-secrets")["subjects"]
+    assert [subject["name"] for subject in subjects] == ["waggle-agent"]
+
+
+def test_secrets_of_one_namespace_or_of_none(helm: Helm) -> None:
+    objects = helm.template({"secrets": {"namespace": "bgp", "create": True}})
+    for kind in ("Role", "RoleBinding"):
+        assert find(objects, kind, "waggle-secrets")["metadata"]["namespace"] == "bgp"
+    namespace = find(objects, "Namespace", "bgp")
+    # An uninstall must not take Secrets with it.
+    assert namespace["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    none = helm.template({"secrets": {"enabled": False}})
+    assert not [o for o in none if "secrets" in str(o.get("rules"))]
+    assert option(settings(none, "agent"), "resources", ResourcesOptions).secrets_namespace == ""
+
+
+def test_the_image_is_named_by_version_tag_or_digest(helm: Helm) -> None:
+    def image(**values: str) -> str:
+        return str(container(helm.template({"image": values}), "agent")["image"])
+
+    digest = "sha256:" + "0" * 64
+    assert image(repository="r.example/waggle", tag="1") == "r.example/waggle:1"
+    assert image(repository="r.example/waggle", digest=digest) == f"r.example/waggle@{digest}"
+    version = yaml.safe_load((helm.chart / "Chart.yaml").read_text())["appVersion"]
+    assert image() == f"waggle:{version}"
+    pyproject = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert f'version = "{version}"' in pyproject
