@@ -56,6 +56,13 @@ class IntentCellOptions(Options, frozen=True):
             flag="--no-service-endpoints-routable",
         ),
     ] = True
+    legacy_origin_attribute: Annotated[
+        bool,
+        setting(
+            "advertise Services' LoadBalancer addresses with ORIGIN INCOMPLETE",
+            flag="--legacy-origin-attribute",
+        ),
+    ] = False
     peering_policies: Annotated[
         PeeringPolicies,
         setting(
@@ -110,6 +117,7 @@ class IntentLoop:
             node=node.name,
             secrets_namespace=secrets_namespace.name,
             no_service_endpoints_routable=options.no_service_endpoints_routable,
+            legacy_origin_attribute=options.legacy_origin_attribute,
             peering_policies=options.peering_policies,
             router_id_allocation_ip_pool=router_id_pool(options.router_id_allocation_ip_pool),
             # Of a cluster an agent reads its own node only; manifests have all of it.

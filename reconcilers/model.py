@@ -118,6 +118,8 @@ class Attributes(msgspec.Struct, frozen=True):
     local_preference: int | None = None
     next_hop: str | None = None
     """None is the address of the session itself."""
+    incomplete: bool = False
+    """Whether ORIGIN is INCOMPLETE (RFC 4271 section 5.1.1), and not IGP."""
 
 
 class Origin(msgspec.Struct, frozen=True, order=True):

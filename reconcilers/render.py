@@ -89,6 +89,7 @@ def _route(row: Route) -> Json:
         ],
         "localPreference": attributes.local_preference,
         "nextHop": attributes.next_hop,
+        "origin": "incomplete" if attributes.incomplete else "igp",
         "origins": [
             {"kind": ref.kind, "namespace": ref.namespace or None, "name": ref.name}
             for ref in objects

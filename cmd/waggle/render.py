@@ -52,6 +52,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="advertise Services with policy Cluster that have no endpoint (default: %(default)s)",
     )
     parser.add_argument(
+        "--legacy-origin-attribute",
+        choices=("true", "false"),
+        default="false",
+        help="advertise LoadBalancer addresses with ORIGIN INCOMPLETE (default: %(default)s)",
+    )
+    parser.add_argument(
         "--peering-policies",
         choices=("exclusive", "first", "translate"),
         default="exclusive",
@@ -85,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         node=args.node,
         secrets_namespace=args.secrets_namespace,
         no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
+        legacy_origin_attribute=args.legacy_origin_attribute == "true",
         peering_policies=args.peering_policies,
         router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
     )

@@ -14,6 +14,7 @@ from speaker.api import (
     Secret,
 )
 from speaker.api.secret import InvalidSecret
+from speaker.iana import Origin
 
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
 
@@ -80,6 +81,7 @@ def peer_config(peer: Peer, password_of: Callable[[SecretRef], bytes | None]) ->
 def route_attributes(attributes: Attributes) -> RouteAttributes:
     """Make a local route's attributes."""
     return RouteAttributes(
+        origin=Origin.INCOMPLETE if attributes.incomplete else Origin.IGP,
         local_preference=attributes.local_preference,
         communities=attributes.communities,
         large_communities=attributes.large_communities,

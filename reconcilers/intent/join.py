@@ -1,7 +1,7 @@
 """Joining what several origins wish for the same prefix, independently of any order.
 
-Communities are united, the highest local preference counts. (Cilium leaves the attributes of a shared
-prefix undefined.)
+Communities are united, the highest local preference counts, and one INCOMPLETE is enough. (Cilium
+leaves the attributes of a shared prefix undefined.)
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ def attributes(all_of: Iterable[Attributes]) -> Attributes:
         large_communities=tuple(sorted({c for a in given for c in a.large_communities})),
         local_preference=max(preferences, default=None),
         next_hop=next_hops[0] if next_hops else None,
+        incomplete=any(a.incomplete for a in given),
     )
 
 

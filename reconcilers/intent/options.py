@@ -20,9 +20,12 @@ class IntentOptions(msgspec.Struct, frozen=True):
     node: str
     secrets_namespace: str = "kube-system"
     no_service_endpoints_routable: bool = True
+    legacy_origin_attribute: bool = False
+    """Whether LoadBalancer addresses have the ORIGIN INCOMPLETE, as in Cilium up to 1.15."""
     peering_policies: PeeringPolicies = "exclusive"
     router_id_allocation_ip_pool: str | None = None
     """IPv4 prefix that router IDs come from; None takes the node's IPv4 address."""
     whole_cluster: bool = True
     """Whether all nodes and NodeConfigs are seen. Otherwise only this node's are: what is to be said
-    of the cluster is the operator's to say, and router IDs from a pool are its to give."""
+    of the cluster is the operator's to say, router IDs from a pool are its to give, and a NodeConfig
+    that it has written counts; where all is seen, one that a ClusterConfig controls is made anew."""

@@ -67,7 +67,9 @@ class IntentRound:
         self._intent = intent
         self._options = options
         self._service_options = services.ServiceOptions(
-            options.node, options.no_service_endpoints_routable
+            options.node,
+            options.no_service_endpoints_routable,
+            options.legacy_origin_attribute,
         )
         self._causes = causes or PendingCauses()
         r = resources

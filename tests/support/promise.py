@@ -48,7 +48,7 @@ def promised(
         found[route["prefix"]] = Promise(
             next_hop=route["nextHop"] or next_hop_self(route["prefix"], own),
             as_path=() if internal else (local_asn,),
-            origin="igp",
+            origin=route["origin"],
             communities=frozenset(route["communities"]),
             large_communities=frozenset(route["largeCommunities"]),
             local_preference=preference if internal else None,

@@ -27,6 +27,8 @@ class ExpectedRoute(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
     large_communities: tuple[str, ...] | None = None
     local_preference: int | msgspec.UnsetType | None = msgspec.UNSET
     next_hop: str | msgspec.UnsetType | None = msgspec.UNSET
+    origin: str | None = None
+    as_path: tuple[int, ...] | None = None
 
 
 class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -129,6 +131,7 @@ def differences(expected: Any, actual: Any, path: str = "") -> list[str]:  # noq
 def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
     """Compare a render document with what is expected of it."""
     peers = {p["name"]: p for i in document["instances"] for p in i["peers"]}
+    paths = {p["name"]: _as_path(i, p) for i in document["instances"] for p in i["peers"]}
     found: list[str] = []
     if expect.peer_names is not None and sorted(peers) != sorted(expect.peer_names):
         found.append(f"peers: {sorted(peers)}, expected {sorted(expect.peer_names)}")
@@ -141,7 +144,8 @@ def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
             found.append(f"routes of {name}: {sorted(actual)}, expected {sorted(wanted)}")
             continue
         for prefix, route in wanted.items():
-            found += differences(_given(route), actual[prefix], f"{name} {prefix}")
+            told = {**actual[prefix], "asPath": paths[name]}
+            found += differences(_given(route), told, f"{name} {prefix}")
     found += _contained("conditions", expect.conditions, document["conditions"])
     found += _contained("generated", expect.generated, document["generated"])
     if expect.generated_names is not None:
@@ -155,6 +159,12 @@ def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
     return found
 
 
+def _as_path(instance: dict[str, Any], peer: dict[str, Any]) -> list[int]:
+    """Return the AS path that a peer sees: ours on eBGP, none on iBGP."""
+    own = peer["localASN"] or instance["localASN"]
+    return [] if peer["peerASN"] == own else [own]
+
+
 def _given(route: ExpectedRoute) -> dict[str, Any]:
     given: dict[str, Any] = {}
     if route.communities is not None:
@@ -165,6 +175,10 @@ def _given(route: ExpectedRoute) -> dict[str, Any]:
         given["localPreference"] = route.local_preference
     if route.next_hop is not msgspec.UNSET:
         given["nextHop"] = route.next_hop
+    if route.origin is not None:
+        given["origin"] = route.origin
+    if route.as_path is not None:
+        given["asPath"] = list(route.as_path)
     return given
 
 

@@ -21,7 +21,7 @@ from reconcilers.intent.cilium.v1.translate import Known, as_object
 from reconcilers.intent.options import IntentOptions
 from reconcilers.model import Condition, Generated, Instance, ObjectRef, Peer, Problem
 from reconcilers.tables import KEY
-from resources.cilium import CiliumBGPPeeringPolicy
+from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.core import Node, Secret
 from resources.host.facts import Host
 from resources.tables import Tables
@@ -98,7 +98,7 @@ class Configuration:
                 operator.peer_config_conditions(objects.peer_configs.values(), secrets)
             )
         made.problems.extend(operated.problems)
-        config = objects.node_configs.get(name) or operated.node_configs.get(name)
+        config = self._node_config(objects.node_configs.get(name), operated.node_configs.get(name))
         compiled = None
         if followed is not None:
             # v1 goes before v2, as in Cilium: also where its policies contradict each other.
@@ -128,6 +128,15 @@ class Configuration:
             ref = ObjectRef("Node", "", name)
             made.problems.append(Problem((ref,), "metadata.name", "there is no such node"))
         return made
+
+    def _node_config(
+        self, written: CiliumBGPNodeConfig | None, made: CiliumBGPNodeConfig | None
+    ) -> CiliumBGPNodeConfig | None:
+        """Choose the node's configuration: what is written, unless it is for us to write it."""
+        if written is None:
+            return made
+        ours = self._options.whole_cluster and operator.controller(written) is not None
+        return made if ours else written
 
     def _follow(
         self,

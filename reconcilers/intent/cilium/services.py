@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from reconcilers.intent import join
 from reconcilers.intent.cilium.policy import Entry, RouteSet
@@ -22,6 +23,12 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 NAME_KEY = "io.kubernetes.service.name"
 NAMESPACE_KEY = "io.kubernetes.service.namespace"
 LOAD_BALANCER_CLASS = "io.cilium/bgp-control-plane"
+PROXIED_LABELS = frozenset(
+    {"io.cilium/gateway-api", "io.cilium.gateway/owning-gateway", "cilium.io/ingress"}
+)
+"""Cilium gives them to the Services that it makes for Gateways and Ingresses."""
+PROXIED_ENDPOINT = "192.192.192.192"
+"""Stands in the EndpointSlices of such Services for the Envoy of each node."""
 
 
 class ServiceOptions(msgspec.Struct, frozen=True):
@@ -30,6 +37,8 @@ class ServiceOptions(msgspec.Struct, frozen=True):
     node: str
     no_service_endpoints_routable: bool = True
     """Whether a Service with policy Cluster and without any endpoint is advertised."""
+    legacy_origin_attribute: bool = False
+    """Whether LoadBalancer addresses have the ORIGIN INCOMPLETE."""
 
 
 class Addresses(NamedTuple):
@@ -41,6 +50,8 @@ class Addresses(NamedTuple):
     """Policy Local: never aggregated."""
     withheld: tuple[str, str] | None
     """Reason and message."""
+    incomplete: bool = False
+    """Whether their ORIGIN is INCOMPLETE."""
 
 
 class Facts(NamedTuple):
@@ -50,7 +61,7 @@ class Facts(NamedTuple):
     labels: Mapping[str, str]
     addresses: tuple[Addresses, ...]
     reachable: bool
-    """Whether it has an active endpoint anywhere."""
+    """Whether it has an active endpoint anywhere, or every node's proxy answers for it."""
 
 
 NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
@@ -88,6 +99,13 @@ def _endpoint_reason(
     return None if options.no_service_endpoints_routable or _reachable(slices) else NO_ENDPOINT
 
 
+def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:
+    """Tell whether every node's proxy takes the traffic of a Service: it needs no endpoint."""
+    return not PROXIED_LABELS.isdisjoint(service.metadata.labels) or any(
+        PROXIED_ENDPOINT in endpoint.addresses for piece in slices for endpoint in piece.endpoints
+    )
+
+
 def _reachable(slices: Iterable[EndpointSlice]) -> bool:
     return any(endpoint.active for piece in slices for endpoint in piece.endpoints)
 
@@ -112,22 +130,26 @@ def facts(service: Service, slices: Iterable[EndpointSlice], options: ServiceOpt
         if spec.internal_traffic_policy == spec.external_traffic_policy
         else _endpoint_reason(spec.internal_traffic_policy, pieces, options)
     )
-    balancer = outside
+    proxied = spec.type == "LoadBalancer" and _proxied(service, pieces)
+    balancer = None if proxied else outside
     if spec.type != "LoadBalancer":
         balancer = ("NotLoadBalancer", f"it is of type {spec.type}")
     elif spec.load_balancer_class not in (None, LOAD_BALANCER_CLASS):
         balancer = ("LoadBalancerClass", f"its class is {spec.load_balancer_class}")
+    if spec.type == "ExternalName":
+        balancer = inside = outside = ("ExternalName", "it is a name, and nothing forwards to it")
     ingress = [item.ip for item in service.status.load_balancer.ingress if item.ip]
     reserved = {NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
+    balanced = _group("LoadBalancerIP", ingress, spec.external_traffic_policy, balancer)
     return Facts(
         ObjectRef("Service", meta.namespace, meta.name),
         {**meta.labels, **reserved},
         (
-            _group("LoadBalancerIP", ingress, spec.external_traffic_policy, balancer),
+            balanced._replace(incomplete=options.legacy_origin_attribute),
             _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
             _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside),
         ),
-        _reachable(pieces),
+        proxied or _reachable(pieces),
     )
 
 
@@ -161,15 +183,18 @@ def contributions(
             for group in found.addresses:
                 if group.type not in entry.addresses or _why_not(entry, found, group) is not None:
                     continue
+                attributes = entry.attributes
+                if group.incomplete:
+                    attributes = replace(attributes, incomplete=True)
                 for nlri in group.nlri.get(family, ()):
                     if entry.within is not None and not _covered(nlri, entry.within):
                         continue
                     if entry.aggregation_length is not None and not group.local:
                         nlri = cut(nlri, entry.aggregation_length)
-                    wishes.setdefault((family, nlri, entry.rule), []).append(entry.attributes)
-    for (family, nlri, rule), attributes in wishes.items():
+                    wishes.setdefault((family, nlri, entry.rule), []).append(attributes)
+    for (family, nlri, rule), wished in wishes.items():
         origin = Origin(found.ref, rule)
-        yield family, nlri, Contribution(Source.SERVICE, origin, join.attributes(attributes))
+        yield family, nlri, Contribution(Source.SERVICE, origin, join.attributes(wished))
 
 
 def withheld(found: Facts, route_set: RouteSet) -> Iterator[Withheld]:

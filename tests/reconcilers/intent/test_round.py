@@ -178,6 +178,21 @@ def test_f53_a_peer_that_is_removed_is_gone_with_its_routes() -> None:
     assert cluster.intent.routes.count(snapshot) == 0
 
 
+def test_a_node_config_of_a_cluster_config_is_made_anew_where_the_operators_part_is_ours() -> None:
+    cluster = usual()
+    cluster.run()
+    (written,) = cluster.render()["generated"]
+    written["spec"]["bgpInstances"][0]["localASN"] = 65099
+    cluster.put(kinds.NODE_CONFIG, written)
+    cluster.run()
+    assert [i["localASN"] for i in cluster.render()["instances"]] == [65001]
+    del written["metadata"]["ownerReferences"]
+    cluster.put(kinds.NODE_CONFIG, written)
+    cluster.run()
+    assert [i["localASN"] for i in cluster.render()["instances"]] == [65099]
+    assert cluster.problems() == [("CiliumBGPClusterConfig/c", "metadata.name")]
+
+
 def test_f54_a_selector_may_match_no_node_or_all() -> None:
     cluster = usual()
     cluster.put(kinds.NODE, node("other", bgp="yes"))

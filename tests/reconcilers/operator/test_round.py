@@ -224,7 +224,7 @@ def test_c53_router_ids_come_from_a_pool_and_stay_for_a_new_leader() -> None:
 
 
 def test_an_agent_with_an_api_server_takes_its_node_config_from_there() -> None:
-    found = Cluster()
+    found = Cluster(whole_cluster=False)
     found.put(kinds.NODE, node(build.NODE))
     found.put(kinds.PEER_CONFIG, peer_config())
     found.put(kinds.CLUSTER_CONFIG, config())
