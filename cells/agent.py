@@ -17,6 +17,7 @@ from cells import (
     metrics,
     node,
     resources,
+    snapshot,
     speaker,
     telemetry,
 )
@@ -33,6 +34,7 @@ CELLS: tuple[Cell, ...] = (
     resources.CELL,
     manifests.CELL,
     kubernetes.CELL,
+    snapshot.CELL,
     host.CELL,
     intent.CELL,
     speaker.CELL,

@@ -71,8 +71,21 @@ class Feed(Generic[T]):
         """From where to watch; empty: a list is due."""
         self.settled = False
         """Whether `rows` is all that there is: after a complete list, or when nothing can be listed."""
+        self.recalled = False
+        """Whether `rows` are from before the start: no list has said anything yet."""
         self._seen = ""
         self._doubted = False
+
+    def recall(self, rows: Iterable[T]) -> None:
+        """Begin with what was known before the start; the first list is compared with it."""
+        wanted = (row for row in rows if self.namespace in ("", row.metadata.namespace))
+        self.rows = {row.key: row for row in wanted}
+        self.recalled = bool(self.rows)
+
+    def forget(self) -> None:
+        """Give up what was known before the start."""
+        self.rows = {}
+        self.recalled = False
 
     def finish(self, listing: Listing[T]) -> None:
         """Take a complete list for the truth. Raises `Unconfirmed` when that wants a second one."""
@@ -88,6 +101,7 @@ class Feed(Generic[T]):
         self.rows, self.problems = listing.rows, listing.problems
         self.version = self._seen = listing.version
         self.settled = True
+        self.recalled = False
 
     def take(self, line: bytes) -> Event | None:
         """Take one line of a watch; the event that follows from it, if any.

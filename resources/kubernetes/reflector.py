@@ -68,6 +68,8 @@ class Reflector:
         self._forbidden_since: float | None = None
         self._doubtful = False
         """Whether the server was away, so that it may have come back as an older one."""
+        self._absent = False
+        """Whether the server has said that it has no such kind, when it was asked last."""
         self._broken: tuple[str, int] = ("", 0)
         self._phase = Phase.WAITING
         self._message = ""
@@ -98,6 +100,10 @@ class Reflector:
                 pause = await self._failed(error)
                 await asyncio.sleep(pause)
 
+    def resume(self) -> None:
+        """Let what was known before the start count: no list has come."""
+        self._settle()
+
     # Listing
 
     async def _list(self) -> None:
@@ -110,6 +116,7 @@ class Reflector:
         self.feed.finish(listing)
         self.lists += 1
         self._forbidden_since = None
+        self._absent = False
         self._set(Phase.FOLLOWING, "")
         self._on_list()
 
@@ -256,6 +263,12 @@ class Reflector:
         kind = self.feed.kind
         name = f"{kind.plural}.{kind.group}"
         self.feed.relist()
+        if self.feed.recalled and self._absent:
+            # Twice, half a minute apart: it was taken away while nobody watched its objects go.
+            self.feed.forget()
+            if self.feed.settled:
+                self._on_list()
+        self._absent = True
         if self.feed.rows:
             kept = f"; the {len(self.feed.rows)} known before still count"
             self._set(Phase.FAILING, f"the API server has no {name} any more{kept}")

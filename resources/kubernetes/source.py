@@ -18,7 +18,7 @@ from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.feed import SOURCE, Feed
 from resources.kubernetes.reflector import Reflector
 from resources.kubernetes.selection import EVERYTHING, Selection
-from resources.kubernetes.status import FeedStatus
+from resources.kubernetes.status import FeedStatus, Phase
 from resources.kubernetes.timing import Timing
 from resources.meta import Resource
 from resources.source import Event, Replace, SourceProblem
@@ -49,7 +49,33 @@ class KubernetesSource:
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
         self._statuses: Subject[tuple[FeedStatus, ...]] = Subject()
         self._told: tuple[SourceProblem, ...] = ()
+        self._recalled: Mapping[str, Sequence[Resource]] = {}
         self.reflectors: tuple[Reflector, ...] = ()
+
+    def recall(self, rows: Mapping[str, Sequence[Resource]]) -> None:
+        """Remember what was known before the start, by kind; no more use once all has been read.
+
+        It counts from `resume` on, or not at all where lists come first. What lists say is compared
+        with it, as with anything known: one that is empty has to be confirmed.
+        """
+        self._recalled = rows
+        for reflector in self.reflectors:
+            if not reflector.feed.settled:
+                reflector.feed.recall(rows.get(reflector.feed.kind.name, ()))
+
+    def resume(self) -> tuple[str, ...]:
+        """Let what was remembered count for the feeds that were not read yet; name these."""
+        waiting = [one for one in self.reflectors if not one.feed.settled]
+        for reflector in waiting:
+            reflector.resume()
+        return tuple(reflector.status.name for reflector in waiting)
+
+    @property
+    def current(self) -> bool:
+        """Whether what is known is what the API server says now, as far as it may be asked."""
+        behind = (Phase.WAITING, Phase.FAILING)
+        phases = [reflector.status.phase for reflector in self.reflectors]
+        return bool(phases) and not any(phase in behind for phase in phases)
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
         """Tell what happens to a kind."""
@@ -84,6 +110,8 @@ class KubernetesSource:
     def _reflectors(self, kind: Kind[Any], connection: Connection) -> list[Reflector]:
         selection = self._selections[kind.name]
         feeds = [Feed(kind, namespace) for namespace in selection.namespaces or ("",)]
+        for feed in feeds:
+            feed.recall(self._recalled.get(kind.name, ()))
         subject = self._events[kind.name]
 
         def settled() -> bool:

@@ -28,6 +28,7 @@ EVERYTHING = {
     "--manifests": ["/nonexistent"],
     "--kubeconfig": "/nonexistent/kubeconfig",
     "--api-socket": "/nonexistent/agent.sock",
+    "--snapshot-file": "/nonexistent/snapshot",
 }
 
 

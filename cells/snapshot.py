@@ -1,0 +1,231 @@
+"""The snapshot cell: what the API server said, kept on the node's disk for a start without it.
+
+At the start the file is read, and held against what the API server says; only when it says nothing for
+a while, what is in the file counts. From then on the file follows what is known. Secrets are never in
+it, so a session with a password waits for the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import structlog
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Signal, setting
+from cells.kubernetes import Kubernetes
+from cells.node import ThisNode
+from resources.snapshot import KINDS, Snapshot, SnapshotError, decode, encode, read, write
+from resources.tables import Tables
+from statedb import Database
+
+PAUSE: Final = 30.0
+"""Least seconds between two writes; a crash loses what has changed since the last one."""
+SETTLE_TURNS: Final = 8
+EVERY: Final = 3600.0
+"""Most seconds between two writes, so that its age is told where nothing changes."""
+
+log = structlog.get_logger("waggle.snapshot")
+
+
+class SnapshotOptions(Options, frozen=True):
+    """Options of the snapshot cell."""
+
+    file: Annotated[
+        str | None,
+        setting(
+            "keep what the API server said in this file, and start from it when it is away",
+            flag="--snapshot-file",
+            metavar="PATH",
+        ),
+    ] = None
+    after_seconds: Annotated[
+        float,
+        msgspec.Meta(ge=0.0),
+        setting("how long the API server is waited for before the file counts"),
+    ] = 10.0
+    max_age_hours: Annotated[
+        float,
+        msgspec.Meta(gt=0.0),
+        setting("a file that was not confirmed for longer does not count"),
+    ] = 168.0
+
+
+class Memory:
+    """Reads the file once, and writes it from then on."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        kubernetes: Kubernetes,
+        node: ThisNode,
+        options: SnapshotOptions,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._path = Path(options.file or "")
+        self._options = options
+        self._database = database
+        self._tables = tables
+        self._source = kubernetes.source
+        self._node = node.name
+        self._health = health
+        self._clock = clock
+        self._confirmed = 0.0
+        """When the API server last said that what is known is so; 0 for never."""
+        self._resumed = False
+        self._trouble = ""
+        self._written: tuple[int, ...] = ()
+        """The revisions of the tables that are in the file."""
+        self._source.statuses.subscribe(lambda _: self._tell())
+        lifecycle.append("snapshot", start=self._start, stop=self._stop)
+        jobs.add("resume", self._resume)
+        jobs.add("write", self._keep)
+
+    # Reading
+
+    async def _start(self) -> None:
+        try:
+            found = await asyncio.to_thread(self._read)
+        except (SnapshotError, OSError) as error:
+            self._fail("is not used", "snapshot.refused", error)
+            return
+        if found is not None:
+            self._confirmed = found.confirmed
+            self._source.recall(found.rows)
+        self._tell()
+
+    def _read(self) -> Snapshot | None:
+        octets = read(self._path)
+        if octets is None:
+            return None
+        found = decode(octets)
+        if found.node != self._node:
+            raise SnapshotError(f"it is of the node {found.node[:64]!r}")
+        age = self._clock() - found.confirmed
+        if age > self._options.max_age_hours * 3600:
+            raise SnapshotError(f"it is {age / 3600:.0f} hours old")
+        return found
+
+    async def _resume(self) -> None:
+        await asyncio.sleep(self._options.after_seconds)
+        names = self._source.resume() if self._confirmed else ()
+        if names:
+            self._resumed = True
+            self._tell()
+            log.warning(
+                "going on from the snapshot",
+                event_name="snapshot.resumed",
+                file=str(self._path),
+                confirmed=_time(self._confirmed),
+                feeds=", ".join(names),
+            )
+
+    # Writing
+
+    async def _keep(self) -> None:
+        tables = [self._tables.of(kind) for kind in KINDS]
+        with Signal(*(table.observable for table in tables)) as signal:
+            while True:
+                try:
+                    async with asyncio.timeout(EVERY):
+                        await signal.wait(settle_turns=SETTLE_TURNS)
+                except TimeoutError:
+                    pass
+                if self._complete:
+                    await self._write()
+                    await asyncio.sleep(PAUSE)
+
+    async def _stop(self) -> None:
+        if self._complete and self._revisions != self._written:
+            await self._write()
+
+    @property
+    def _complete(self) -> bool:
+        """Whether every kind has been told once."""
+        snapshot = self._database.snapshot()
+        return all(self._tables.of(kind).initialized(snapshot) for kind in KINDS)
+
+    @property
+    def _revisions(self) -> tuple[int, ...]:
+        snapshot = self._database.snapshot()
+        return tuple(self._tables.of(kind).revision(snapshot) for kind in KINDS)
+
+    async def _write(self) -> None:
+        if self._source.current:
+            self._confirmed = self._clock()
+        snapshot, revisions = self._database.snapshot(), self._revisions
+        rows = {kind.name: self._tables.of(kind).all(snapshot) for kind in KINDS}
+        pieces: list[bytes] = []
+        for piece in encode(self._node, self._confirmed, rows):
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        try:
+            await asyncio.to_thread(write, self._path, pieces)
+        except OSError as error:
+            self._fail("cannot be written", "snapshot.failed", error)
+            return
+        self._trouble = ""
+        self._written = revisions
+        self._tell()
+
+    # Telling
+
+    def _fail(self, what: str, event: str, error: SnapshotError | OSError) -> None:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        trouble = f"{self._path} {what}: {reason}"
+        if trouble != self._trouble:
+            self._trouble = trouble
+            log.warning("trouble with the snapshot", event_name=event, reason=trouble)
+        self._tell()
+
+    def _tell(self) -> None:
+        time_ = _time(self._confirmed)
+        if self._resumed and not self._source.current:
+            self._health.degraded(f"the API server is away: what it said at {time_} counts")
+        elif self._trouble:
+            self._health.degraded(self._trouble)
+        elif self._written:
+            self._health.ok(f"{self._path} has what the API server said at {time_}")
+        else:
+            self._health.ok("nothing has been written yet")
+
+
+def _time(unix: float) -> str:
+    return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class SnapshotContainer(DeclarativeContainer):
+    """The graph of the snapshot cell."""
+
+    lifecycle = providers.Dependency(instance_of=Lifecycle)
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    options = providers.Dependency(instance_of=SnapshotOptions)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    kubernetes = providers.Dependency(instance_of=Kubernetes)
+    this_node = providers.Dependency(instance_of=ThisNode)
+    memory = providers.Singleton(
+        Memory, database, tables, kubernetes, this_node, options, health, lifecycle, jobs
+    )
+    invokes = providers.List(memory)
+
+
+CELL = Cell(
+    name="snapshot",
+    description="What the API server said, on disk, for a start without it.",
+    container=SnapshotContainer,
+    options=SnapshotOptions,
+    on_with="file",
+)

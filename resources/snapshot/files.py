@@ -1,0 +1,65 @@
+"""The file of a snapshot: replaced in one step, readable for its owner only, and not taken from others.
+
+What it says becomes routes, so a file that somebody else could have written is refused. Blocking; call
+it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from resources.snapshot.codec import SnapshotError
+
+LARGEST = 1 << 30
+"""Octets that are read."""
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def write(path: Path, pieces: Iterable[bytes]) -> None:
+    """Replace the file; after a failure at any moment it is the old one or the new one.
+
+    Raises `OSError`.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(fresh, flags, 0o600), "wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def read(path: Path) -> bytes | None:
+    """Return what is in the file; None where there is none. Raises `SnapshotError`, `OSError`."""
+    try:
+        # Not to wait for whoever would write into a pipe.
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        _check(os.fstat(opened))
+    except SnapshotError:
+        os.close(opened)
+        raise
+    with os.fdopen(opened, "rb") as file:
+        return file.read(LARGEST)
+
+
+def _check(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise SnapshotError("it is not a regular file")
+    if status.st_uid not in (0, os.geteuid()):
+        raise SnapshotError(f"it belongs to another user (uid {status.st_uid})")
+    if status.st_mode & _OTHERS:
+        raise SnapshotError("others may write to it")
+    if status.st_size > LARGEST:
+        raise SnapshotError(f"it has more than {LARGEST >> 20} MiB")

@@ -1,0 +1,312 @@
+"""F02: an agent that starts while the API server is away goes on from what is on its disk.
+
+Where there is none, it waits; where the API server answers, what it says counts and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
+import pytest
+
+from cells import database, kubernetes, metrics, node, resources, snapshot
+from cells.hive import Hive, Level, load
+from resources.kubernetes import KubernetesSource, Timing
+from resources.snapshot import decode, encode, read, write
+from resources.tables import Tables
+from statedb import Database
+from tests.cells.test_kubernetes import levels, names
+from tests.cells.test_manifests import until
+from tests.resources.kubernetes.test_source import advertisement, service
+from tests.support.apiserver import ApiServer, text
+
+CELLS = (
+    metrics.CELL,
+    node.CELL,
+    database.CELL,
+    resources.CELL,
+    kubernetes.CELL,
+    snapshot.CELL,
+)
+QUICK = Timing(connect=1.0, first=0.02, longest=0.05, confirm=0.02, missing=0.05, grace=0.1)
+EMPTY = '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}'
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attempts and writes within the time of a test."""
+    monkeypatch.setattr(snapshot, "PAUSE", 0.02)
+    monkeypatch.setattr(
+        kubernetes,
+        "KubernetesSource",
+        lambda access, selections, kinds: KubernetesSource(
+            access, selections, kinds=kinds, timing=QUICK
+        ),
+    )
+
+
+@asynccontextmanager
+async def agent(
+    server: ApiServer, directory: Path, name: str = "n1", after: float = 0.1, **flags: object
+) -> AsyncIterator[Hive]:
+    """Run as much of an agent as reads."""
+    given = {
+        "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
+        "--node-name": name,
+        "--snapshot-file": str(directory / "state" / "snapshot"),
+        "--snapshot-after-seconds": str(after),
+        **{f"--{flag.replace('_', '-')}": value for flag, value in flags.items()},
+    }
+    hive = Hive(CELLS, load(CELLS, flags=given))
+    started = asyncio.Event()
+    task = asyncio.create_task(hive.run(started.set))
+    await started.wait()
+    try:
+        yield hive
+    finally:
+        hive.shutdown()
+        await task
+
+
+def run(scenario: Callable[[ApiServer], Awaitable[None]]) -> None:
+    """Run a scenario with a server."""
+
+    async def whole() -> None:
+        async with ApiServer() as server, asyncio.timeout(30):
+            await scenario(server)
+
+    asyncio.run(whole())
+
+
+def complete(hive: Hive) -> bool:
+    tables, now = hive.get("tables", Tables), hive.get("database", Database).snapshot()
+    return all(table.initialized(now) for table in tables.resources)
+
+
+def secrets(hive: Hive) -> int:
+    tables, now = hive.get("tables", Tables), hive.get("database", Database).snapshot()
+    return tables.secrets.count(now)
+
+
+async def lived(server: ApiServer, directory: Path) -> None:
+    """Let an agent live for long enough to write its file, with one of everything."""
+    for name in ("web", "db"):
+        server.put(service(name))
+    server.put(advertisement("pods"))
+    server.put({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1"}})
+    secret = {
+        "metadata": {"name": "k", "namespace": "kube-system"},
+        "data": {"password": "aHVzaA=="},
+    }
+    server.put({"kind": "Secret", "apiVersion": "v1", **secret})
+    async with agent(server, directory, after=30.0) as hive:
+        await until(lambda: complete(hive) and names(hive) == {"web", "db"})
+        await until(lambda: (directory / "state" / "snapshot").exists())
+
+
+def test_f02_an_agent_that_starts_without_api_server_goes_on_from_its_disk(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        await lived(server, tmp_path)
+        await server.stop()
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: complete(hive))
+            assert names(hive) == {"web", "db"}
+            level, message = levels(hive)["snapshot"]
+            assert level is Level.DEGRADED
+            assert message.startswith("the API server is away: what it said at 20")
+            told = f"cannot reach {server.url}: "
+            await until(lambda: levels(hive)["kubernetes/Service"][1].startswith(told))
+            # Somebody deletes one and makes one: seen once it is back.
+            server.delete("Service", "web", "shop")
+            server.put(service("new"))
+            await server.start()
+            await until(lambda: names(hive) == {"db", "new"})
+            await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
+            await until(lambda: secrets(hive) == 1)
+
+    run(scenario)
+
+
+def test_f02_no_secret_is_in_the_file_and_nobody_else_reads_it(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        await lived(server, tmp_path)
+        path = tmp_path / "state" / "snapshot"
+        found = path.read_bytes()
+        assert b"hush" not in found
+        assert b"aHVzaA==" not in found
+        assert b"Secret" not in found
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        await server.stop()
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: complete(hive))
+            assert secrets(hive) == 0
+
+    run(scenario)
+
+
+def test_f02_without_a_file_an_agent_waits_and_names_the_server(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        server.put(service("web"))
+        await server.stop()
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: "kubernetes/Service" in levels(hive))
+            await until(lambda: server.url in levels(hive)["kubernetes/Service"][1])
+            await asyncio.sleep(0.3)
+            assert not complete(hive)
+            assert not (tmp_path / "state").exists()
+            await server.start()
+            await until(lambda: names(hive) == {"web"})
+
+    run(scenario)
+
+
+def test_f02_where_the_api_server_answers_nothing_of_the_file_is_ever_told(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        await lived(server, tmp_path)
+        server.delete("Service", "web", "shop")
+        async with agent(server, tmp_path, after=1.0) as hive:
+            seen: set[str] = set()
+            tables = hive.get("tables", Tables)
+            tables.services.observable.subscribe(lambda _: seen.update(names(hive)))
+            await until(lambda: complete(hive) and names(hive) == {"db"})
+            await asyncio.sleep(1.2)
+            assert seen == {"db"}
+
+    run(scenario)
+
+
+def test_f02_an_empty_list_takes_nothing_of_the_file_away_before_a_second_one_says_so(
+    tmp_path: Path,
+) -> None:
+    async def scenario(server: ApiServer) -> None:
+        await lived(server, tmp_path)
+        server.once("list", "services", text(200, EMPTY, "application/json"))
+        async with agent(server, tmp_path, after=30.0) as hive:
+            await until(lambda: complete(hive))
+            assert names(hive) == {"web", "db"}
+            assert len(server.asked("list", "services")) == 3
+
+    run(scenario)
+
+
+def test_f02_a_crd_that_went_meanwhile_is_believed_to_be_gone_at_the_second_look(
+    tmp_path: Path,
+) -> None:
+    async def scenario(server: ApiServer) -> None:
+        await lived(server, tmp_path)
+        server.served["ciliumbgpadvertisements"] = ()
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: complete(hive))
+            kind = "kubernetes/CiliumBGPAdvertisement"
+            await until(lambda: levels(hive)[kind][0] is Level.STOPPED)
+            tables, db = hive.get("tables", Tables), hive.get("database", Database)
+            await until(lambda: tables.cilium_advertisements.count(db.snapshot()) == 0)
+            assert len(server.asked("list", "ciliumbgpadvertisements")) >= 3
+
+    run(scenario)
+
+
+def _of_another_node(path: Path) -> None:
+    found = decode(read(path) or b"")
+    write(path, encode("n2", found.confirmed, found.rows))
+
+
+def _old(path: Path) -> None:
+    found = decode(read(path) or b"")
+    write(path, encode(found.node, found.confirmed - 8 * 86400, found.rows))
+
+
+def _damaged(path: Path) -> None:
+    octets = path.read_bytes()
+    write(path, [octets[:-20]])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_of_another_node, "is not used: it is of the node 'n2'"),
+        (_old, "is not used: it is 192 hours old"),
+        (_damaged, "is not used: it does not end as it should"),
+        (lambda path: path.chmod(0o666), "is not used: others may write to it"),
+    ],
+    ids=["another-node", "old", "damaged", "open-to-others"],
+)
+def test_f02_a_file_that_cannot_be_trusted_is_named_and_not_used(
+    tmp_path: Path, change: Callable[[Path], None], said: str
+) -> None:
+    async def scenario(server: ApiServer) -> None:
+        await lived(server, tmp_path)
+        change(tmp_path / "state" / "snapshot")
+        await server.stop()
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: said in levels(hive)["snapshot"][1])
+            await asyncio.sleep(0.2)
+            assert not complete(hive)
+            await server.start()
+            await until(lambda: complete(hive) and names(hive) == {"web", "db"})
+            # And is replaced by what the API server says.
+            await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
+
+    run(scenario)
+
+
+def test_f24_a_disk_that_takes_nothing_is_named_and_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:  # noqa: ANN401
+        raise OSError(28, "No space left on device")
+
+    async def scenario(server: ApiServer) -> None:
+        server.put(service("web"))
+        with monkeypatch.context() as patched:
+            patched.setattr(snapshot, "write", full)
+            async with agent(server, tmp_path) as hive:
+                await until(lambda: complete(hive))
+                said = "cannot be written: No space left on device"
+                await until(lambda: said in levels(hive)["snapshot"][1])
+                server.put(service("new"))
+                await until(lambda: names(hive) == {"web", "new"})
+                patched.setattr(snapshot, "write", write)
+                server.put(service("more"))
+                await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
+
+    run(scenario)
+
+
+def test_the_file_follows_what_is_known_and_an_outage_does_not_make_it_younger(
+    tmp_path: Path,
+) -> None:
+    async def scenario(server: ApiServer) -> None:
+        path = tmp_path / "state" / "snapshot"
+
+        def kept() -> set[str]:
+            octets = read(path)
+            rows = decode(octets).rows["Service"] if octets else ()
+            return {row.metadata.name for row in rows}
+
+        server.put(service("web"))
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: kept() == {"web"})
+            server.put(service("new"))
+            await until(lambda: kept() == {"web", "new"})
+            await server.stop()
+            await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.DEGRADED)
+            before = path.stat().st_mtime_ns
+        # Nothing has changed since it was written, so it is left alone.
+        assert path.stat().st_mtime_ns == before
+        then = decode(read(path) or b"").confirmed
+        await asyncio.sleep(0.05)
+        async with agent(server, tmp_path) as hive:
+            await until(lambda: complete(hive))
+            await until(lambda: levels(hive)["snapshot"][0] is Level.DEGRADED)
+            await until(lambda: path.stat().st_mtime_ns != before)
+        assert decode(read(path) or b"").confirmed == then
+        assert kept() == {"web", "new"}
+
+    run(scenario)

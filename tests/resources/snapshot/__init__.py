@@ -1,0 +1,1 @@
+"""Tests of resources.snapshot, file by file."""

@@ -1,0 +1,108 @@
+"""A snapshot is what it was made of, or it is none."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections import defaultdict
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from resources.core import Secret
+from resources.manifests.parse import parse_file
+from resources.meta import ObjectMeta, Resource
+from resources.snapshot import KINDS, Snapshot, SnapshotError, decode, encode
+
+ROOT = Path(__file__).parents[3]
+
+
+def examples() -> dict[str, list[Resource]]:
+    """Read every object of the scenarios, of kinds that are in snapshots."""
+    found: dict[str, list[Resource]] = defaultdict(list)
+    for path in sorted((ROOT / "tests" / "scenarios").rglob("*.yaml")):
+        for item in parse_file(str(path), path.read_bytes()).items:
+            if item.row is not None and item.kind in KINDS:
+                found[item.kind.name].append(item.row)
+    return found
+
+
+ROWS = examples()
+
+
+def octets(node: str = "n1") -> bytes:
+    return b"".join(encode(node, 1000.5, ROWS))
+
+
+def test_what_is_written_is_read_again() -> None:
+    assert sum(map(len, ROWS.values())) > 100
+    assert len(ROWS) > 10
+    found = decode(octets())
+    assert found == Snapshot("n1", 1000.5, {kind: tuple(rows) for kind, rows in ROWS.items()})
+
+
+def test_one_without_rows_is_one_too() -> None:
+    assert decode(b"".join(encode("n1", 0.0, {"Node": ()}))).rows == {"Node": ()}
+
+
+def test_large_ones_come_in_pieces() -> None:
+    (row, *_) = ROWS["Service"]
+    pieces = list(encode("n1", 0.0, {"Service": [row] * 1000}))
+    assert len(pieces) == 7
+    assert len(decode(b"".join(pieces)).rows["Service"]) == 1000
+
+
+def test_secrets_are_never_written() -> None:
+    secret = Secret(metadata=ObjectMeta(name="k", namespace="kube-system"))
+    with pytest.raises(ValueError, match="Secrets are not written"):
+        list(encode("n1", 0.0, {"Secret": [secret]}))
+    assert "Secret" not in {kind.name for kind in KINDS}
+
+
+def test_one_that_was_cut_anywhere_is_none() -> None:
+    whole = octets()
+    rng = random.Random(1)
+    ends = {*range(200), *(rng.randrange(len(whole)) for _ in range(200)), len(whole) - 2}
+    for end in ends:
+        with pytest.raises(SnapshotError):
+            decode(whole[:end])
+
+
+def test_one_with_any_octet_changed_is_none() -> None:
+    whole = octets()
+    rng = random.Random(2)
+    for _ in range(300):
+        place = rng.randrange(len(whole) - 1)
+        changed = bytearray(whole)
+        changed[place] ^= 1 << rng.randrange(8)
+        with pytest.raises(SnapshotError):
+            decode(bytes(changed))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"format":"waggle-snapshot/0","node":"n1","confirmed":1.0,"kinds":{}}', "another form"),
+        (
+            b'{"format":"waggle-snapshot/1","node":"n1","confirmed":1.0,"kinds":{"Pod":0}}',
+            "unknown kind 'Pod'",
+        ),
+        (
+            b'{"format":"waggle-snapshot/1","node":"n1","confirmed":1.0,"kinds":{"Node":1}}',
+            "more or fewer rows",
+        ),
+        (
+            b'{"format":"waggle-snapshot/1","node":"n1","confirmed":1.0,"kinds":{"Node":1}}\n'
+            b'{"metadata":{"name":5}}',
+            "not understood",
+        ),
+        (b"[]", "not understood"),
+    ],
+    ids=["format", "kind", "count", "row", "head"],
+)
+def test_one_that_somebody_else_wrote_is_none(line: bytes, said: str) -> None:
+    body = line + b"\n"
+    tail = msgspec.json.encode({"crc32": zlib.crc32(body)}) + b"\n"
+    with pytest.raises(SnapshotError, match=said):
+        decode(body + tail)
