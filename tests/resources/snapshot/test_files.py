@@ -18,7 +18,7 @@ def test_what_is_written_is_read_and_only_its_owner_can(tmp_path: Path) -> None:
     assert read(path) == b"onetwo"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert os.listdir(path.parent) == ["snapshot"]
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_one_that_is_not_there_is_none(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_failure_on_the_way_leaves_the_old_one(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space"):
         write(path, pieces())
     assert read(path) == b"old"
-    assert os.listdir(tmp_path) == ["snapshot"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_a_crash_left_behind_is_no_obstacle(tmp_path: Path) -> None:
