@@ -168,7 +168,7 @@ class Withheld(msgspec.Struct, frozen=True):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """A status condition as Kubernetes spells it, with the object that it belongs to."""
+    """What is, or is not, the case with an object; `reconcilers.conditions` spells it for a status."""
 
     object: ObjectRef
     type: str

@@ -16,9 +16,9 @@ import msgspec
 import structlog
 
 from cells.hive import Health
+from reconcilers import conditions
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Delete, Plan, Statuses, Write
-from reconcilers.operator.statuses import read_conditions
 from resources.errors import ResourceError
 from resources.kinds import (
     ADVERTISEMENT,
@@ -92,9 +92,9 @@ class Writing:
             wanted.add(write.key)
             await self._once(write)
         self._statuses.keep_only(plan.conditions)
-        for ref, conditions in plan.conditions.items():
+        for ref, wished in plan.conditions.items():
             wanted.add((ref, True))
-            await self._status(ref, conditions)
+            await self._status(ref, wished)
         self._attempts = {key: one for key, one in self._attempts.items() if key in wanted}
         self._tell()
         return self._pause()
@@ -107,7 +107,7 @@ class Writing:
         if await self._try(write, before) is not None:
             self._attempts[write.key] = Attempt(write, self._now(), due=self._now() + UNSEEN)
 
-    async def _status(self, ref: ObjectRef, conditions: tuple[Condition, ...]) -> None:
+    async def _status(self, ref: ObjectRef, wished: tuple[Condition, ...]) -> None:
         before = self._attempts.get((ref, True))
         if before is not None and self._now() < before.due:
             return
@@ -116,13 +116,13 @@ class Writing:
             there = await self._read(ref, before)
             if there is None:
                 return
-            self._statuses.learn(ref, read_conditions(there))
-        write = self._statuses.due(ref, conditions, time)
+            self._statuses.learn(ref, conditions.read(there))
+        write = self._statuses.due(ref, wished, time)
         if write is not None:
             answer = await self._try(write, before)
             if answer is not None:
                 # Where conditions are removed, those of another writer may stay: that is theirs.
-                self._statuses.learn(ref, read_conditions(answer) if conditions else {})
+                self._statuses.learn(ref, conditions.read(answer) if wished else {})
                 self._attempts.pop((ref, True), None)
 
     async def _read(self, ref: ObjectRef, before: Attempt | None) -> dict[str, Any] | None:

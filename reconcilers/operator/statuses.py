@@ -1,41 +1,32 @@
 """The conditions of objects: what is written of them, and when that is due.
 
-A condition's time moves only when its status does. What an object's status says is read once, before
-the first write, and remembered from then on: no row has it. Nothing here asks a clock.
+What an object's status says is read once, before the first write, and remembered from then on: no
+row has it. Nothing here asks a clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, final
+from typing import Final, final
 
-from reconcilers.intent.cilium.operator import (
-    API_VERSION,
-    CONFLICTING,
+import msgspec
+
+from reconcilers import conditions
+from reconcilers.intent.cilium.operator import API_VERSION
+from reconcilers.model import Condition, ObjectRef
+from reconcilers.operator.writes import Apply
+from resources import conditions as metav1
+from resources.cilium.conditions import (
+    CONFLICTING_CLUSTER_CONFIG,
     MISSING_AUTH_SECRET,
     MISSING_PEER_CONFIGS,
     NO_MATCHING_NODE,
 )
-from reconcilers.model import Condition, ObjectRef
-from reconcilers.operator.writes import Apply, JsonObject
 
 MANAGED: Final = frozenset(
-    {CONFLICTING, MISSING_PEER_CONFIGS, NO_MATCHING_NODE, MISSING_AUTH_SECRET}
+    {CONFLICTING_CLUSTER_CONFIG, MISSING_PEER_CONFIGS, NO_MATCHING_NODE, MISSING_AUTH_SECRET}
 )
 """The conditions that the operator writes."""
-
-
-def read_conditions(content: Mapping[str, Any] | None) -> dict[str, JsonObject]:
-    """Return the conditions that an object of the API has, by type; what is odd is left out."""
-    status = content.get("status") if content else None
-    found = status.get("conditions") if isinstance(status, dict) else None
-    if not isinstance(found, list):
-        return {}
-    return {
-        condition["type"]: condition
-        for condition in found
-        if isinstance(condition, dict) and isinstance(condition.get("type"), str)
-    }
 
 
 @final
@@ -43,13 +34,13 @@ class Statuses:
     """The conditions that are there, as far as they are known."""
 
     def __init__(self) -> None:
-        self._known: dict[ObjectRef, dict[str, JsonObject]] = {}
+        self._known: dict[ObjectRef, dict[str, metav1.Condition]] = {}
 
     def knows(self, ref: ObjectRef) -> bool:
         """Tell whether an object's conditions have been read."""
         return ref in self._known
 
-    def learn(self, ref: ObjectRef, conditions: Mapping[str, JsonObject]) -> None:
+    def learn(self, ref: ObjectRef, conditions: Mapping[str, metav1.Condition]) -> None:
         """Take what was read, or what has been written."""
         self._known[ref] = dict(conditions)
 
@@ -68,32 +59,17 @@ class Statuses:
         ``time`` (RFC 3339) is that of conditions whose status changes.
         """
         known = self._known.get(ref, {})
-        conditions: dict[str, JsonObject] = {}
-        for condition in sorted(wanted, key=lambda one: one.type):
-            made = _spell(condition)
-            before = known.get(condition.type, {})
-            same = before.get("status") == made["status"]
-            made["lastTransitionTime"] = before.get("lastTransitionTime", time) if same else time
-            conditions[condition.type] = made
-        stale = MANAGED & known.keys() - conditions.keys()
-        if not stale and all(known.get(name) == made for name, made in conditions.items()):
+        made = {
+            one.type: conditions.written(one, known.get(one.type), time)
+            for one in sorted(wanted, key=lambda one: one.type)
+        }
+        stale = MANAGED & known.keys() - made.keys()
+        if not stale and all(known.get(name) == one for name, one in made.items()):
             return None
         content = {
             "apiVersion": API_VERSION,
             "kind": ref.kind,
             "metadata": {"name": ref.name},
-            "status": {"conditions": list(conditions.values())},
+            "status": {"conditions": msgspec.to_builtins(list(made.values()))},
         }
         return Apply(ref, content, status=True)
-
-
-def _spell(condition: Condition) -> JsonObject:
-    spelt: JsonObject = {
-        "type": condition.type,
-        "status": "True" if condition.status else "False",
-        "reason": condition.reason,
-        "message": condition.message,
-    }
-    if condition.observed_generation is not None:
-        spelt["observedGeneration"] = condition.observed_generation
-    return spelt

@@ -6,6 +6,13 @@ are ours: the API server shows only the first item of a list, so lists are not a
 
 from __future__ import annotations
 
+from resources.cilium.conditions import (
+    CONFLICTING_CLUSTER_CONFIG,
+    MISSING_AUTH_SECRET,
+    MISSING_PEER_CONFIGS,
+    NO_MATCHING_NODE,
+    RECONCILE_ERROR,
+)
 from resources.cilium.status import NodeConfigStatus
 from resources.conditions import ConditionsStatus
 from resources.crds.annotations import Column, Definition
@@ -15,7 +22,7 @@ _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 
 def _condition(name: str, kind: str, description: str) -> Column:
-    path = f'.status.conditions[?(@.type=="cilium.io/{kind}")].status'
+    path = f'.status.conditions[?(@.type=="{kind}")].status'
     return Column(name, path, description=description)
 
 
@@ -25,15 +32,15 @@ CLUSTER_CONFIG = Definition(
     ("cbgpcluster",),
     _CATEGORIES,
     (
-        _condition("No Node", "NoMatchingNode", "Whether it selects no node at all."),
+        _condition("No Node", NO_MATCHING_NODE, "Whether it selects no node at all."),
         _condition(
             "Missing",
-            "MissingPeerConfigs",
+            MISSING_PEER_CONFIGS,
             "Whether a CiliumBGPPeerConfig that it names is missing.",
         ),
         _condition(
             "Conflict",
-            "ConflictingClusterConfig",
+            CONFLICTING_CLUSTER_CONFIG,
             "Whether another one has a node that it selects.",
         ),
         _AGE,
@@ -50,7 +57,7 @@ PEER_CONFIG = Definition(
         Column("TTL", ".spec.ebgpMultihop", "integer", "The TTL towards eBGP peers."),
         Column("Restart", ".spec.gracefulRestart.enabled", "boolean", "Graceful restart."),
         Column("Secret", ".spec.authSecretRef", description="The Secret of TCP MD5.", priority=1),
-        _condition("No Secret", "MissingAuthSecret", "Whether that Secret is missing."),
+        _condition("No Secret", MISSING_AUTH_SECRET, "Whether that Secret is missing."),
         _AGE,
     ),
     ConditionsStatus,
@@ -69,7 +76,7 @@ NODE_CONFIG = Definition(
     ("cbgpnode",),
     _CATEGORIES,
     (
-        _condition("Error", "BGPReconcileError", "Whether the node could not do all of it."),
+        _condition("Error", RECONCILE_ERROR, "Whether the node could not do all of it."),
         _AGE,
     ),
     NodeConfigStatus,

@@ -22,6 +22,7 @@ from reconcilers.intent.options import IntentOptions
 from reconcilers.model import Condition, Generated, Instance, ObjectRef, Peer, Problem
 from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
+from resources.cilium.conditions import CONFLICTING_PEERING_POLICY
 from resources.core import Node, Secret
 from resources.host.facts import Host
 from resources.tables import Tables
@@ -156,7 +157,10 @@ class Configuration:
             condition
             for condition in selected.conditions
             if self._options.whole_cluster
-            or (condition.type == selection.CONFLICTING and condition.object.name in selected.at)
+            or (
+                condition.type == CONFLICTING_PEERING_POLICY
+                and condition.object.name in selected.at
+            )
         )
         made.problems.extend(selected.problems)
         if self._options.node not in selected.claimed:

@@ -16,6 +16,12 @@ from msgspec.structs import replace
 
 from reconcilers.model import Condition, ObjectRef, Problem
 from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance
+from resources.cilium.conditions import (
+    CONFLICTING_CLUSTER_CONFIG,
+    MISSING_AUTH_SECRET,
+    MISSING_PEER_CONFIGS,
+    NO_MATCHING_NODE,
+)
 from resources.cilium.nodeconfig import CiliumBGPNodeConfig, NodeConfigSpec, NodeInstance, NodePeer
 from resources.cilium.nodeconfigoverride import CiliumBGPNodeConfigOverride, InstanceOverride
 from resources.cilium.peerconfig import CiliumBGPPeerConfig
@@ -26,10 +32,6 @@ API_VERSION = "cilium.io/v2"
 CLUSTER_CONFIG = "CiliumBGPClusterConfig"
 PEER_CONFIG = "CiliumBGPPeerConfig"
 NODE_CONFIG = "CiliumBGPNodeConfig"
-NO_MATCHING_NODE = "cilium.io/NoMatchingNode"
-MISSING_PEER_CONFIGS = "cilium.io/MissingPeerConfigs"
-CONFLICTING = "cilium.io/ConflictingClusterConfig"
-MISSING_AUTH_SECRET = "cilium.io/MissingAuthSecret"  # noqa: S105  the name of a condition
 
 
 class Operated(NamedTuple):
@@ -166,7 +168,7 @@ def _conditions(
     return [
         Condition(
             ref,
-            CONFLICTING,
+            CONFLICTING_CLUSTER_CONFIG,
             bool(others),
             "ConflictingClusterConfigs",
             conflict if others else "",

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconcilers import conditions
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Statuses
-from reconcilers.operator.statuses import read_conditions
 
 REF = ObjectRef("CiliumBGPClusterConfig", "", "c")
 TYPE = "cilium.io/NoMatchingNode"
@@ -25,7 +25,7 @@ def write(statuses: Statuses, condition: Condition, time: str) -> dict[str, Any]
     if due is None:
         return None
     assert due.status
-    statuses.learn(REF, read_conditions(due.content))
+    statuses.learn(REF, conditions.read(due.content))
     (found,) = due.content["status"]["conditions"]
     return dict(found)
 
@@ -77,7 +77,7 @@ def test_a_new_leader_goes_on_with_what_it_reads() -> None:
     assert not statuses.knows(REF)
     before = Statuses().due(REF, [wanted()], FIRST)
     assert before is not None
-    statuses.learn(REF, read_conditions(before.content))
+    statuses.learn(REF, conditions.read(before.content))
     assert statuses.knows(REF)
     assert statuses.due(REF, [wanted()], SECOND) is None
 
@@ -88,7 +88,14 @@ def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
     due = statuses.due(REF, [], SECOND)
     assert due is not None
     assert due.content["status"] == {"conditions": []}
-    statuses.learn(REF, {"example.com/Theirs": {"type": "example.com/Theirs"}})
+    theirs = {
+        "type": "example.com/Theirs",
+        "status": "True",
+        "reason": "Theirs",
+        "message": "",
+        "lastTransitionTime": FIRST,
+    }
+    statuses.learn(REF, conditions.read({"status": {"conditions": [theirs]}}))
     assert statuses.due(REF, [], SECOND) is None
 
 
@@ -110,4 +117,4 @@ def test_objects_that_are_gone_are_forgotten() -> None:
     ],
 )
 def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None:
-    assert read_conditions(content) == {}
+    assert conditions.read(content) == {}

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from reconcilers.model import Condition, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
+from resources.cilium.conditions import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
 
 PEERING_POLICY = "CiliumBGPPeeringPolicy"
-CONFLICTING = "cilium.io/ConflictingPeeringPolicy"
-NO_MATCHING_NODE = "cilium.io/NoMatchingNode"
 
 
 class Selection(NamedTuple):
@@ -110,7 +109,7 @@ def _conditions(
     return [
         Condition(
             ref,
-            CONFLICTING,
+            CONFLICTING_PEERING_POLICY,
             bool(others),
             "ConflictingPeeringPolicies",
             conflict if others else "",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-from reconcilers.intent.cilium.v1.selection import CONFLICTING, NO_MATCHING_NODE, Selection, select
+from reconcilers.intent.cilium.v1.selection import Selection, select
 from resources.cilium import CiliumBGPPeeringPolicy
+from resources.cilium.conditions import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
 from tests.reconcilers.intent.cilium.v1.build import node, policy
 
@@ -36,7 +37,7 @@ def test_a_node_follows_the_one_policy_that_selects_it() -> None:
     found = _select(OLD)
     assert found.owners == {"both": "z-old", "rack": "z-old"}
     assert found.claimed == {"both", "rack"}
-    assert (found.problems, _true(found, CONFLICTING)) == ([], set())
+    assert (found.problems, _true(found, CONFLICTING_PEERING_POLICY)) == ([], set())
 
 
 def test_no_selector_selects_every_node() -> None:
@@ -47,7 +48,7 @@ def test_c72_of_several_policies_a_node_follows_none() -> None:
     found = _select(OLD, NEW)
     assert found.owners == {"rack": "z-old", "row": "a-new"}
     assert "both" in found.claimed
-    assert _true(found, CONFLICTING) == {"a-new", "z-old"}
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "z-old"}
     assert [p.field for p in found.problems] == ["spec.nodeSelector"] * 2
     assert "both" in found.problems[0].message
 
@@ -55,8 +56,10 @@ def test_c72_of_several_policies_a_node_follows_none() -> None:
 def test_the_oldest_has_the_node_where_the_first_one_wins() -> None:
     found = _select(NEW, AGELESS, OLD, first_wins=True)
     assert found.owners == {"both": "z-old", "rack": "z-old", "row": "a-new"}
-    assert _true(found, CONFLICTING) == {"a-new", "ageless"}
-    told = {c.object.name: c.message for c in found.conditions if c.type == CONFLICTING}
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "ageless"}
+    told = {
+        c.object.name: c.message for c in found.conditions if c.type == CONFLICTING_PEERING_POLICY
+    }
     assert told["ageless"] == "Selects the same node(s) as CiliumBGPPeeringPolicy(s): a-new, z-old"
     assert told["z-old"] == ""
 
@@ -64,7 +67,7 @@ def test_the_oldest_has_the_node_where_the_first_one_wins() -> None:
 def test_the_one_that_has_a_node_keeps_it_until_it_lets_go() -> None:
     found = _select(OLD, NEW, owners={"both": "a-new"}, first_wins=True)
     assert found.owners["both"] == "a-new"
-    assert _true(found, CONFLICTING) == {"z-old"}
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"z-old"}
     assert _select(OLD, owners={"both": "a-new"}, first_wins=True).owners["both"] == "z-old"
 
 
@@ -81,8 +84,8 @@ def test_conditions_are_always_there() -> None:
     found = _select(OLD, NEW, nodes=(RACK,))
     assert _true(found, NO_MATCHING_NODE) == {"a-new"}
     assert sorted((c.object.name, c.type) for c in found.conditions) == [
-        ("a-new", CONFLICTING),
+        ("a-new", CONFLICTING_PEERING_POLICY),
         ("a-new", NO_MATCHING_NODE),
-        ("z-old", CONFLICTING),
+        ("z-old", CONFLICTING_PEERING_POLICY),
         ("z-old", NO_MATCHING_NODE),
     ]

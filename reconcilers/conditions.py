@@ -1,0 +1,43 @@
+"""From what is the case with an object to the condition in its status, and back.
+
+The operator and the agents go through here. A condition's time moves only when its status does.
+Nothing here asks a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from reconcilers.model import Condition
+from resources import conditions as metav1
+
+
+def written(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
+    """Spell a condition; ``time`` (RFC 3339) is when it became so, unless it was so before."""
+    status = "True" if wanted.status else "False"
+    same = before is not None and before.status == status
+    return metav1.Condition(
+        type=wanted.type,
+        status="True" if wanted.status else "False",
+        reason=wanted.reason,
+        message=wanted.message,
+        last_transition_time=before.last_transition_time if before and same else time,
+        observed_generation=wanted.observed_generation,
+    )
+
+
+def read(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
+    """Return the conditions that an object of the API has, by type; what is odd is left out."""
+    status = content.get("status") if content else None
+    listed = status.get("conditions") if isinstance(status, dict) else None
+    found: dict[str, metav1.Condition] = {}
+    for one in listed if isinstance(listed, list) else ():
+        try:
+            condition = msgspec.convert(one, metav1.Condition)
+        except msgspec.ValidationError:
+            continue
+        found[condition.type] = condition
+    return found
