@@ -19,7 +19,10 @@ from waggle import agent as client
 
 
 class Agent:
-    """One agent; ``directory`` gets its manifests, its socket and its log."""
+    """One agent; ``directory`` gets its manifests, its socket and its log.
+
+    With a ``kubeconfig`` it reads that cluster, and no manifests.
+    """
 
     def __init__(
         self,
@@ -28,6 +31,7 @@ class Agent:
         *,
         node: str = "test-node",
         arguments: Sequence[str] = (),
+        kubeconfig: Path | None = None,
     ) -> None:
         self.node = node
         self.directory = directory
@@ -38,7 +42,7 @@ class Agent:
             "waggle-agent",
             [
                 sys.executable, "-m", "waggle_agent",
-                "--manifests", self.manifests,
+                *(("--kubeconfig", kubeconfig) if kubeconfig else ("--manifests", self.manifests)),
                 "--node-name", node,
                 "--api-socket", self.socket,
                 *arguments,
@@ -90,6 +94,10 @@ class Agent:
     def routes(self, table: str, peer: str | None = None) -> list[dict[str, Any]]:
         """Return routes: ``available``, ``advertised`` or ``received``."""
         return self.ask("/v1/routes", table=table, peer=peer)
+
+    def health(self) -> dict[str, dict[str, Any]]:
+        """Return what each part says of itself, by its path."""
+        return {"/".join(item["path"]): item for item in self.ask("/v1/health")}
 
     def render(self, *arguments: str) -> dict[str, Any]:
         """Return what ``waggle render`` promises of the manifests as they are now."""

@@ -13,6 +13,7 @@ import pytest
 from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timing, of_node
 from tests.resources.kubernetes.test_source import Reader, advertisement, service, until
 from tests.support.kubernetes.server import ApiServer
+from tests.support.relay import Relay
 
 pytestmark = pytest.mark.apiserver
 
@@ -42,53 +43,6 @@ DEFINITION = {
         ],
     },
 }
-
-
-class Relay:
-    """A way to the API server that can be cut, and opened again."""
-
-    def __init__(self, port: int) -> None:
-        self._to = port
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-        self.port = 0
-
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def cut(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for writer in list(self._writers):
-            writer.transport.abort()
-        await self._server.wait_closed()
-        await until(lambda: not self._writers)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        try:
-            back, onward = await asyncio.open_connection("127.0.0.1", self._to)
-            self._writers.add(onward)
-            try:
-                await asyncio.gather(_pump(reader, onward), _pump(back, writer))
-            finally:
-                self._writers.remove(onward)
-                onward.close()
-        except OSError:
-            pass
-        finally:
-            self._writers.remove(writer)
-            writer.close()
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while octets := await reader.read(65_536):
-            writer.write(octets)
-            await writer.drain()
-    finally:
-        writer.close()
 
 
 def run(scenario: Callable[[], Awaitable[None]], seconds: float = 90) -> None:

@@ -90,6 +90,10 @@ class ApiServer:
         """Stop the API server; etcd goes on, with all objects."""
         self._server.stop(timeout=20)
 
+    def crash_server(self) -> None:
+        """Kill the API server; etcd goes on, with all objects."""
+        self._server.kill()
+
     def stop(self) -> None:
         """Stop both."""
         self.stop_server()

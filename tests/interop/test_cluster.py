@@ -1,0 +1,388 @@
+"""A cluster's API server, an agent and BIRD: what kubectl applies is what the router holds.
+
+The API server is a real one, out of the agent's network namespace; the way to it can be cut. One
+cluster serves all tests here, and each leaves it as it found it: `web` is advertised, and nothing of
+the test's own. What a test takes away from the agent (its API server, its process) is from the list
+of failures in docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.interop.conftest import NeedRouter
+from tests.support.agent import Agent
+from tests.support.kubernetes.server import ApiServer
+from tests.support.netns import linked_namespaces
+from tests.support.relay import BackgroundRelay
+from tests.support.routers import PeerSettings, RouterSettings
+from tests.support.routers.bird import Bird
+from tests.support.wait import eventually
+
+pytestmark = [
+    pytest.mark.apiserver,
+    pytest.mark.interop,
+    pytest.mark.netns,
+    pytest.mark.program,
+    pytest.mark.timeout(300),
+]
+
+OURS, THEIRS = "10.99.0.1", "10.99.0.11"
+ASN, PEER_ASN, PORT, METRICS = 65001, 65101, 1790, 9877
+NODE = "node-of-the-cluster"
+NAMESPACE = "cluster-test"
+POD_CIDR = "10.244.7.0/24"
+WEB = "198.51.100.10/32"
+QUIET = 1.0
+"""Seconds in which something that is not to happen would have happened."""
+
+MANIFESTS = f"""
+apiVersion: v1
+kind: Namespace
+metadata: {{name: {NAMESPACE}}}
+---
+apiVersion: v1
+kind: Node
+metadata: {{name: {NODE}}}
+spec: {{podCIDR: {POD_CIDR}, podCIDRs: [{POD_CIDR}]}}
+---
+apiVersion: cilium.io/v2
+kind: CiliumBGPClusterConfig
+metadata: {{name: cluster-test}}
+spec:
+  nodeSelector: {{matchLabels: {{bgp: cluster-test}}}}
+  bgpInstances:
+    - name: main
+      localASN: {ASN}
+      peers:
+        - name: tor
+          peerASN: {PEER_ASN}
+          peerAddress: {THEIRS}
+          peerConfigRef: {{name: cluster-test}}
+---
+apiVersion: cilium.io/v2
+kind: CiliumBGPPeerConfig
+metadata: {{name: cluster-test}}
+spec:
+  transport: {{peerPort: {PORT}}}
+  timers: {{connectRetryTimeSeconds: 1, holdTimeSeconds: 9, keepAliveTimeSeconds: 3}}
+  gracefulRestart: {{enabled: true, restartTimeSeconds: 60}}
+  families:
+    - {{afi: ipv4, safi: unicast, advertisements: {{matchLabels: {{for: cluster-test}}}}}}
+---
+apiVersion: cilium.io/v2
+kind: CiliumBGPAdvertisement
+metadata: {{name: cluster-test, labels: {{for: cluster-test}}}}
+spec:
+  advertisements:
+    - {{advertisementType: PodCIDR}}
+    - advertisementType: Service
+      service: {{addresses: [ExternalIP]}}
+      selector: {{matchExpressions: [{{key: bgp, operator: In, values: [cluster-test]}}]}}
+"""
+
+
+def service(name: str, address: str) -> dict[str, Any]:
+    """Build a Service with an external address."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"bgp": "cluster-test"}},
+        "spec": {"ports": [{"port": 80}], "externalIPs": [address]},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """All parts; `relay` is the agent's way to the API server."""
+
+    server: ApiServer
+    relay: BackgroundRelay
+    agent: Agent
+    bird: Bird
+
+    def put(self, name: str, address: str) -> None:
+        """Apply a Service, as somebody elsewhere does."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}?fieldManager=test&force=true"
+        answer = self.server.request("PATCH", path, service(name, address), "apply-patch+yaml")
+        assert answer.ok, answer.body
+
+    def delete(self, name: str) -> None:
+        """Delete a Service."""
+        self.server.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/{name}")
+
+    def held(self) -> set[str]:
+        """Return the prefixes that the router holds."""
+        return set(self.bird.routes("ipv4-unicast"))
+
+    def holds(self, *prefixes: str) -> None:
+        """Wait until the router holds exactly these, and the Pods' network."""
+        wanted = {POD_CIDR, *prefixes}
+
+        def check() -> None:
+            assert self.held() == wanted
+
+        eventually(check, within=60, interval=0.05, context=self.logs)
+
+    def counts(self) -> tuple[str, int, int]:
+        """Return which session it is, and how many announcements and withdrawals came in it."""
+        text = "\n".join(line for _, line in self.bird.ask("show protocols all p0"))
+        (peer,) = self.bird.peers().values()
+        assert peer.established, peer
+
+        def count(what: str) -> int:
+            match = re.search(rf"Import {what}:\s+(\d+)", text)
+            return int(match[1]) if match else 0
+
+        return peer.uptime_token, count("updates"), count("withdraws")
+
+    def quiet(self, *prefixes: str) -> None:
+        """Check for a while that the router holds exactly these all the time."""
+        end = time.monotonic() + QUIET
+        while time.monotonic() < end:
+            assert self.held() == {POD_CIDR, *prefixes}
+            time.sleep(0.05)
+
+    def feed(self, name: str) -> str:
+        """Return what the agent says of how it reads a kind."""
+        return str(self.agent.health()[f"kubernetes/{name}"]["message"])
+
+    def says(self, name: str, text: str) -> None:
+        """Wait until the agent says something of a part of itself."""
+
+        def check() -> None:
+            found = self.agent.health()
+            assert text in found[name]["message"], found[name]
+
+        eventually(check, within=60, context=self.logs)
+
+    def logs(self) -> str:
+        return f"{self.agent.daemon.tail()}\n{self.bird.daemon.tail()}"
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    apiserver: ApiServer, need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """A cluster with one node, whose agent has a session with BIRD."""
+    need_router("bird")
+    directory = tmp_path_factory.mktemp("cluster")
+    _apply(apiserver)
+    port = int(apiserver.url.rpartition(":")[2])
+    with linked_namespaces() as link, BackgroundRelay(port, link.left) as relay:
+        link.left.add_address(f"{OURS}/24")
+        link.right.add_address(f"{THEIRS}/24")
+        peer = PeerSettings(OURS, ASN, port=PORT, restart_time=60, families=("ipv4-unicast",))
+        settings = RouterSettings(PEER_ASN, THEIRS, (THEIRS,), (peer,), port=PORT)
+        bird = Bird(settings, link.right, directory / "bird")
+        agent = Agent(
+            link.left,
+            directory / "agent",
+            node=NODE,
+            kubeconfig=apiserver.kubeconfig,
+            arguments=[
+                *("--http-address", str(METRICS)),
+                *("--snapshot-file", str(directory / "snapshot")),
+                *("--snapshot-after-seconds", "1"),
+            ],
+        )
+        made = Cluster(apiserver, relay, agent, bird)
+        with bird:
+            agent.start()
+            try:
+                agent.wait_ready()
+                yield made
+            finally:
+                agent.stop()
+    _remove(apiserver)
+
+
+def _apply(server: ApiServer) -> None:
+    crds = subprocess.run(
+        [sys.executable, "-m", "waggle", "crds"], capture_output=True, text=True, check=True
+    ).stdout
+    server.kubectl("apply", "--server-side", "-f", "-", text=crds)
+    names = ("clusterconfigs", "peerconfigs", "advertisements")
+
+    def served() -> None:
+        for name in names:
+            assert server.request("GET", f"/apis/cilium.io/v2/ciliumbgp{name}").ok
+
+    eventually(served)
+    server.kubectl("apply", "-f", "-", text=MANIFESTS)
+    # As the kubelet does.
+    status = {"status": {"addresses": [{"type": "InternalIP", "address": OURS}]}}
+    answer = server.request(
+        "PATCH", f"/api/v1/nodes/{NODE}/status", status, "strategic-merge-patch+json"
+    )
+    assert answer.ok, answer.body
+
+
+def _remove(server: ApiServer) -> None:
+    found = server.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body
+    for crd in found["items"]:
+        name = crd["metadata"]["name"]
+        server.request("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+    server.request("DELETE", f"/api/v1/nodes/{NODE}")
+    for item in server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/services").body["items"]:
+        name = item["metadata"]["name"]
+        server.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/services/{name}")
+
+
+@pytest.fixture
+def web(cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster with one Service advertised, all parts running and the way open."""
+    node = {"metadata": {"labels": {"bgp": "cluster-test"}}}
+    answer = cluster.server.request("PATCH", f"/api/v1/nodes/{NODE}", node, "merge-patch+json")
+    assert answer.ok, answer.body
+    cluster.put("web", "198.51.100.10")
+    cluster.holds(WEB)
+    yield cluster
+    cluster.relay.open()
+    if not cluster.agent.daemon.running:
+        cluster.agent.start()
+
+
+def test_manifests_applied_with_kubectl_become_routes_at_a_router(cluster: Cluster) -> None:
+    # Nothing selects the node yet.
+    assert cluster.held() == set()
+    kubectl = cluster.server.kubectl
+    kubectl("label", "node", NODE, "bgp=cluster-test")
+    cluster.holds()
+    kubectl("apply", "-f", "-", text=json.dumps(service("web", "198.51.100.10")))
+    cluster.holds(WEB)
+    route = cluster.bird.routes("ipv4-unicast")[WEB]
+    assert (route.next_hop, route.as_path) == (OURS, (ASN,))
+    before = cluster.counts()
+    kubectl("-n", NAMESPACE, "delete", "service", "web")
+    cluster.holds()
+    after = cluster.counts()
+    assert after == (before[0], before[1], before[2] + 1)
+
+
+def test_f01_an_outage_changes_nothing_and_what_changed_meanwhile_is_right_afterwards(
+    web: Cluster,
+) -> None:
+    before = web.counts()
+    web.relay.cut()
+    web.put("late", "198.51.100.11")
+    web.says("kubernetes/Service", f"cannot reach {web.server.url}: ")
+    web.quiet(WEB)
+    web.relay.open()
+    web.holds(WEB, "198.51.100.11/32")
+    assert web.counts() == (before[0], before[1] + 1, before[2])
+    web.says("kubernetes/Service", "listed, and watched since")
+    web.delete("late")
+    web.holds(WEB)
+
+
+def test_a_service_changed_during_an_api_server_restart_is_right_afterwards(web: Cluster) -> None:
+    web.put("moved", "198.51.100.20")
+    web.put("gone", "198.51.100.21")
+    web.holds(WEB, "198.51.100.20/32", "198.51.100.21/32")
+    before = web.counts()
+    web.server.crash_server()
+    web.server.start_server()
+    # As soon as it answers, before the agent has come back to it.
+    web.delete("gone")
+    web.put("moved", "198.51.100.22")
+    web.holds(WEB, "198.51.100.22/32")
+    token, updates, withdrawals = web.counts()
+    assert (token, updates, withdrawals) == (before[0], before[1] + 1, before[2] + 2)
+    web.delete("moved")
+    web.holds(WEB)
+
+
+def test_f04_compaction_forces_a_new_list_and_nothing_is_lost_or_duplicated(web: Cluster) -> None:
+    for number in range(3):
+        web.put(f"s{number}", f"198.51.100.{30 + number}")
+    web.holds(WEB, *(f"198.51.100.{30 + number}/32" for number in range(3)))
+    before = web.counts()
+    lists = _lists(web)
+    web.relay.cut()
+    web.delete("s0")
+    web.put("s1", "198.51.100.41")
+    web.put("s3", "198.51.100.33")
+    services = web.server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/services").body
+    web.server.compact(services["metadata"]["resourceVersion"])
+    # The API server remembers events besides what etcd does.
+    web.server.crash_server()
+    web.server.start_server()
+    assert web.held() == {POD_CIDR, WEB, *(f"198.51.100.{30 + number}/32" for number in range(3))}
+    web.relay.open()
+    web.holds(WEB, "198.51.100.41/32", "198.51.100.32/32", "198.51.100.33/32")
+    # Each change once: two new prefixes, two that went, and not a word about the others.
+    assert web.counts() == (before[0], before[1] + 2, before[2] + 2)
+    assert _lists(web) == lists + 1
+    for number in range(1, 4):
+        web.delete(f"s{number}")
+    web.holds(WEB)
+
+
+def _lists(cluster: Cluster) -> int:
+    """Return how many complete lists of Services the agent has read since it was started."""
+    url = f"http://127.0.0.1:{METRICS}/metrics"
+    ask = f"import urllib.request as u; print(u.urlopen('{url}').read().decode())"
+    assert cluster.agent.daemon.namespace is not None
+    text = cluster.agent.daemon.namespace.run(sys.executable, "-c", ask)
+    found = re.search(r'waggle_kubernetes_lists_total{kind="Service",namespace=""} (\d+)', text)
+    assert found, text
+    return int(found[1])
+
+
+def test_f02_an_agent_that_starts_without_api_server_advertises_what_it_knew(web: Cluster) -> None:
+    web.says("snapshot", "has what the API server said")
+    web.agent.stop()
+    web.relay.cut()
+    web.agent.start()
+    web.agent.wait_ready()
+    web.says("snapshot", "the API server is away: what it said at")
+    web.holds(WEB)
+    web.put("late", "198.51.100.11")
+    web.delete("web")
+    web.quiet(WEB)
+    web.relay.open()
+    web.holds("198.51.100.11/32")
+    web.delete("late")
+
+
+def test_f21_an_agent_that_is_killed_and_comes_back_loses_no_route(web: Cluster) -> None:
+    _comes_back(web, web.agent.daemon.kill)
+
+
+def test_f20_an_agent_that_is_updated_leaves_its_routes_with_its_peers(web: Cluster) -> None:
+    def end() -> None:
+        web.agent.daemon.signal(signal.SIGTERM)
+        assert web.agent.daemon.wait(10) == 0
+
+    _comes_back(web, end)
+    assert not web.bird.received_cease()
+
+
+def _comes_back(web: Cluster, end: Callable[[], None]) -> None:
+    """End the agent, start it again, and look at the router all the time."""
+    token, updates, withdrawals = web.counts()
+    end()
+    web.quiet(WEB)
+    web.agent.start()
+    deadline = time.monotonic() + 60
+    while True:
+        assert web.held() == {POD_CIDR, WEB}
+        (now,) = web.bird.peers().values()
+        if now.established and now.uptime_token != token:
+            break
+        assert time.monotonic() < deadline, web.logs()
+        time.sleep(0.03)
+    # It said everything again, and then that this was all.
+    web.quiet(WEB)
+    assert web.counts() == (now.uptime_token, updates + 2, withdrawals)

@@ -1,0 +1,140 @@
+"""A way to a server on loopback that can be cut, and opened again; perhaps out of a network namespace.
+
+What listens in a namespace is reached there under the same address and port as the server outside, so
+that certificates and configurations fit. It passes octets on, and looks at none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import socket
+import threading
+from collections.abc import Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.support.netns import Namespace
+
+LOOPBACK = "127.0.0.1"
+CLONE_NEWNET = 0x40000000
+PATIENCE = 20.0
+
+
+class Relay:
+    """Use it within a running loop; it is open after `open`."""
+
+    def __init__(self, to: int, namespace: Namespace | None = None, port: int = 0) -> None:
+        self._to = to
+        self._namespace = namespace
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self.port = port
+        """Where it listens: any free one, and the same one when it is opened again."""
+
+    async def open(self) -> None:
+        """Let connections come."""
+        listening = _listen(self._namespace, self.port)
+        self._server = await asyncio.start_server(self._serve, sock=listening)
+        self.port = listening.getsockname()[1]
+
+    async def cut(self) -> None:
+        """Break all connections, and take no more."""
+        assert self._server is not None
+        self._server.close()
+        for writer in list(self._writers):
+            writer.transport.abort()
+        await self._server.wait_closed()
+        while self._writers:  # noqa: ASYNC110  each takes itself out
+            await asyncio.sleep(0.002)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            back, onward = await asyncio.open_connection(LOOPBACK, self._to)
+            self._writers.add(onward)
+            try:
+                await asyncio.gather(_pump(reader, onward), _pump(back, writer))
+            finally:
+                self._writers.remove(onward)
+                onward.close()
+        except OSError:
+            pass
+        finally:
+            self._writers.remove(writer)
+            writer.close()
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while octets := await reader.read(65_536):
+            writer.write(octets)
+            await writer.drain()
+    finally:
+        writer.close()
+
+
+def _listen(namespace: Namespace | None, port: int) -> socket.socket:
+    """Listen on loopback; a socket stays in the namespace in which it was made."""
+    if namespace is None:
+        return socket.create_server((LOOPBACK, port))
+    with Path("/proc/thread-self/ns/net").open() as here:
+        with Path(f"/run/netns/{namespace.name}").open() as there:
+            _enter(there.fileno())
+        try:
+            return socket.create_server((LOOPBACK, port))
+        finally:
+            _enter(here.fileno())
+
+
+def _enter(descriptor: int) -> None:
+    """Put this thread, and no other, into a namespace."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.setns(descriptor, CLONE_NEWNET) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+class BackgroundRelay:
+    """The same for tests without a loop: a context manager with a thread of its own."""
+
+    def __init__(self, to: int, namespace: Namespace) -> None:
+        self._relay = Relay(to, namespace, port=to)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="relay", daemon=True)
+        self._is_open = False
+
+    def open(self) -> None:
+        """Let connections come."""
+        if not self._is_open:
+            self._do(self._relay.open())
+            self._is_open = True
+
+    def cut(self) -> None:
+        """Break all connections, and take no more."""
+        if self._is_open:
+            self._do(self._relay.cut())
+            self._is_open = False
+
+    def __enter__(self) -> Self:
+        """Start the thread, and open it."""
+        self._thread.start()
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Cut it, and end the thread."""
+        self.cut()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        self._loop.close()
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
