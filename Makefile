@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
+PARALLEL ?= -n auto --dist loadgroup
 
 .PHONY: run test unit check format lock manifests bench bench-speed clean help
 
@@ -16,10 +18,10 @@ test: $(VENV)/.installed-dev  ## everything, with real routers and an API server
 	@tests/support/install-routers
 	@tests/support/install-apiserver >/dev/null
 	@tests/support/install-helm >/dev/null
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 unit: $(VENV)/.installed-dev  ## the quick tests only
-	@$(BIN)/python -m pytest -m "not interop and not netns and not apiserver and not helm and not program" $(ARGS)
+	@$(BIN)/python -m pytest -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

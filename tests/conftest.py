@@ -54,6 +54,12 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield server
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let one worker run all tests on the API server, so that there is one (pytest-xdist)."""
+    if item.get_closest_marker("apiserver") is not None:
+        item.add_marker(pytest.mark.xdist_group("apiserver"))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say in one line for each group which tests did not run, and why."""
     for group, markers in COUNTED.items():

@@ -138,7 +138,7 @@ def test_routes_are_passed_on_with_our_as_in_front(
             addresses=(middle,),
             port=PORT,
             peers=tuple(
-                PeerSettings(address, asn, port=PORT, passive=False, multihop=TTL)
+                PeerSettings(address, asn, port=PORT, passive=False, multihop=TTL, transit=True)
                 for address, asn in outer.items()
             ),
         ),

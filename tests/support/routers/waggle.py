@@ -27,7 +27,7 @@ from tests.support.wait import NotReadyError
 
 
 class Waggle(Router):
-    """A ``waggle router`` process. It imports and exports everything."""
+    """A ``waggle router`` process. It imports everything, and exports what is its own."""
 
     kind = "waggle"
     RESTARTED = ("--restarted",)
