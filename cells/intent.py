@@ -32,6 +32,7 @@ from cells.metrics import Metrics
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from cells.rounds import Handoff
+from reconcilers.intent.explanation import Explanation
 from reconcilers.intent.options import IntentOptions, PeeringPolicies
 from reconcilers.intent.round import IntentRound
 from reconcilers.model import Problem
@@ -129,6 +130,7 @@ class IntentLoop:
         self._problems = intent.problems.changes(database)
         self._known: dict[tuple[object, ...], Problem] = {}
         self._rounds = 0
+        self._round: IntentRound | None = None
         self.handoff = Handoff()
         """Causes and begin of the changes that apply has not dealt with."""
         self._done: Subject[None] = Subject()
@@ -143,8 +145,12 @@ class IntentLoop:
         """Emits after each round, the first one once all sources have been read."""
         return self._done
 
+    def explanation(self) -> Explanation | None:
+        """Make what answers why something is advertised or not; None before the first round."""
+        return self._round.explanation() if self.ready and self._round is not None else None
+
     async def _run(self) -> None:
-        round_ = self._new_round()
+        round_ = self._round = self._new_round()
         with Signal(*(table.observable for table in round_.followed)) as signal:
             while True:
                 await signal.wait(settle_turns=SETTLE_TURNS)
@@ -163,9 +169,8 @@ class IntentLoop:
     def _new_round(self) -> IntentRound:
         """Make what does the rounds; after a failure from nothing, as its memory may be wrong."""
         if self._rounds:
-            with self._database.write(self._intent.routes, self._intent.withheld) as txn:
+            with self._database.write(self._intent.routes) as txn:
                 self._intent.routes.delete_all(txn)
-                self._intent.withheld.delete_all(txn)
         self._rounds += 1
         return IntentRound(self._database, self._tables, self._intent, self._options, self._causes)
 

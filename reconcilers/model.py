@@ -78,6 +78,15 @@ class PrefixRule(msgspec.Struct, frozen=True, order=True):
     le: int | None = None
 
 
+class Silent(msgspec.Struct, frozen=True):
+    """Why nothing is advertised in a family: one word, a sentence, and the object that says so."""
+
+    family: Family
+    reason: str
+    message: str
+    rule: ObjectRef
+
+
 class Peer(msgspec.Struct, frozen=True):
     """One session that an instance wants, with the route set that the peer is told."""
 
@@ -108,6 +117,8 @@ class Peer(msgspec.Struct, frozen=True):
     origin: ObjectRef | None = None
     down_reason: str | None = None
     """Why this peer must not come up (a Secret that is missing ...), for people to read."""
+    silent: tuple[Silent, ...] = ()
+    """Families in which it is told nothing at all, whatever there is."""
 
 
 class Attributes(msgspec.Struct, frozen=True):
@@ -157,14 +168,29 @@ class Route(msgspec.Struct, frozen=True):
         return tuple(contribution.origin for contribution in self.contributions)
 
 
-class Withheld(msgspec.Struct, frozen=True):
-    """Why an object is not advertised in a route set: the first rule that it failed."""
+class Verdict(msgspec.Struct, frozen=True):
+    """What becomes of one prefix of one object at one peer, and why.
 
-    route_set: str
-    object: ObjectRef
-    rule: ObjectRef
+    ``instance`` and ``peer`` are None where it concerns all of them, ``family`` and ``nlri`` where
+    the object has no such address.
+    """
+
+    instance: str | None
+    peer: str | None
+    object: ObjectRef | None
+    type: str
+    """Which of the object's addresses: LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR,
+    CiliumPodIPPool or Interface."""
+    family: Family | None
+    nlri: bytes | None
+    told: tuple[bytes, ...]
+    """What the peer is to be told for it: the prefix, an aggregate of it, both, or nothing."""
     reason: str
+    """One word; "Advertised" where something is told."""
     message: str
+    """A sentence without its end, for people."""
+    rule: ObjectRef | None = None
+    """The object with the rule that decided."""
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -184,6 +210,8 @@ class Problem(msgspec.Struct, frozen=True, order=True):
     objects: tuple[ObjectRef, ...]
     field: str
     message: str
+    leaves_out: tuple[str, ...] = ()
+    """What this node does without because of it: an instance, or an instance and its peer."""
 
 
 class Generated(msgspec.Struct, frozen=True):

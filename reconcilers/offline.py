@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.v1.translate import Known, Translated, translate
+from reconcilers.intent.explanation import Explanation
 from reconcilers.intent.options import IntentOptions
 from reconcilers.intent.round import IntentRound
 from reconcilers.render import Json, document
@@ -17,25 +18,36 @@ from resources.tables import Tables
 from statedb import Database
 
 
-def intend(loaded: Loaded, options: IntentOptions) -> Json:
-    """Compile what was read; the render document."""
-    db = Database()
-    resources, intent = Tables(db), IntentTables(db)
-    for kind, event in loaded.replacements:
-        table = resources.of(kind)
-        with db.write(table) as txn:
-            for row in event.objects:
-                table.upsert(txn, row)
-    with db.write(resources.source_problems) as txn:
-        for problem in loaded.problems:
-            resources.source_problems.upsert(txn, problem)
-    IntentRound(db, resources, intent, options).run()
-    return document(db.snapshot(), options.node, resources, intent)
+class Intended:
+    """What was read, compiled."""
+
+    def __init__(self, loaded: Loaded, options: IntentOptions) -> None:
+        self.db = Database()
+        self.options = options
+        self.resources, self.intent = Tables(self.db), IntentTables(self.db)
+        for kind, event in loaded.replacements:
+            table = self.resources.of(kind)
+            with self.db.write(table) as txn:
+                for row in event.objects:
+                    table.upsert(txn, row)
+        with self.db.write(self.resources.source_problems) as txn:
+            for problem in loaded.problems:
+                self.resources.source_problems.upsert(txn, problem)
+        self._round = IntentRound(self.db, self.resources, self.intent, options)
+        self._round.run()
+
+    def document(self) -> Json:
+        """Return the render document."""
+        return document(self.db.snapshot(), self.options.node, self.resources, self.intent)
+
+    def explanation(self) -> Explanation:
+        """Make what answers why something is advertised or not."""
+        return self._round.explanation()
 
 
 def render(paths: Iterable[str], options: IntentOptions, stdin: BinaryIO | None = None) -> Json:
     """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
-    return intend(load(paths, stdin), options)
+    return Intended(load(paths, stdin), options).document()
 
 
 def convert(loaded: Loaded) -> Translated:

@@ -11,13 +11,12 @@ from reconcilers.model import (
     Peer,
     Problem,
     Route,
-    Withheld,
 )
 from statedb import Database, Index, Key, Table
 
 KEY = "key"
 BY_OBJECT = "object"
-"""Routes and withheld objects by (route set, object that caused it)."""
+"""Routes by (route set, object that caused it)."""
 
 
 def object_id(ref: ObjectRef) -> str:
@@ -43,10 +42,6 @@ class IntentTables:
             "routes",
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),
             [Index(BY_OBJECT, keys=_route_objects)],
-        )
-        self.withheld: Table[Withheld] = db.table(
-            "withheld",
-            Index(KEY, lambda r: (r.route_set, object_id(r.object), object_id(r.rule), r.reason)),
         )
         self.conditions: Table[Condition] = db.table(
             "conditions", Index(KEY, lambda row: (object_id(row.object), row.type))

@@ -81,6 +81,22 @@ class LabelSelector(Struct, frozen=True):
         )
 
     @property
+    def text(self) -> str:
+        """Spell it as kubectl does: ``tier=web,zone in (a,b),!drained``."""
+        parts = [f"{key}={value}" for key, value in self.match_labels.items()]
+        for requirement in self.match_expressions:
+            values = f"({','.join(requirement.values)})"
+            parts.append(
+                {
+                    "In": f"{requirement.key} in {values}",
+                    "NotIn": f"{requirement.key} notin {values}",
+                    "Exists": requirement.key,
+                    "DoesNotExist": f"!{requirement.key}",
+                }[requirement.operator]
+            )
+        return ",".join(parts) or "everything"
+
+    @property
     def keys(self) -> frozenset[str]:
         """The label keys that it looks at."""
         return frozenset(self.match_labels) | {r.key for r in self.match_expressions}

@@ -11,6 +11,7 @@ from dependency_injector.containers import DeclarativeContainer
 from cells.api.facts import AgentFacts
 from cells.api.server import ApiOptions, ApiServer
 from cells.hive import Cell, Health, Hive, Lifecycle
+from cells.intent import IntentLoop
 from cells.node import ThisNode
 from reconcilers.tables import IntentTables
 from speaker.server import Speaker
@@ -28,14 +29,15 @@ class ApiContainer(DeclarativeContainer):
     speaker = providers.Dependency(instance_of=Speaker)
     database = providers.Dependency(instance_of=Database)
     intent_tables = providers.Dependency(instance_of=IntentTables)
-    _facts = providers.Singleton(AgentFacts, this_node, speaker, database, intent_tables)
+    intent = providers.Dependency(instance_of=IntentLoop)
+    _facts = providers.Singleton(AgentFacts, this_node, speaker, database, intent_tables, intent)
     api_server = providers.Singleton(ApiServer, lifecycle, health, options, hive, _facts)
     invokes = providers.List(api_server)
 
 
 CELL = Cell(
     name="api",
-    description="Answers waggle peers and waggle routes on a Unix socket.",
+    description="Answers waggle peers, routes and explain on a Unix socket.",
     container=ApiContainer,
     options=ApiOptions,
 )

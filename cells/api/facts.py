@@ -12,10 +12,13 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cells.api.ages import RouteAges
-from cells.api.items import peer_item, route_item
-from cells.api.model import OriginItem, PeerItem, RouteItem
-from cells.api.server import UnknownNameError
+from cells.api.items import explain_item, origin_item, peer_item, route_item
+from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem
+from cells.api.server import BadQuestionError, UnknownNameError
+from cells.intent import IntentLoop
 from cells.node import ThisNode
+from reconcilers.intent.explanation import NothingFoundError, parse_target
+from reconcilers.model import Verdict
 from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
@@ -26,12 +29,18 @@ class AgentFacts:
     """`cells.api.server.Facts` of the real agent."""
 
     def __init__(
-        self, node: ThisNode, speaker: SpeakerPort, database: Database, intent: IntentTables
+        self,
+        node: ThisNode,
+        speaker: SpeakerPort,
+        database: Database,
+        intent: IntentTables,
+        loop: IntentLoop,
     ) -> None:
         self._node = node.name
         self._speaker = speaker
         self._database = database
         self._intent = intent
+        self._loop = loop
         self._ages = RouteAges(database, intent.routes)
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
@@ -57,6 +66,11 @@ class AgentFacts:
         ]
         if peer is not None and not peers:
             raise UnknownNameError(f"no peer is called {peer}")
+        among = sorted({status.instance for status in peers})
+        if peer is not None and len(among) > 1:
+            raise BadQuestionError(
+                f"{peer} is a peer of the instances {', '.join(among)}: say which"
+            )
         if table == "available":
             chosen = instances if instance is None else [instance]
             if peer is not None:
@@ -116,11 +130,87 @@ class AgentFacts:
         row = self._intent.routes.get(snapshot, (route_set, family, nlri))
         if row is None:
             return []
-        return [
-            OriginItem(
-                kind=origin.object.kind,
-                namespace=origin.object.namespace or None,
-                name=origin.object.name,
-            )
-            for origin in row.origins
-        ]
+        return [origin_item(origin.object) for origin in row.origins]
+
+    def explain(
+        self, target: str | None, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ExplainItem]]:
+        """Yield what becomes of a prefix or of an object at each peer, one group for each."""
+        explanation = self._loop.explanation()
+        if explanation is None:
+            raise UnknownNameError("not all sources have been read yet; ask again in a moment")
+        self._check_names(peer, instance)
+
+        def chosen(of: str, name: str | None, address: str | None) -> bool:
+            return instance in (None, of) and (peer is None or peer in (name, address))
+
+        asked = None
+        if target is not None:
+            try:
+                asked = parse_target(target)
+            except ValueError as error:
+                raise BadQuestionError(str(error)) from None
+        try:
+            groups = explanation.verdicts(asked, chosen)
+        except NothingFoundError as error:
+            raise UnknownNameError(str(error)) from None
+        return (self._explained(group) for group in groups)
+
+    def _check_names(self, peer: str | None, instance: str | None) -> None:
+        """Raise `UnknownNameError` for a peer or instance that is neither there nor left out."""
+        snapshot = self._database.snapshot()
+        left_out = [p.leaves_out for p in self._intent.problems.all(snapshot) if p.leaves_out]
+        peers = list(self._intent.peers.all(snapshot))
+        instances = {row.name for row in self._intent.instances.all(snapshot)}
+        if instance is not None and instance not in instances | {names[0] for names in left_out}:
+            raise UnknownNameError(f"no instance is called {instance}")
+        known = {row.name for row in peers} | {row.address for row in peers}
+        known |= {names[1] for names in left_out if len(names) > 1}
+        if peer is not None and peer not in known:
+            raise UnknownNameError(f"no peer is called {peer}")
+
+    def _explained(self, group: Sequence[Verdict]) -> list[ExplainItem]:
+        """Add to what is wished for what has come of it: the session, and what it was told."""
+        items = [explain_item(self._node, verdict) for verdict in group]
+        first = group[0]
+        status = next(
+            (
+                status
+                for status in self._speaker.peers()
+                if (status.instance, status.name) == (first.instance, first.peer)
+            ),
+            None,
+        )
+        if first.peer is None or not any(item.advertised for item in items):
+            return items
+        if status is None:
+            text = "the session has not been set up (yet): see waggle peers, and the agent's log"
+            return [_undone(item, "NoSession", text) for item in items]
+        if not status.established:
+            text = f"the session is {status.state}: {status.reason}"
+            return [_undone(item, "SessionDown", text) for item in items]
+        silent = {str(f.family): f.note for f in status.families if not f.negotiated}
+        told = {
+            view.prefix
+            for family in status.families
+            if family.negotiated
+            for view in self._speaker.routes_advertised(status.instance, status.name, family.family)
+        }
+        found = []
+        for item in items:
+            if item.family in silent:
+                note = silent[item.family] or "the peer does not speak the family"
+                found.append(_undone(item, "FamilyNotNegotiated", note))
+            elif not told.issuperset(item.told):
+                text = "it has not been sent (yet)"
+                found.append(_undone(item, "NotSent", text))
+            else:
+                found.append(item)
+        return found
+
+
+def _undone(item: ExplainItem, reason: str, message: str) -> ExplainItem:
+    """Say of what shall be advertised why it is not; nothing of what shall not."""
+    if not item.advertised:
+        return item
+    return replace(item, advertised=False, reason=reason, message=message)

@@ -1,12 +1,14 @@
-"""What the speaker says of sessions and routes, as items of the API. Pure translations."""
+"""What the speaker and the intent say, as items of the API. Pure translations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from cells.api.model import FamilyCount, OriginItem, PeerItem, RouteItem
+from cells.api.model import ExplainItem, FamilyCount, OriginItem, PeerItem, RouteItem
+from reconcilers.model import ObjectRef, Verdict
 from speaker.api import FamilyStatus, PeerStatus, RouteView
+from speaker.nlri import prefix_to_text
 
 
 def peer_item(node: str, status: PeerStatus) -> PeerItem:
@@ -67,4 +69,30 @@ def route_item(
         best=view.best,
         status=view.reason or None,
         origins=list(origins),
+    )
+
+
+def origin_item(ref: ObjectRef) -> OriginItem:
+    """Translate a reference to an object."""
+    return OriginItem(kind=ref.kind, namespace=ref.namespace or None, name=ref.name)
+
+
+def explain_item(node: str, verdict: Verdict) -> ExplainItem:
+    """Translate what becomes of a prefix."""
+    family = verdict.family
+    return ExplainItem(
+        node=node,
+        instance=verdict.instance,
+        peer=verdict.peer,
+        object=None if verdict.object is None else origin_item(verdict.object),
+        address_type=verdict.type or None,
+        family=None if family is None else str(family),
+        prefix=(
+            None if family is None or verdict.nlri is None else prefix_to_text(family, verdict.nlri)
+        ),
+        advertised=bool(verdict.told),
+        told=[] if family is None else [prefix_to_text(family, nlri) for nlri in verdict.told],
+        reason=verdict.reason,
+        message=verdict.message or None,
+        rule=None if verdict.rule is None else origin_item(verdict.rule),
     )

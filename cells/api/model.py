@@ -1,4 +1,4 @@
-"""What the local API answers: the envelope and the items of ``waggle peers`` and ``waggle routes``.
+"""What the local API answers: the envelope, and what ``waggle`` lists.
 
 A stable interface: members are only ever added within ``cli.waggle/v1``. A value that is unknown
 is left out, never "N/A" or -1; lists are lists; times are RFC 3339 in UTC with names ending in
@@ -123,3 +123,29 @@ class RouteItem(Item, frozen=True, kw_only=True):
     since_time: datetime | None = None
     """Since when the peer has been told it as it is; of advertised routes."""
     origins: list[OriginItem] = []
+
+
+class ExplainItem(Item, frozen=True, kw_only=True):
+    """What becomes of one prefix of one object at one peer, and why.
+
+    ``peer`` is absent where it concerns a whole instance, ``instance`` where it concerns the node;
+    ``prefix`` where the object has no such address.
+    """
+
+    node: str
+    instance: str | None = None
+    peer: str | None = None
+    object: OriginItem | None = None
+    address_type: str | None = None
+    """LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR, CiliumPodIPPool or Interface."""
+    family: str | None = None
+    prefix: str | None = None
+    advertised: bool
+    told: list[str] = []
+    """What the peer is (to be) told for it: the prefix itself, an aggregate of it, or both."""
+    reason: str
+    """One word; "Advertised" where it is."""
+    message: str | None = None
+    """A sentence for people."""
+    rule: OriginItem | None = None
+    """The object with the rule that decided."""

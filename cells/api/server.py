@@ -20,6 +20,7 @@ from cells.api.model import (
     API_VERSION,
     Envelope,
     ErrorItem,
+    ExplainItem,
     PeerItem,
     RouteItem,
     default_path,
@@ -54,6 +55,10 @@ class UnknownNameError(Exception):
     """A peer or an instance was asked for that there is not; ``str()`` is one sentence."""
 
 
+class BadQuestionError(Exception):
+    """What was asked cannot be read; ``str()`` is one sentence."""
+
+
 class Facts(Protocol):
     """What the server tells: read at once, in one turn of the loop."""
 
@@ -63,7 +68,19 @@ class Facts(Protocol):
     def routes(
         self, table: str, *, family: str | None, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[RouteItem]]:
-        """Yield the routes of a table in groups; raises `UnknownNameError` before the first."""
+        """Yield the routes of a table in groups.
+
+        Raises `UnknownNameError`, and `BadQuestionError` for a peer of several instances, before the
+        first.
+        """
+
+    def explain(
+        self, target: str | None, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ExplainItem]]:
+        """Yield what becomes of a prefix or an object at each peer, or of everything.
+
+        Raises `UnknownNameError` or `BadQuestionError` before the first group.
+        """
 
 
 class ApiServer:
@@ -86,6 +103,7 @@ class ApiServer:
         app = web.Application()
         app.router.add_get("/v1/peers", self._get_peers)
         app.router.add_get("/v1/routes", self._get_routes)
+        app.router.add_get("/v1/explain", self._get_explain)
         app.router.add_get("/v1/health", self._get_health)
         app.router.add_get("/v1/cells", self._get_cells)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.5)
@@ -128,9 +146,26 @@ class ApiServer:
                 peer=query.get("peer"),
                 instance=query.get("instance"),
             )
+        except BadQuestionError as error:
+            return _refusal(400, "BadRequest", str(error), kind="RouteList")
         except UnknownNameError as error:
             return _refusal(404, "NotFound", str(error), kind="RouteList")
         return await _stream(request, "RouteList", groups)
+
+    async def _get_explain(self, request: web.Request) -> web.StreamResponse:
+        query = request.query
+        wrong = _unknown_keys(request, ("target", "peer", "instance"))
+        if wrong is not None:
+            return wrong
+        try:
+            groups = self._facts.explain(
+                query.get("target"), peer=query.get("peer"), instance=query.get("instance")
+            )
+        except BadQuestionError as error:
+            return _refusal(400, "BadRequest", str(error), kind="ExplainList")
+        except UnknownNameError as error:
+            return _refusal(404, "NotFound", str(error), kind="ExplainList")
+        return await _stream(request, "ExplainList", groups)
 
     async def _get_health(self, _: web.Request) -> web.Response:
         return _answer("HealthReport", list(self._hive.health.report()))

@@ -20,6 +20,7 @@ from waggle.output import EXIT_INTERRUPTED, EXIT_PIPE
 COMMANDS = (
     "peers",
     "routes",
+    "explain",
     "render",
     "convert",
     "crds",

@@ -6,7 +6,10 @@ import argparse
 import gc
 import ipaddress
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reconcilers.intent.options import IntentOptions
 
 NAME = "render"
 
@@ -39,6 +42,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="how to print it (default: %(default)s)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are problems")
+    add_intent_flags(parser)
+
+
+def add_intent_flags(parser: argparse._ActionsContainer) -> None:
+    """Add the settings of the agent that decide what is advertised."""
     parser.add_argument(
         "--secrets-namespace",
         default="kube-system",
@@ -82,19 +90,11 @@ def ipv4_network(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Render; the exit status."""
-    from reconcilers.intent.options import IntentOptions
     from reconcilers.offline import render
     from resources.manifests import UnreadablePathError
 
     paths = [path for group in args.filename for path in group]
-    options = IntentOptions(
-        node=args.node,
-        secrets_namespace=args.secrets_namespace,
-        no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
-        legacy_origin_attribute=args.legacy_origin_attribute == "true",
-        peering_policies=args.peering_policies,
-        router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
-    )
+    options = intent_options(args)
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
     gc.disable()
     try:
@@ -114,6 +114,20 @@ def run(args: argparse.Namespace) -> int:
     else:
         _table(document)
     return 1 if args.strict and document["problems"] else 0
+
+
+def intent_options(args: argparse.Namespace) -> IntentOptions:
+    """Read what `add_intent_flags` and ``--node`` say."""
+    from reconcilers.intent.options import IntentOptions
+
+    return IntentOptions(
+        node=args.node,
+        secrets_namespace=args.secrets_namespace,
+        no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
+        legacy_origin_attribute=args.legacy_origin_attribute == "true",
+        peering_policies=args.peering_policies,
+        router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
+    )
 
 
 def _table(document: dict[str, Any]) -> None:

@@ -22,10 +22,11 @@ from reconcilers.intent.cilium import interfaces, pod_cidrs, pod_ip_pools, servi
 from reconcilers.intent.cilium.configuration import Configuration
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.policy import RouteSet
+from reconcilers.intent.explanation import Explanation
 from reconcilers.intent.options import IntentOptions
 from reconcilers.model import Contribution, ObjectRef, Problem, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
-from reconcilers.write import make, make_all
+from reconcilers.write import make_all
 from resources.causes import PendingCauses
 from resources.core import Service
 from resources.host.facts import Host
@@ -143,7 +144,7 @@ class IntentRound:
         if not configuration and not changed:
             return Summary(ready=True)
         with self._db.write(
-            i.instances, i.peers, i.routes, i.withheld, i.conditions, i.problems, i.generated
+            i.instances, i.peers, i.routes, i.conditions, i.problems, i.generated
         ) as txn:
             fresh: list[RouteSet] = []
             written = 0
@@ -245,10 +246,6 @@ class IntentRound:
         for route_set in sets:
             wanted = services.contributions(found, route_set) if found is not None else ()
             written += self._contribute(txn, route_set.name, ref, wanted, new=new)
-            reasons = services.withheld(found, route_set) if found is not None else ()
-            prefix = (route_set.name, object_id(ref))
-            present = [] if new else list(i.withheld.prefix(txn, KEY, prefix))
-            make(txn, i.withheld, reasons, present)
         return written
 
     def _fenced(
@@ -312,11 +309,23 @@ class IntentRound:
         table.upsert(txn, row)
         return 1
 
+    # Questions
+
+    def explanation(self) -> Explanation:
+        """Make what answers why something is advertised or not, as of the last round."""
+        snapshot = self._db.snapshot()
+        return Explanation(
+            snapshot,
+            self._resources,
+            self._intent,
+            self._sets,
+            self._service_options,
+            self._host(snapshot) or Host(),
+        )
+
     def _drop_set(self, txn: WriteTxn, name: str) -> int:
         i = self._intent
         rows = list(i.routes.prefix(txn, KEY, (name,)))
         for row in rows:
             i.routes.delete(txn, (name, row.family, row.nlri))
-        for reason in list(i.withheld.prefix(txn, KEY, (name,))):
-            i.withheld.delete(txn, next(iter(i.withheld.primary.keys(reason))))
         return len(rows)

@@ -58,6 +58,30 @@ def test_a_service_becomes_a_route_and_a_change_follows_in_no_time(tmp_path: Pat
             agent.stop()
 
 
+def test_explanations_know_the_sessions(tmp_path: Path) -> None:
+    with routers(tmp_path, 1) as ports:
+        agent = Agent(None, tmp_path, node=NODE)
+        agent.write_objects("bgp.json", *configuration([*ports, free_port("127.0.0.3")]))
+        agent.write_objects("web.json", service("web", "198.51.100.10"))
+        agent.start()
+        try:
+            eventually(lambda: agent.routes("advertised", peer="tor-1"), within=10)
+
+            def explained() -> None:
+                found = agent.command("explain", "shop/web")["items"]
+                reasons = {
+                    item["peer"]: item["reason"] for item in found if item.get("prefix") is not None
+                }
+                assert reasons == {"tor-1": "Advertised", "tor-2": "SessionDown"}
+
+            eventually(explained, within=10)
+            (item,) = agent.command("explain", "198.51.100.10", "--peer", "tor-2")["items"]
+            assert item["told"] == ["198.51.100.10/32"]
+            assert item["message"].startswith("the session is ")
+        finally:
+            agent.stop()
+
+
 def test_sigterm_closes_the_sessions_and_ends_with_0(tmp_path: Path) -> None:
     with routers(tmp_path, 2) as ports:
         agent = Agent(None, tmp_path, node=NODE)

@@ -15,17 +15,23 @@ from pathlib import Path
 import structlog
 from dependency_injector.containers import DeclarativeContainer
 
-from cells.api.model import PeerItem, RouteItem
-from cells.api.server import ApiOptions, ApiServer, UnknownNameError
+from cells.api.model import ExplainItem, PeerItem, RouteItem
+from cells.api.server import ApiOptions, ApiServer, BadQuestionError, UnknownNameError
 from cells.hive import Cell, Health, Hive, load
 
 
 class MadeUp:
     """Facts that a test has chosen."""
 
-    def __init__(self, peers: Sequence[PeerItem] = (), routes: Sequence[RouteItem] = ()) -> None:
+    def __init__(
+        self,
+        peers: Sequence[PeerItem] = (),
+        routes: Sequence[RouteItem] = (),
+        explained: Sequence[ExplainItem] = (),
+    ) -> None:
         self._peers = peers
         self._routes = routes
+        self._explained = explained
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the peers that match."""
@@ -50,6 +56,23 @@ class MadeUp:
             and peer in (None, item.peer)
             and instance in (None, item.instance)
         ]
+        return iter([chosen])
+
+    def explain(
+        self, target: str | None, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ExplainItem]]:
+        """Return what was chosen for a prefix, or for everything."""
+        if target == "not/a/target":
+            raise BadQuestionError(f"{target} is no target")
+        chosen = [
+            item
+            for item in self._explained
+            if target in (None, item.prefix)
+            and peer in (None, item.peer)
+            and instance in (None, item.instance)
+        ]
+        if not chosen:
+            raise UnknownNameError(f"nothing has {target}")
         return iter([chosen])
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from reconcilers.intent.cilium import sessions
 from reconcilers.intent.cilium.policy import RouteSet, route_set
-from reconcilers.model import Instance, ObjectRef, Peer, Problem
+from reconcilers.model import Instance, ObjectRef, Peer, Problem, Silent
 from resources.addresses import canonical_address
 from resources.cilium import (
     DEFAULT_FAMILIES,
@@ -104,8 +104,9 @@ def _instance(
     compiled: Compiled,
     sets: dict[bytes, RouteSet | None],
 ) -> None:
-    def problem(field: str, message: str, *others: ObjectRef) -> None:
-        compiled.problems.append(Problem((ref, *others), f"{path}.{field}", message))
+    def problem(field: str, message: str, *others: ObjectRef, peer: str | None = None) -> None:
+        left_out = (instance.name,) if peer is None else (instance.name, peer)
+        compiled.problems.append(Problem((ref, *others), f"{path}.{field}", message, left_out))
 
     if instance.local_asn is None:
         problem("localASN", f"instance {instance.name!r} has no AS number of its own")
@@ -131,10 +132,12 @@ def _instance(
         try:
             address = _address(peer, context.host)
         except ValueError as error:
-            problem(f"{where}.peerAddress", f"peer {peer.name!r} is left out: {error}")
+            message = f"peer {peer.name!r} is left out: {error}"
+            problem(f"{where}.peerAddress", message, peer=peer.name)
             continue
         if peer.peer_asn is None:
-            problem(f"{where}.peerASN", f"peer {peer.name!r} is left out: it has no AS number")
+            message = f"peer {peer.name!r} is left out: it has no AS number"
+            problem(f"{where}.peerASN", message, peer=peer.name)
             continue
         peer_config = _DEFAULTS
         if peer.peer_config_ref is not None:
@@ -144,6 +147,7 @@ def _instance(
                     f"{where}.peerConfigRef.name",
                     f"peer {peer.name!r} is left out: there is no CiliumBGPPeerConfig {name!r}",
                     ObjectRef("CiliumBGPPeerConfig", "", name),
+                    peer=peer.name,
                 )
                 continue
             peer_config = context.peer_configs[name]
@@ -154,6 +158,7 @@ def _instance(
                 f"{where}.peerConfigRef",
                 f"peer {peer.name!r} is left out: {error}",
                 ObjectRef("CiliumBGPPeerConfig", "", peer_config.metadata.name),
+                peer=peer.name,
             )
             continue
         compiled.peers.append(
@@ -244,4 +249,34 @@ def _peer(
         next_hop_ipv6=next_hop_ipv6_of(context.node, address),
         origin=ref,
         down_reason=down,
+        silent=_silent(ref, peer, config, families, chosen),
     )
+
+
+def _silent(
+    ref: ObjectRef,
+    peer: NodePeer,
+    config: CiliumBGPPeerConfig,
+    families: Mapping[Family, LabelSelector | None],
+    chosen: RouteSet | None,
+) -> tuple[Silent, ...]:
+    """Tell in which families nothing is advertised, and why not."""
+    found = []
+    where = f"CiliumBGPPeerConfig {config.metadata.name}"
+    rule = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    for family, selector in sorted(families.items()):
+        if chosen is not None and family in chosen.entries:
+            continue
+        if peer.peer_config_ref is None:
+            text = "the peer refers to no CiliumBGPPeerConfig, so it is told nothing"
+            found.append(Silent(family, "NoPeerConfig", text, ref))
+        elif not config.spec.families:
+            text = f"{where} lists no families, and nothing is told in the default ones"
+            found.append(Silent(family, "NoAdvertisements", text, rule))
+        elif selector is None:
+            text = f"{where} has no advertisements for {family}"
+            found.append(Silent(family, "NoAdvertisements", text, rule))
+        else:
+            text = f"no CiliumBGPAdvertisement has labels that {where} selects for {family}"
+            found.append(Silent(family, "NoAdvertisement", text, rule))
+    return tuple(found)

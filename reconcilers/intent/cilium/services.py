@@ -16,10 +16,12 @@ from msgspec.structs import replace
 
 from reconcilers.intent import join
 from reconcilers.intent.cilium.policy import Entry, RouteSet
-from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Source, Withheld
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Source
 from resources.core import EndpointSlice, Service
+from resources.core.service import HEADLESS
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
+ENTRY = "Service"
 NAME_KEY = "io.kubernetes.service.name"
 NAMESPACE_KEY = "io.kubernetes.service.namespace"
 LOAD_BALANCER_CLASS = "io.cilium/bgp-control-plane"
@@ -61,7 +63,7 @@ class Facts(NamedTuple):
     labels: Mapping[str, str]
     addresses: tuple[Addresses, ...]
     reachable: bool
-    """Whether it has an active endpoint anywhere, or every node's proxy answers for it."""
+    """Whether it has an active endpoint anywhere."""
 
 
 NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
@@ -116,7 +118,7 @@ def _group(kind: str, texts: Iterable[str], policy: str, why: tuple[str, str] | 
         family, route = host_route(text)
         nlri[family] = (*nlri.get(family, ()), route)
     if not nlri and why is None:
-        why = ("NoAddress", f"it has no address of type {kind}")
+        why = ("NoAddress", f"it has no address of type {kind} (yet)")
     return Addresses(kind, nlri, policy == "Local", why)
 
 
@@ -136,6 +138,8 @@ def facts(service: Service, slices: Iterable[EndpointSlice], options: ServiceOpt
         balancer = ("NotLoadBalancer", f"it is of type {spec.type}")
     elif spec.load_balancer_class not in (None, LOAD_BALANCER_CLASS):
         balancer = ("LoadBalancerClass", f"its class is {spec.load_balancer_class}")
+    if spec.cluster_ip == HEADLESS:
+        inside = ("Headless", "it is headless: it has no cluster IP")
     if spec.type == "ExternalName":
         balancer = inside = outside = ("ExternalName", "it is a name, and nothing forwards to it")
     ingress = [item.ip for item in service.status.load_balancer.ingress if item.ip]
@@ -149,15 +153,13 @@ def facts(service: Service, slices: Iterable[EndpointSlice], options: ServiceOpt
             _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
             _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside),
         ),
-        proxied or _reachable(pieces),
+        _reachable(pieces),
     )
 
 
 def _selects(entry: Entry, found: Facts) -> bool:
     return (
-        entry.type == "Service"
-        and entry.selector is not None
-        and entry.selector.matches(found.labels)
+        entry.type == ENTRY and entry.selector is not None and entry.selector.matches(found.labels)
     )
 
 
@@ -167,7 +169,8 @@ def _why_not(entry: Entry, found: Facts, group: Addresses) -> tuple[str, str] | 
     return group.withheld
 
 
-def _covered(nlri: bytes, prefixes: Iterable[bytes]) -> bool:
+def covered(nlri: bytes, prefixes: Iterable[bytes]) -> bool:
+    """Tell whether a prefix is within one of several."""
     return any(nlri[0] >= prefix[0] and cut(nlri, prefix[0]) == prefix for prefix in prefixes)
 
 
@@ -187,7 +190,7 @@ def contributions(
                 if group.incomplete:
                     attributes = replace(attributes, incomplete=True)
                 for nlri in group.nlri.get(family, ()):
-                    if entry.within is not None and not _covered(nlri, entry.within):
+                    if entry.within is not None and not covered(nlri, entry.within):
                         continue
                     if entry.aggregation_length is not None and not group.local:
                         nlri = cut(nlri, entry.aggregation_length)
@@ -195,22 +198,3 @@ def contributions(
     for (family, nlri, rule), wished in wishes.items():
         origin = Origin(found.ref, rule)
         yield family, nlri, Contribution(Source.SERVICE, origin, join.attributes(wished))
-
-
-def withheld(found: Facts, route_set: RouteSet) -> Iterator[Withheld]:
-    """Tell why addresses that a rule selects are not advertised in a set."""
-    for entries in route_set.entries.values():
-        for entry in entries:
-            if not _selects(entry, found):
-                continue
-            for group in found.addresses:
-                why = _why_not(entry, found, group)
-                if group.type in entry.addresses and why is not None:
-                    reason, message = why
-                    yield Withheld(
-                        route_set.name,
-                        found.ref,
-                        entry.rule,
-                        f"{group.type}:{reason}",
-                        f"{group.type}: {message}",
-                    )

@@ -264,20 +264,6 @@ def test_an_object_whose_computation_fails_is_a_problem_of_its_own(
     assert cluster.problems() == []
 
 
-def test_why_a_selected_address_is_not_advertised_is_kept() -> None:
-    cluster = usual()
-    cluster.put(kinds.SERVICE, service("web", "198.51.100.1", policy="Local"))
-    cluster.run()
-    (row,) = cluster.intent.withheld.all(cluster.db.snapshot())
-    assert (str(row.object), row.reason) == (
-        "Service/default/web",
-        "LoadBalancerIP:NoLocalEndpoint",
-    )
-    cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "web"))
-    cluster.run()
-    assert list(cluster.intent.withheld.all(cluster.db.snapshot())) == []
-
-
 def test_services_without_endpoints_need_one_where_the_option_says_so() -> None:
     cluster = usual(no_service_endpoints_routable=False)
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))

@@ -21,7 +21,7 @@ from reconcilers.intent.cilium.v1.annotations import (
     unreadable_keys,
 )
 from reconcilers.intent.cilium.v1.selection import policy_ref
-from reconcilers.model import Attributes, Instance, ObjectRef, Peer, Problem
+from reconcilers.model import Attributes, Instance, ObjectRef, Peer, Problem, Silent
 from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool
 from resources.cilium.advertisement import AdvertisementAttributes
 from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter
@@ -79,14 +79,14 @@ def _router(
     name = str(router.local_asn)
     if router.local_asn == 0:
         text = "virtual router is left out: 0 is no AS number (RFC 7607)"
-        compiled.problems.append(Problem((ref,), f"{path}.localASN", text))
+        compiled.problems.append(Problem((ref,), f"{path}.localASN", text, (name,)))
         return
     try:
         settings = router_settings(context.node.metadata.annotations, router.local_asn)
     except AnnotationError as error:
         text = f"virtual router {name} is left out: {error.message}"
         objects = (_node_ref(context), ref)
-        compiled.problems.append(Problem(objects, _annotation(error.key), text))
+        compiled.problems.append(Problem(objects, _annotation(error.key), text, (name,)))
         return
     compiled.problems.extend(
         Problem(
@@ -102,7 +102,7 @@ def _router(
             f"virtual router {name} has no router ID: the node has no IPv4 address; set "
             f"router-id in the Node's annotation cilium.io/bgp-virtual-router.{name}"
         )
-        compiled.problems.append(Problem((ref, _node_ref(context)), path, text))
+        compiled.problems.append(Problem((ref, _node_ref(context)), path, text, (name,)))
         return
     compiled.instances.append(
         Instance(name, None, router.local_asn, router_id, settings.local_port)
@@ -165,6 +165,16 @@ def _peer(
         next_hop_ipv6=next_hop_ipv6_of(context.node, neighbor.address),
         origin=ref,
         down_reason=down,
+        silent=tuple(
+            Silent(
+                family,
+                "NoAdvertisements",
+                f"virtual router {router.local_asn} of the policy exports nothing",
+                ref,
+            )
+            for family in sorted(families)
+            if chosen is None or family not in chosen.entries
+        ),
     )
 
 

@@ -1,0 +1,157 @@
+"""``waggle explain``: why a prefix or an object is advertised to a peer, or is not.
+
+Asks a running agent, which also knows its sessions, or works offline on manifests (``-f``), as
+``waggle render`` does. It shows the answer and decides nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from waggle import agent, output
+from waggle.output import NONE, Column
+from waggle.peers import add_output_flags, ask
+from waggle.render import add_intent_flags
+
+COLUMNS = (
+    Column("INSTANCE", wide=True),
+    Column("PEER"),
+    Column("PREFIX"),
+    Column("OBJECT"),
+    Column("TYPE"),
+    Column("ADVERTISED", style=lambda text: "yellow" if text == "no" else "green"),
+    Column("REASON"),
+    Column("RULE", wide=True),
+    Column("WHY"),
+)
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Describe the arguments of ``waggle explain``."""
+    parser = subparsers.add_parser(
+        "explain",
+        help="why a prefix or a Service is advertised to a peer, or is not",
+        description="Say of a prefix, an address or an object what each peer is told, and which rule "
+        "keeps it from those that are not. Without a target: of everything that is not advertised.",
+        epilog="A target is a prefix or an address (10.0.0.1, 10.0.0.0/24), a Service "
+        "(NAMESPACE/NAME or NAME), or KIND/[NAMESPACE/]NAME with KIND Service, Node, CiliumPodIPPool "
+        "or Interface.",
+    )
+    parser.add_argument("target", nargs="?", metavar="PREFIX|OBJECT", help="what to explain")
+    parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
+    parser.add_argument("--instance", metavar="I", help="only peers of this instance")
+    parser.add_argument("--all", action="store_true", help="without a target: of everything")
+    agent.add_socket_flag(parser)
+    offline = parser.add_argument_group("offline")
+    offline.add_argument(
+        "-f",
+        "--filename",
+        action="append",
+        metavar="PATH",
+        nargs="+",
+        help="ask no agent, but manifests: a file, a directory tree, or - for standard input",
+    )
+    offline.add_argument("--node", metavar="NAME", help="the node; with -f")
+    add_intent_flags(offline)
+    add_output_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask and print."""
+    if bool(args.filename) != bool(args.node):
+        output.complain("waggle explain", "-f and --node go together")
+        return output.EXIT_USAGE
+    answer = _offline(args) if args.filename else _asked(args)
+    if answer is None:
+        return output.EXIT_ERROR
+    errors = {error.get("code"): error["message"] for error in answer["errors"]}
+    if args.target is None and not args.all:
+        answer["items"] = [item for item in answer["items"] if _is_missed(item)]
+    status = output.EXIT_OK
+    if "NotFound" in errors:
+        status = output.EXIT_NOT_FOUND
+    elif errors:
+        status = output.EXIT_USAGE
+    if args.output not in ("table", "wide"):
+        output.dump(answer, args.output)
+        return status
+    for message in errors.values():
+        output.complain("waggle explain", message)
+    if answer["items"]:
+        rows = [row(item) for item in answer["items"]]
+        output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
+    elif not errors:
+        output.complain("waggle explain", "everything that there is, is advertised to every peer")
+    return status
+
+
+def _is_missed(item: dict[str, Any]) -> bool:
+    """Tell whether something could be advertised and is not: no Service has addresses of all types."""
+    if item["advertised"]:
+        return False
+    pending = item["reason"] == "NoAddress" and item["addressType"] == "LoadBalancerIP"
+    return "prefix" in item or "object" not in item or pending or item["reason"] == "NoInterface"
+
+
+def _asked(args: argparse.Namespace) -> dict[str, Any] | None:
+    query = {"target": args.target, "peer": args.peer, "instance": args.instance}
+    return ask("explain", "ExplainList", args, "/v1/explain", query)
+
+
+def _offline(args: argparse.Namespace) -> dict[str, Any]:
+    import msgspec
+
+    from cells.api.items import explain_item
+    from reconcilers.intent.explanation import NothingFoundError, parse_target
+    from reconcilers.offline import Intended
+    from resources.manifests import UnreadablePathError, load
+    from waggle.render import intent_options
+
+    def chosen(instance: str, name: str | None, address: str | None) -> bool:
+        return args.instance in (None, instance) and (
+            args.peer is None or args.peer in (name, address)
+        )
+
+    def refused(code: str, error: Exception) -> dict[str, Any]:
+        return output.document("ExplainList", [], [{"code": code, "message": str(error)}])
+
+    try:
+        target = None if args.target is None else parse_target(args.target)
+        paths = [path for group in args.filename for path in group]
+        made = Intended(load(paths, sys.stdin.buffer), intent_options(args))
+        groups = list(made.explanation().verdicts(target, chosen))
+    except (ValueError, UnreadablePathError) as error:
+        return refused("BadRequest", error)
+    except NothingFoundError as error:
+        return refused("NotFound", error)
+    items = [explain_item(args.node, verdict) for group in groups for verdict in group]
+    if not items:
+        return refused("NotFound", LookupError("no peer is called so"))
+    return output.document("ExplainList", msgspec.to_builtins(items))
+
+
+def row(item: dict[str, Any]) -> list[str]:
+    """Return the cells of one line, in the order of `COLUMNS`."""
+    told = [prefix for prefix in item.get("told", ()) if prefix != item.get("prefix")]
+    advertised = "no"
+    if item["advertised"]:
+        advertised = f"as {', '.join(told)}" if told else "yes"
+    return [
+        item.get("instance") or NONE,
+        item.get("peer") or NONE,
+        item.get("prefix") or NONE,
+        _object(item.get("object")),
+        item.get("addressType") or NONE,
+        advertised,
+        item["reason"],
+        _object(item.get("rule")),
+        item.get("message") or NONE,
+    ]
+
+
+def _object(ref: dict[str, Any] | None) -> str:
+    if ref is None:
+        return NONE
+    return "/".join(part for part in (ref["kind"], ref.get("namespace"), ref["name"]) if part)

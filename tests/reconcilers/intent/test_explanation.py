@@ -1,0 +1,275 @@
+"""Why a peer is not told something: each reason once, with the object whose rule it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reconcilers.intent.explanation import NothingFoundError, parse_target
+from reconcilers.model import Verdict
+from resources import kinds
+from speaker.nlri import prefix_to_text
+from tests.reconcilers.build import (
+    NODE,
+    Cluster,
+    advertisement,
+    cluster_config,
+    endpoint_slice,
+    node,
+    peer,
+    peer_config,
+    service,
+    usual,
+)
+
+ADVERT = "CiliumBGPAdvertisement/ad"
+
+
+def ask(cluster: Cluster, target: str | None = None, peer: str | None = None) -> list[Verdict]:
+    cluster.run()
+    groups = cluster.round.explanation().verdicts(
+        parse_target(target) if target is not None else None,
+        lambda _, name, address: peer in (None, name, address),
+    )
+    return [verdict for group in groups for verdict in group]
+
+
+def only(cluster: Cluster, target: str, type_: str | None = None) -> tuple[str, str | None]:
+    """Give reason and rule of the only answer."""
+    (found,) = (v for v in ask(cluster, target) if type_ in (None, v.type))
+    assert not found.told
+    assert found.message
+    return found.reason, str(found.rule) if found.rule is not None else None
+
+
+def test_what_is_advertised_is_told_with_its_rule() -> None:
+    (found,) = ask(usual(), "10.244.0.0/24")
+    assert (found.reason, str(found.rule), found.instance, found.peer) == (
+        "Advertised", ADVERT, "i", "p",
+    )  # fmt: skip
+    assert [prefix_to_text(found.family, n) for n in found.told if found.family] == [
+        "10.244.0.0/24"
+    ]
+
+
+def headless(value: dict[str, Any]) -> None:
+    value["spec"] |= {"type": "ClusterIP", "clusterIP": "None"}
+
+
+def of_class(value: dict[str, Any]) -> None:
+    value["spec"]["loadBalancerClass"] = "example.com/other"
+
+
+def pending(value: dict[str, Any]) -> None:
+    value["status"] = {}
+
+
+def name_only(value: dict[str, Any]) -> None:
+    value["spec"]["type"] = "ExternalName"
+
+
+def local(value: dict[str, Any]) -> None:
+    value["spec"]["externalTrafficPolicy"] = "Local"
+
+
+def of_cluster(value: dict[str, Any]) -> None:
+    value["spec"]["type"] = "ClusterIP"
+
+
+@pytest.mark.parametrize(
+    ("change", "type_", "reason"),
+    [
+        (headless, "ClusterIP", "Headless"),
+        (of_class, "LoadBalancerIP", "LoadBalancerClass"),
+        (pending, "LoadBalancerIP", "NoAddress"),
+        (name_only, "LoadBalancerIP", "ExternalName"),
+        (local, "LoadBalancerIP", "NoLocalEndpoint"),
+        (of_cluster, "LoadBalancerIP", "NotLoadBalancer"),
+    ],
+)
+def test_what_a_service_is_not(
+    change: Callable[[dict[str, Any]], None], type_: str, reason: str
+) -> None:
+    cluster = usual()
+    every = {"addresses": ["LoadBalancerIP", "ClusterIP", "ExternalIP"]}
+    cluster.put(kinds.ADVERTISEMENT, advertisement(service=every))
+    value = service("web", "198.51.100.1")
+    change(value)
+    cluster.put(kinds.SERVICE, value)
+    assert only(cluster, "default/web", type_) == (reason, ADVERT)
+
+
+def test_no_endpoint_anywhere() -> None:
+    cluster = usual(no_service_endpoints_routable=False)
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    assert only(cluster, "198.51.100.1") == ("NoEndpoint", ADVERT)
+    cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "web", on="elsewhere"))
+    (found,) = ask(cluster, "198.51.100.1")
+    assert found.told
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"selector": {"matchLabels": {"app": "other"}}}, "NotSelected"),
+        ({"service": {"addresses": ["ExternalIP"]}}, "AddressType"),
+    ],
+)
+def test_what_a_rule_does_not_choose(entry: dict[str, Any], reason: str) -> None:
+    cluster = usual()
+    cluster.put(kinds.ADVERTISEMENT, advertisement(**entry))
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    assert only(cluster, "198.51.100.1/32") == (reason, ADVERT)
+
+
+def test_a_rule_without_selector_and_the_one_that_came_closest() -> None:
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    value = advertisement()
+    del value["spec"]["advertisements"][1]["selector"]
+    cluster.put(kinds.ADVERTISEMENT, value)
+    assert only(cluster, "web", "LoadBalancerIP") == ("NoSelector", ADVERT)
+    closer = advertisement("closer", service={"addresses": ["ClusterIP"]})
+    cluster.put(kinds.ADVERTISEMENT, closer)
+    assert only(cluster, "web", "LoadBalancerIP") == (
+        "AddressType",
+        "CiliumBGPAdvertisement/closer",
+    )
+
+
+def test_no_rule_is_about_that() -> None:
+    cluster = usual()
+    value = advertisement()
+    del value["spec"]["advertisements"][0]
+    cluster.put(kinds.ADVERTISEMENT, value)
+    assert only(cluster, "10.244.0.0/24") == ("NoRule", None)
+
+
+PC = "CiliumBGPPeerConfig/pc"
+
+
+@pytest.mark.parametrize(
+    ("config", "reason", "rule"),
+    [
+        (peer_config(families=[{"afi": "ipv4", "safi": "unicast"}]), "NoAdvertisements", PC),
+        (peer_config(families=[]), "NoAdvertisements", PC),
+        (peer_config(advertise="other"), "NoAdvertisement", PC),
+        (
+            peer_config(families=[{"afi": "ipv6", "safi": "unicast", "advertisements": {}}]),
+            "Family",
+            "CiliumBGPNodeConfig/test-node",
+        ),
+    ],
+)
+def test_what_a_peer_is_not_told_whatever_it_is(
+    config: dict[str, Any], reason: str, rule: str
+) -> None:
+    cluster = usual()
+    cluster.put(kinds.PEER_CONFIG, config)
+    assert only(cluster, "10.244.0.0/24") == (reason, rule)
+
+
+def test_a_peer_without_a_peer_config() -> None:
+    cluster = usual()
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerConfigRef=None)]))
+    assert only(cluster, "10.244.0.0/24") == ("NoPeerConfig", "CiliumBGPNodeConfig/test-node")
+
+
+def test_a_peer_that_is_left_out_and_an_instance_that_is() -> None:
+    cluster = usual()
+    value = cluster_config(peers=[peer("bad", peerASN=None), peer()])
+    value["spec"]["bgpInstances"].append({"name": "no-asn", "peers": [peer("q")]})
+    cluster.put(kinds.CLUSTER_CONFIG, value)
+    found = [(v.instance, v.peer, v.reason) for v in ask(cluster, "10.244.0.0/24")]
+    assert found == [
+        ("i", "bad", "LeftOut"),
+        ("no-asn", None, "LeftOut"),
+        ("i", "p", "Advertised"),
+    ]
+    assert [v.peer for v in ask(cluster, "10.244.0.0/24", peer="p")] == ["p"]
+
+
+def test_a_node_that_nothing_selects() -> None:
+    cluster = usual()
+    cluster.put(kinds.NODE, node(bgp="no"))
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(nodeSelector={"matchLabels": {"bgp": "yes"}}))
+    (found,) = ask(cluster, "10.244.0.0/24")
+    assert (found.reason, found.peer) == ("NoPeers", None)
+
+
+def _network(**device: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {
+        "metadata": {"name": NODE},
+        "spec": {"devices": [{"name": "lo1", "addresses": ["192.0.2.77", "127.0.0.2"], **device}]},
+    }
+
+
+def _with_interface(name: str = "lo1", **device: Any) -> Cluster:  # noqa: ANN401
+    cluster = usual()
+    value = advertisement()
+    value["spec"]["advertisements"] = [
+        {"advertisementType": "Interface", "interface": {"name": name}}
+    ]
+    cluster.put(kinds.ADVERTISEMENT, value)
+    cluster.put(kinds.NODE_NETWORK, _network(**device))
+    return cluster
+
+
+def test_interfaces() -> None:
+    assert ask(_with_interface(), "192.0.2.77")[0].told
+    assert only(_with_interface(), "127.0.0.2") == ("NotAdvertisable", ADVERT)
+    assert only(_with_interface(adminUp=False), "192.0.2.77") == ("InterfaceDown", ADVERT)
+    assert only(_with_interface(operState="down"), "192.0.2.77") == ("InterfaceDown", ADVERT)
+    assert only(_with_interface("eth9"), "192.0.2.77") == ("NotSelected", ADVERT)
+    assert only(_with_interface("eth9"), "Interface/eth9") == ("NoInterface", ADVERT)
+
+
+def test_pools() -> None:
+    cluster = usual()
+    value = advertisement()
+    selector = {"matchLabels": {"metal": "gold"}}
+    value["spec"]["advertisements"] = [
+        {"advertisementType": "CiliumPodIPPool", "selector": selector}
+    ]
+    cluster.put(kinds.ADVERTISEMENT, value)
+    allocated = [{"pool": "gold", "cidrs": ["10.50.3.0/24"]}]
+    cluster.put(
+        kinds.CILIUM_NODE,
+        {
+            "metadata": {"name": NODE, "labels": {"bgp": "yes"}},
+            "spec": {"ipam": {"pools": {"allocated": allocated}}},
+        },
+    )
+    assert only(cluster, "10.50.3.0/24") == ("NoPool", ADVERT)
+    cluster.put(kinds.POD_IP_POOL, {"metadata": {"name": "gold"}, "spec": {}})
+    assert only(cluster, "CiliumPodIPPool/gold") == ("NotSelected", ADVERT)
+    labelled = {"metadata": {"name": "gold", "labels": {"metal": "gold"}}, "spec": {}}
+    cluster.put(kinds.POD_IP_POOL, labelled)
+    assert ask(cluster, "10.50.3.0/24")[0].told
+
+
+def test_an_aggregate_is_explained_by_its_parts_and_an_address_by_what_covers_it() -> None:
+    cluster = usual()
+    entry = {"addresses": ["LoadBalancerIP"], "aggregationLengthIPv4": 24}
+    cluster.put(kinds.ADVERTISEMENT, advertisement(service=entry))
+    for number in (1, 2):
+        cluster.put(kinds.SERVICE, service(f"s{number}", f"198.51.100.{number}"))
+    found = ask(cluster, "198.51.100.0/24")
+    assert [v.object.name for v in found if v.object is not None] == ["s1", "s2"]
+    assert {v.reason for v in found} == {"Advertised"}
+    (covered,) = ask(cluster, "10.244.0.7")
+    assert str(covered.object) == "Node/test-node"
+
+
+@pytest.mark.parametrize("target", ["203.0.113.9", "default/none", "Node/other", "Interface/x"])
+def test_what_is_not_here(target: str) -> None:
+    with pytest.raises(NothingFoundError, match=target):
+        ask(usual(), target)
+
+
+@pytest.mark.parametrize("text", ["a/b/c/d", "x//y", "192.0.2.1/99", "Service/"])
+def test_what_is_no_question(text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        parse_target(text)
