@@ -25,6 +25,15 @@ from tests.support.kubernetes.assets import Assets
 from tests.support.wait import NotReadyError, eventually
 
 START_SECONDS = 120.0
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: Metadata, userGroups: ["system:serviceaccounts"]}
+  - {level: None}
+"""
+"""What ServiceAccounts ask for is written down, without content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,26 @@ class Answer:
         """Of a refusal: the messages by field."""
         causes = self.body.get("details", {}).get("causes", [])
         return {cause.get("field", ""): cause.get("message", "") for cause in causes}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a ServiceAccount asked for, as the server wrote it down."""
+
+    verb: str
+    group: str
+    resource: str
+    """With its subresource: ``nodes/status``."""
+    namespace: str
+    name: str
+    status: int
+    """Of the answer."""
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        where = f" in {self.namespace}" if self.namespace else ""
+        what = f"{self.resource}.{self.group}".removesuffix(".")
+        return f"{self.verb} {what} {self.name}{where}: {self.status}"
 
 
 class ApiServer:
@@ -73,6 +102,7 @@ class ApiServer:
         """Start both, and wait until it is ready."""
         tokens = f"{self._token},admin,admin,system:masters\n"
         (self.directory / "tokens.csv").write_text(tokens)
+        (self.directory / "audit.yaml").write_text(AUDIT_POLICY)
         key = self.directory / "accounts.key"
         if not key.exists():
             command = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
@@ -99,14 +129,25 @@ class ApiServer:
         self.stop_server()
         self._etcd.stop()
 
-    def request(self, method: str, path: str, body: object = None, kind: str = "json") -> Answer:
-        """Ask it; `kind` is the last part of the media type, such as ``apply-patch+yaml``."""
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        kind: str = "json",
+        *,
+        token: str | None = None,
+    ) -> Answer:
+        """Ask it, as the administrator or as the owner of a token.
+
+        `kind` is the last part of the media type, such as ``apply-patch+yaml``.
+        """
         request = urllib.request.Request(  # noqa: S310  always https
             self.url + path,
             data=None if body is None else json.dumps(body).encode(),
             method=method,
             headers={
-                "Authorization": f"Bearer {self._token}",
+                "Authorization": f"Bearer {token or self._token}",
                 "Content-Type": f"application/{kind}",
                 "Accept": "application/json",
             },
@@ -138,6 +179,38 @@ class ApiServer:
         with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=20) as answer:
             found: dict[str, Any] = json.loads(answer.read())
             return found
+
+    @property
+    def audited(self) -> int:
+        """How many octets of requests have been written down up to now."""
+        log = self.directory / "audit.log"
+        return log.stat().st_size if log.exists() else 0
+
+    def asked_by(self, account: str, namespace: str, since: int = 0) -> set[Request]:
+        """Return all that a ServiceAccount has asked for; ``since`` is a former `audited`."""
+        user = f"system:serviceaccount:{namespace}:{account}"
+        if not self.audited:
+            return set()
+        with (self.directory / "audit.log").open() as log:
+            log.seek(since)
+            # The last line may be half written.
+            events = [json.loads(line) for line in log if line.endswith("\n")]
+        return {_request(event) for event in events if event["user"]["username"] == user}
+
+    def token(self, account: str, namespace: str) -> str:
+        """Make a token of a ServiceAccount."""
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+        wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        answer = self.request("POST", path, wish)
+        assert answer.ok, answer.body
+        return str(answer.body["status"]["token"])
+
+    def access_with(self, token: str, path: Path) -> Path:
+        """Write a kubeconfig for the owner of a token."""
+        access = self._access()
+        access["users"] = [{"name": "admin", "user": {"token": token}}]
+        path.write_text(json.dumps(access))
+        return path
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
         """Run kubectl as the administrator; gives its output, raises with its error."""
@@ -189,6 +262,8 @@ class ApiServer:
             f"--cert-dir={self.directory / 'certs'}",
             f"--token-auth-file={self.directory / 'tokens.csv'}",
             "--authorization-mode=RBAC",
+            f"--audit-policy-file={self.directory / 'audit.yaml'}",
+            f"--audit-log-path={self.directory / 'audit.log'}",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
@@ -224,6 +299,19 @@ def api_server(assets: Assets, directory: Path) -> Iterator[ApiServer]:
         yield server
     finally:
         server.stop()
+
+
+def _request(event: dict[str, Any]) -> Request:
+    what = event.get("objectRef", {})
+    subresource = what.get("subresource", "")
+    return Request(
+        verb=event["verb"],
+        group=what.get("apiGroup", ""),
+        resource=what.get("resource", event["requestURI"]) + (subresource and f"/{subresource}"),
+        namespace=what.get("namespace", ""),
+        name=what.get("name", ""),
+        status=event.get("responseStatus", {}).get("code", 0),
+    )
 
 
 def _answer(status: int, octets: bytes) -> Answer:

@@ -1,0 +1,388 @@
+"""Both programs on a real API server as the accounts that the plain manifests make, and nobody else.
+
+The server writes down what each account asks for. Nothing of that may be refused, and nothing may be
+granted that is not asked for: both are compared, verb by verb and resource by resource.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cells.operator.migration import KINDS as MIGRATED
+from deploy.generate import CHART, MANIFESTS, NAMESPACE
+from tests.reconcilers.build import advertisement, cluster_config, peer_config
+from tests.support.daemon import Daemon
+from tests.support.helm import Helm
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CILIUM = "/apis/cilium.io/v2"
+ELSEWHERE = {
+    "ciliumloadbalancerippools": "CiliumLoadBalancerIPPool",
+    "ciliumnodes": "CiliumNode",
+    "ciliumpodippools": "CiliumPodIPPool",
+}
+"""Kinds that Cilium defines, and Waggle reads without defining them."""
+SECONDS = 60.0
+SELECTED = {"matchLabels": {"bgp": "yes"}}
+
+Object = dict[str, Any]
+Grant = tuple[str, str, str, str]
+"""Verb, group, resource, namespace (empty: everywhere)."""
+
+
+def documents(text: str) -> list[Object]:
+    """Read the objects of a file."""
+    return [document for document in yaml.safe_load_all(text) if document is not None]
+
+
+def granted(objects: list[Object], part: str) -> set[Grant]:
+    """List what the roles grant that the account of a part is bound to."""
+    roles = {(o["kind"], o["metadata"]["name"]): o for o in objects}
+    found: set[Grant] = set()
+    for binding in objects:
+        if binding["kind"] not in ("RoleBinding", "ClusterRoleBinding"):
+            continue
+        if f"waggle-{part}" not in [subject["name"] for subject in binding["subjects"]]:
+            continue
+        role = roles[binding["roleRef"]["kind"], binding["roleRef"]["name"]]
+        namespace = binding["metadata"].get("namespace", "")
+        for rule in role["rules"]:
+            found |= {
+                (verb, group, resource, namespace)
+                for verb in rule["verbs"]
+                for group in rule["apiGroups"]
+                for resource in rule["resources"]
+            }
+    return found
+
+
+def put(server: ApiServer, path: str, value: Object, manager: str = "person") -> Object:
+    """Apply an object."""
+    name = value["metadata"]["name"]
+    query = f"fieldManager={manager}&force=true"
+    answer = server.request("PATCH", f"{path}/{name}?{query}", value, kind="apply-patch+yaml")
+    assert answer.ok, answer.body.get("message")
+    return answer.body
+
+
+def node(name: str, **labels: str) -> Object:
+    """Spell a Node."""
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def cilium(kind: str, value: Object) -> Object:
+    """Spell an object of Cilium's group."""
+    return {"apiVersion": "cilium.io/v2", "kind": kind, **value}
+
+
+@dataclass
+class Cluster:
+    """The API server with what the plain manifests make."""
+
+    server: ApiServer
+    directory: Path
+    started: list[Daemon]
+    since: int
+    """Where the record of requests was when it began."""
+
+    def used(self, part: str) -> set[Grant]:
+        """List what an account has asked for; fails where it was refused something."""
+        requests = self.server.asked_by(f"waggle-{part}", NAMESPACE, self.since)
+        refused = sorted(str(request) for request in requests if request.status in (401, 403))
+        assert not refused
+        found = {(r.verb, r.group, r.resource, r.namespace) for r in requests}
+        # An object that comes to be by apply: a patch, for which the server wants `create` as well.
+        found |= {
+            ("create", r.group, r.resource, r.namespace)
+            for r in requests
+            if (r.verb, r.status) == ("patch", 201)
+        }
+        return found
+
+    def run(self, part: str, configuration: str, port: int, *arguments: str) -> Daemon:
+        """Start a program as its Pod would, but for where the API server is and where it listens."""
+        config = self.directory / f"{part}.yaml"
+        config.write_text(configuration)
+        token = self.server.token(f"waggle-{part}", NAMESPACE)
+        access = self.server.access_with(token, self.directory / f"{part}.kubeconfig")
+        command: list[str | Path] = [sys.executable, "-m", f"waggle_{part}", "--config", config]
+        command += ["--kubeconfig", access, "--http-address", f"127.0.0.1:{port}", *arguments]
+        daemon = Daemon(part, command, log=self.directory / f"{part}.log")
+        daemon.start()
+        self.started.append(daemon)
+        return daemon
+
+    def stop(self) -> None:
+        """Stop what runs."""
+        while self.started:
+            self.started.pop().stop()
+
+    def until_used(self, part: str, grants: set[Grant], daemon: Daemon) -> None:
+        """Wait until an account has made use of all that it is granted."""
+
+        def checked() -> None:
+            assert sorted(grants - self.used(part)) == []
+
+        self.soon(checked, daemon)
+
+    def soon(self, check: Callable[[], None], daemon: Daemon) -> None:
+        """Wait until something holds; a program that has ended is started again meanwhile."""
+
+        def checked() -> None:
+            if not daemon.running:
+                # As the kubelet would: on a busy machine an operator can lose its Lease.
+                daemon.start()
+            check()
+
+        eventually(checked, within=SECONDS, interval=0.2, context=daemon.tail)
+
+
+@pytest.fixture
+def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
+    """Apply definitions and manifests with kubectl, as docs/install.md says."""
+    eventually(lambda: _check_nothing_ends(apiserver))
+    apiserver.kubectl("apply", "--server-side", "-f", str(CHART / "crds"))
+    apiserver.kubectl("apply", "-f", str(MANIFESTS))
+    for plural, kind in ELSEWHERE.items():
+        put(apiserver, CRDS, _definition(plural, kind))
+    for plural in ("ciliumbgpclusterconfigs", "ciliumbgpnodeconfigs", *ELSEWHERE):
+        eventually(lambda path=f"{CILIUM}/{plural}": _check_served(apiserver, path))  # type: ignore[misc]
+    made = Cluster(apiserver, tmp_path, [], apiserver.audited)
+    yield made
+    made.stop()
+    for obj in documents((CHART / "crds" / "cilium.yaml").read_text()):
+        apiserver.request("DELETE", f"{CRDS}/{obj['metadata']['name']}")
+    for plural in ELSEWHERE:
+        apiserver.request("DELETE", f"{CRDS}/{plural}.cilium.io")
+    for name in ("n1", "n2"):
+        apiserver.request("DELETE", f"/api/v1/nodes/{name}")
+
+
+def _check_nothing_ends(server: ApiServer) -> None:
+    """Check that no definition of a test before is still being deleted."""
+    items = server.request("GET", CRDS).body["items"]
+    assert not [i["metadata"]["name"] for i in items if "deletionTimestamp" in i["metadata"]]
+
+
+def _check_served(server: ApiServer, path: str) -> None:
+    assert server.request("GET", path).ok
+
+
+def _definition(plural: str, kind: str) -> Object:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.cilium.io"},
+        "spec": {
+            "group": "cilium.io",
+            "names": {"kind": kind, "plural": plural},
+            "scope": "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+def configuration(objects: list[Object], part: str) -> str:
+    """Give the configuration file that the manifests have for a part."""
+    (found,) = [
+        o["data"]["config.yaml"]
+        for o in objects
+        if (o["kind"], o["metadata"]["name"]) == ("ConfigMap", f"waggle-{part}")
+    ]
+    return str(found)
+
+
+def test_both_programs_need_their_roles_and_all_of_them(cluster: Cluster) -> None:
+    server = cluster.server
+    objects = documents(MANIFESTS.read_text())
+    for name in ("n1", "n2"):
+        put(server, "/api/v1/nodes", node(name, bgp="yes"))
+    put(
+        server,
+        f"{CILIUM}/ciliumbgpadvertisements",
+        cilium("CiliumBGPAdvertisement", advertisement()),
+    )
+    override = {"metadata": {"name": "n1"}, "spec": {"bgpInstances": [{"name": "i"}]}}
+    put(
+        server,
+        f"{CILIUM}/ciliumbgpnodeconfigoverrides",
+        cilium("CiliumBGPNodeConfigOverride", override),
+    )
+    _store_as_before(server)
+    owner = put(
+        server,
+        f"{CILIUM}/ciliumbgpclusterconfigs",
+        cilium("CiliumBGPClusterConfig", cluster_config("c", nodeSelector=SELECTED)),
+    )
+    peer = peer_config(authSecretRef="nothing")
+    put(server, f"{CILIUM}/ciliumbgppeerconfigs", cilium("CiliumBGPPeerConfig", peer))
+    reference = {**_owner("c", owner["metadata"]["uid"]), "kind": owner["kind"]}
+    reference["apiVersion"] = owner["apiVersion"]
+    stray = {"bgpInstances": [{"name": "stray", "localASN": 65099}]}
+    _post(server, "CiliumBGPNodeConfig", "n2", stray, reference)
+
+    operator = cluster.run("operator", configuration(objects, "operator"), 0)
+    agent = cluster.run(
+        "agent",
+        configuration(objects, "agent"),
+        0,
+        "--node-name=n1",
+        f"--api-socket={cluster.directory / 'api'}",
+    )
+    grants = {part: granted(objects, part) for part in ("agent", "operator")}
+    cluster.until_used("agent", grants["agent"], agent)
+
+    cluster.soon(lambda: _check_node_configs(server, "n1", "n2"), operator)
+    put(server, "/api/v1/nodes", node("n2", bgp="no"))
+    cluster.soon(lambda: _check_node_configs(server, "n1"), operator)
+    cluster.until_used("operator", grants["operator"], operator)
+    cluster.stop()
+    for part in ("agent", "operator"):
+        assert cluster.used(part) == grants[part]
+
+
+def test_what_is_not_granted_is_forbidden(cluster: Cluster) -> None:
+    accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+    node_config = f"{CILIUM}/ciliumbgpnodeconfigs"
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+    refused: Mapping[str, list[tuple[str, str]]] = {
+        "agent": [
+            ("GET", "/api/v1/secrets"),
+            ("GET", "/api/v1/namespaces/kube-system/secrets"),
+            ("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/any"),
+            ("GET", "/api/v1/pods"),
+            ("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps"),
+            ("POST", f"{accounts}/waggle-operator/token"),
+            ("PATCH", "/api/v1/nodes/n1"),
+            ("PATCH", "/api/v1/namespaces/default/services/web"),
+            ("PATCH", f"{node_config}/n1"),
+            ("DELETE", f"{node_config}/n1"),
+            ("GET", f"{leases}/waggle-operator"),
+            ("GET", CRDS),
+        ],
+        "operator": [
+            ("GET", "/api/v1/secrets"),
+            ("GET", "/api/v1/namespaces/kube-system/secrets"),
+            ("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/any"),
+            ("GET", "/api/v1/services"),
+            ("GET", "/api/v1/pods"),
+            ("POST", f"{accounts}/waggle-agent/token"),
+            ("PATCH", "/api/v1/nodes/n1"),
+            ("PATCH", f"{CRDS}/ciliumbgpnodeconfigs.cilium.io"),
+            ("PATCH", f"{CRDS}/ciliumnodes.cilium.io/status"),
+            ("GET", f"{leases}/another"),
+            ("DELETE", f"{CILIUM}/ciliumbgpclusterconfigs/c"),
+            ("GET", f"{CILIUM}/ciliumbgppeeringpolicies"),
+            ("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"),
+        ],
+    }
+    for part, wishes in refused.items():
+        token = cluster.server.token(f"waggle-{part}", NAMESPACE)
+        for method, path in wishes:
+            body: Object | None = None if method == "GET" else {}
+            kind = "merge-patch+json" if method == "PATCH" else "json"
+            answer = cluster.server.request(method, path, body, kind, token=token)
+            assert answer.status == 403, f"{part}: {method} {path}: {answer.status}"
+            assert answer.body["reason"] == "Forbidden"
+
+
+@pytest.mark.helm
+def test_an_operator_that_translates_needs_what_the_chart_adds(
+    cluster: Cluster, helm: Helm
+) -> None:
+    server = cluster.server
+    translating = {"operator": {"cells": {"kubernetes": {"translatePeeringPolicies": True}}}}
+    text = helm.text(translating)
+    objects = documents(text)
+    server.kubectl("apply", "-f", "-", text=text)
+    added = granted(objects, "operator") - granted(documents(MANIFESTS.read_text()), "operator")
+    for name, policy in (("n1", "a"), ("n2", "b")):
+        put(server, "/api/v1/nodes", _annotated(node(name, bgp=policy)))
+    # Of policy a there is everything already, as made for a policy of that name that is no more:
+    # that is taken over. Of b there is nothing: that is created. What neither needs is deleted.
+    gone = "11111111-2222-3333-4444-555555555555"
+    made = {name: put(server, POLICIES, _policy(name)) for name in ("a", "b")}
+    uid = made["a"]["metadata"]["uid"]
+    for kind, (name, spec) in TRANSLATED.items():
+        _post(server, kind, name, spec, _owner("a", gone))
+        _post(server, kind, "stray", spec, _owner("a", uid))
+    operator = cluster.run("operator", configuration(objects, "operator"), 0)
+    cluster.until_used("operator", added, operator)
+    cluster.soon(lambda: _check_taken(server, uid), operator)
+
+
+POLICIES = "/apis/cilium.io/v2alpha1/ciliumbgppeeringpolicies"
+TRANSLATED: dict[str, tuple[str, Object]] = {
+    "CiliumBGPClusterConfig": ("bgpp-a", {"bgpInstances": [{"name": "stray"}]}),
+    "CiliumBGPPeerConfig": ("bgpp-a-65001-192.0.2.1", {}),
+    "CiliumBGPAdvertisement": (
+        "bgpp-a-65001",
+        {"advertisements": [{"advertisementType": "PodCIDR"}]},
+    ),
+    "CiliumBGPNodeConfigOverride": ("n1", {"bgpInstances": [{"name": "stray"}]}),
+}
+"""What stands for policy `a`: names, and some specification of the kind."""
+
+
+def _annotated(value: Object) -> Object:
+    annotations = {"cilium.io/bgp-virtual-router.65001": "local-port=1790"}
+    return {**value, "metadata": {**value["metadata"], "annotations": annotations}}
+
+
+def _policy(name: str) -> Object:
+    neighbor = {"peerAddress": "192.0.2.1/32", "peerASN": 65000}
+    router = {"localASN": 65001, "exportPodCIDR": True, "neighbors": [neighbor]}
+    return {
+        "apiVersion": "cilium.io/v2alpha1",
+        "kind": "CiliumBGPPeeringPolicy",
+        "metadata": {"name": name},
+        "spec": {"nodeSelector": {"matchLabels": {"bgp": name}}, "virtualRouters": [router]},
+    }
+
+
+def _owner(name: str, uid: str) -> Object:
+    kind = {"apiVersion": "cilium.io/v2alpha1", "kind": "CiliumBGPPeeringPolicy"}
+    return {**kind, "name": name, "uid": uid, "controller": True}
+
+
+def _post(server: ApiServer, kind: str, name: str, spec: Object, owner: Object) -> None:
+    """Create an object as another operator does."""
+    value = {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec}
+    path = f"{CILIUM}/{kind.lower()}s?fieldManager=cilium-operator"
+    answer = server.request("POST", path, cilium(kind, value))
+    assert answer.ok, answer.body
+
+
+def _check_node_configs(server: ApiServer, *names: str) -> None:
+    items = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
+    assert {item["metadata"]["name"] for item in items} == set(names)
+
+
+def _check_taken(server: ApiServer, uid: str) -> None:
+    """Check that what stands for policy `a` is that one's, and that nothing else is."""
+    for kind, (name, _) in TRANSLATED.items():
+        items = server.request("GET", f"{CILIUM}/{kind.lower()}s").body["items"]
+        owners = {i["metadata"]["name"]: i["metadata"]["ownerReferences"] for i in items}
+        assert "stray" not in owners
+        assert [owner["uid"] for owner in owners[name]] == [uid]
+
+
+def _store_as_before(server: ApiServer) -> None:
+    """Have the definitions of v2 name the old version."""
+    status = {"status": {"storedVersions": ["v2alpha1", "v2"]}}
+    for kind in MIGRATED:
+        path = f"{CRDS}/{kind.plural}.{kind.group}/status"
+        assert server.request("PATCH", path, status, "merge-patch+json").ok
