@@ -160,6 +160,16 @@ class Role(IntEnum):
     PEER = 4
 
 
+ROLES: Final[dict[str, Role]] = {
+    "provider": Role.PROVIDER,
+    "rs-server": Role.ROUTE_SERVER,
+    "rs-client": Role.ROUTE_SERVER_CLIENT,
+    "customer": Role.CUSTOMER,
+    "peer": Role.PEER,
+}
+"""What people call them."""
+
+
 class ErrorCode(IntEnum):
     """NOTIFICATION codes (RFC 4271 section 4.5, 7313, 9687)."""
 

@@ -103,8 +103,11 @@ def negotiate(
     local_router_id: int,
     peer_router_id: int,
     confederation: bool = False,
+    local_role: int | None = None,
 ) -> Negotiated:
     """Work out what a session may use.
+
+    ``local_role`` counts whether the peer was told it or not (RFC 9234 section 5).
 
     The hold time is the smaller of the two (RFC 4271 section 4.2); the keepalive time is the
     configured one, but no more than a third of it, and 0 with a hold time of 0.
@@ -119,7 +122,6 @@ def negotiate(
 
     families = _families(ours) & _families(theirs)
     hold = min(local_hold_time, peer_hold_time)
-    local_role = first(RoleCapability, ours)
     peer_role = first(RoleCapability, theirs)
     restart = first(GracefulRestartCapability, theirs)
     our_restart = first(GracefulRestartCapability, ours)
@@ -146,7 +148,7 @@ def negotiate(
         keepalive_time=min(keepalive_time, hold // 3) if hold else 0,
         local_router_id=local_router_id,
         peer_router_id=peer_router_id,
-        local_role=local_role.role if isinstance(local_role, RoleCapability) else None,
+        local_role=local_role,
         peer_role=peer_role.role if isinstance(peer_role, RoleCapability) else None,
         peer_graceful_restart=restart,
         graceful_notification=restart is not None

@@ -23,6 +23,11 @@ class Reader:
         """How many octets are left."""
         return self._end - self._position
 
+    @property
+    def next(self) -> int | None:
+        """The octet that is read next, or None at the end."""
+        return self._data[self._position] if self.remaining else None
+
     def take(self, count: int) -> bytes:
         """Read so many octets."""
         start = self._position

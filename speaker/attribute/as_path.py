@@ -79,8 +79,8 @@ def hop_count(path: AsPath) -> int:
 
 
 def needs_as4(path: AsPath) -> bool:
-    """Tell whether some AS number does not fit two octets."""
-    return any(asn > 0xFFFF for _, asns in path for asn in asns)
+    """Tell whether an AS number that belongs into AS4_PATH does not fit two octets."""
+    return any(asn > 0xFFFF for kind, asns in path if kind not in CONFEDERATION for asn in asns)
 
 
 def without_confederation(path: AsPath) -> AsPath:
@@ -103,7 +103,8 @@ def merge_as4(path: AsPath, as4_path: AsPath) -> AsPath:
         return path
     leading: list[Segment] = []
     for kind, asns in path:
-        if kind in CONFEDERATION:
+        if kind in CONFEDERATION and extra >= 0:
+            # In front, or next to a segment that is taken whole.
             leading.append(Segment(kind, asns))
         elif extra <= 0:
             break

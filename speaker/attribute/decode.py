@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from speaker.attribute.as_path import (
+    AS_CONFED_SEQUENCE,
     AS_SEQUENCE,
     CONFEDERATION,
     AsPath,
@@ -68,13 +69,15 @@ def frame(data: bytes) -> tuple[list[Raw], Fault | None]:
         header = 4 if data[position] & _EXTENDED else 3
         if position + header > end:
             rule = f"{end - position} octets left, an attribute's header has {header}"
-            return found, Fault(_WITHDRAW, 0, rule, UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
+            subcode = UpdateSubcode.MALFORMED_ATTRIBUTE_LIST
+            return found, Fault(_WITHDRAW, 0, rule, subcode, data[position:])
         kind = data[position + 1]
         length = int.from_bytes(data[position + 2 : position + header], "big")
         after = position + header + length
         if after > end:
             rule = f"the value overruns the attributes by {after - end} octets"
-            return found, Fault(_WITHDRAW, kind, rule, UpdateSubcode.ATTRIBUTE_LENGTH)
+            subcode = UpdateSubcode.ATTRIBUTE_LENGTH
+            return found, Fault(_WITHDRAW, kind, rule, subcode, data[position:])
         value = data[position + header : after]
         found.append(Raw(data[position], kind, value, data[position:after]))
         position = after
@@ -120,8 +123,11 @@ def _as_path(value: bytes, session: Negotiated) -> AsPath:
                     f"the first AS is {first}, the peer's is {session.peer_asn}",
                     UpdateSubcode.MALFORMED_AS_PATH,
                 )
-    elif session.confederation and not (path and path[0].kind in CONFEDERATION):
-        raise Bad("no confederation segment first (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
+    elif session.confederation:
+        # RFC 5065 section 5: a member of another AS has put itself in front, in a sequence.
+        allowed = (AS_CONFED_SEQUENCE,) if session.ebgp else CONFEDERATION
+        if not path or path[0].kind not in allowed:
+            raise Bad("no confederation segment first (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
     return path
 
 

@@ -66,11 +66,11 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
 
 def _parameters(reader: Reader) -> list[tuple[int, bytes]]:
     length = reader.u8()
-    extended = length == _EXTENDED and reader.remaining and reader.u8() == _EXTENDED
+    # RFC 9072 section 2: the type of the first parameter tells the forms apart, not the length.
+    extended = reader.next == _EXTENDED
     if extended:
+        reader.u8()
         length = reader.u16()
-    elif length == _EXTENDED:
-        raise Truncated("255 octets of parameters and not the extended form (RFC 9072)")
     body = Reader(reader.take(length))
     if reader.remaining:
         raise Truncated(f"{reader.remaining} octets behind the optional parameters")

@@ -82,7 +82,7 @@ _NOTHING: Final = PathAttributes()
 
 
 def _reset(attribute: int, rule: str, subcode: UpdateSubcode, data: bytes = b"") -> Exception:
-    error = update_error(subcode, data, f"attribute {attribute}: {rule}")
+    error = update_error(subcode, data, f"attribute {attribute}: {rule}" if attribute else rule)
     error.attribute = attribute  # type: ignore[attr-defined]  # read by `reset_attribute`
     return error
 
@@ -198,7 +198,7 @@ class UpdateDecoder:
                 ignored.append(mp.family)
             elif has_prefixes(mp.family):
                 faults += self._mp_faults(mp)
-                paths, plain = self._split(mp.family, mp.nlri, 14)
+                paths, plain = self._split(mp.family, mp.nlri, reach)
                 attributes = self._with_next_hop(block.attributes, mp.next_hop)
                 announced.append(Reach(mp.family, attributes, plain, paths))
         if nlri:
@@ -211,8 +211,10 @@ class UpdateDecoder:
         if reachable:
             faults += self._missing(block, classic=bool(nlri))
         outcome = max((fault.outcome for fault in faults), default=Outcome.NONE)
-        if outcome >= Outcome.TREAT_AS_WITHDRAW and not reachable:
-            # RFC 7606 section 5.2: without reachable NLRI there is nothing to withdraw instead.
+        alone = unreach is not None and octets == unreach.octets
+        if outcome >= Outcome.TREAT_AS_WITHDRAW and not reachable and not alone:
+            # RFC 7606 section 5.2: without reachable NLRI there is nothing to withdraw instead. An
+            # MP_UNREACH_NLRI alone withdraws what there is.
             fault = max(faults, key=lambda f: f.outcome)
             raise _reset(fault.attribute, fault.rule, UpdateSubcode(fault.subcode or 1), fault.data)
         end_of_rib = None
@@ -243,7 +245,7 @@ class UpdateDecoder:
         if not nlri:
             return family
         if has_prefixes(family):
-            paths, plain = self._split(family, nlri, 15)
+            paths, plain = self._split(family, nlri, raw)
             gone.append(Unreach(family, plain, paths))
         return None
 
@@ -306,14 +308,19 @@ class UpdateDecoder:
         )
 
     def _split(
-        self, family: Family, data: bytes, attribute: int | None
+        self, family: Family, data: bytes, raw: Raw | None
     ) -> tuple[list[PathNlri], list[bytes]]:
+        """Cut a field; ``raw`` is the multiprotocol attribute that it is part of."""
         try:
             if family in self.session.add_path_receive:
                 return split_add_path(data, family.afi), []
             return [], split(data, family.afi)
         except Truncated as error:
-            raise _reset(attribute or 0, str(error), UpdateSubcode.INVALID_NETWORK_FIELD) from None
+            if raw is None:
+                raise _reset(0, str(error), UpdateSubcode.INVALID_NETWORK_FIELD) from None
+            # RFC 4760 section 7
+            subcode = UpdateSubcode.OPTIONAL_ATTRIBUTE
+            raise _reset(raw.type, str(error), subcode, raw.octets) from None
 
     def _with_next_hop(self, attributes: PathAttributes, next_hop: bytes) -> PathAttributes:
         changed = replace(attributes, next_hop=next_hop)

@@ -23,7 +23,7 @@ from speaker.capability import (
     RouteRefreshCapability,
 )
 from speaker.errors import open_error
-from speaker.iana import IPV4_UNICAST, Afi, OpenSubcode
+from speaker.iana import AS_TRANS, IPV4_UNICAST, Afi, OpenSubcode
 from speaker.negotiated import Negotiated, negotiate, roles_match
 
 if TYPE_CHECKING:
@@ -97,19 +97,21 @@ def judge(
     confederation: bool = False,
 ) -> Negotiated:
     """Return what the session may use. Raises `NotificationError` for an OPEN that cannot be had."""
-    asn = opened.asn
-    if config.peer_asn and asn != config.peer_asn:
-        raise open_error(
-            OpenSubcode.BAD_PEER_AS, detail=f"peer AS {asn}, expected {config.peer_asn}"
-        )
-    if asn == local_asn and opened.router_id == local_router_id:
-        # RFC 6286 section 2.2: within an AS identifiers are unique.
-        raise open_error(
-            OpenSubcode.BAD_BGP_IDENTIFIER, detail="the peer has our own BGP identifier"
-        )
+    role = config.role if opened.asn != local_asn and not confederation else None
+    check_open(
+        opened,
+        peer_asn=config.peer_asn,
+        local_asn=local_asn,
+        local_router_id=local_router_id,
+        role=role,
+        role_strict=config.role_strict,
+    )
+    if opened.asn == AS_TRANS:
+        # RFC 6793 section 9: it is reserved, and stands for an AS number that is not said.
+        raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS_TRANS is nobody's AS")
     negotiated = negotiate(
         local_asn=local_asn,
-        peer_asn=asn,
+        peer_asn=opened.asn,
         local_capabilities=offered,
         peer_capabilities=opened.capabilities,
         local_hold_time=config.hold_time,
@@ -118,9 +120,8 @@ def judge(
         local_router_id=local_router_id,
         peer_router_id=opened.router_id,
         confederation=confederation,
+        local_role=role,
     )
-    if negotiated.local_role is not None:
-        _judge_role(config, opened, negotiated.local_role)
     if not negotiated.families:
         ours = ", ".join(str(family) for family in config.families)
         raise open_error(
@@ -136,10 +137,35 @@ def judge(
     return negotiated
 
 
-def _judge_role(config: PeerConfig, opened: Open, local: int) -> None:
+def check_open(
+    opened: Open,
+    *,
+    peer_asn: int,
+    local_asn: int,
+    local_router_id: int,
+    role: int | None = None,
+    role_strict: bool = False,
+) -> None:
+    """Refuse an OPEN that is not this peer's (RFC 4271 section 6.2). Raises `NotificationError`.
+
+    A ``peer_asn`` of 0 takes any AS; ``role`` is what we are to a peer in another AS.
+    """
+    asn = opened.asn
+    if peer_asn and asn != peer_asn:
+        raise open_error(OpenSubcode.BAD_PEER_AS, detail=f"peer AS {asn}, expected {peer_asn}")
+    if asn == local_asn and opened.router_id == local_router_id:
+        # RFC 6286 section 2.2: within an AS identifiers are unique.
+        raise open_error(
+            OpenSubcode.BAD_BGP_IDENTIFIER, detail="the peer has our own BGP identifier"
+        )
+    if role is not None:
+        _check_role(opened, role, strict=role_strict)
+
+
+def _check_role(opened: Open, local: int, *, strict: bool) -> None:
     """Refuse a peer whose role does not go with ours (RFC 9234 section 4.2)."""
     theirs = {c.role for c in opened.capabilities if isinstance(c, RoleCapability)}
-    if not theirs and config.role_strict:
+    if not theirs and strict:
         raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer says no role")
     if len(theirs) > 1:
         raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer says several roles")

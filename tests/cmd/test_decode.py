@@ -61,6 +61,19 @@ def test_a_bad_header_is_judged_by_rfc_4271_section_6_1(
     error = answer["error"]
     assert isinstance(error, dict)
     assert (error["code"], error["subcode"]) == (1, 1)
+    assert answer["kind"] is None
+
+
+def test_the_kind_of_a_message_of_a_wrong_length_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """RFC 4271 section 6.1: the length is the data."""
+    assert main(["decode", "ff" * 16 + "001404" + "00"]) == 0
+    (answer,) = _lines(capsys)
+    assert answer["kind"] == "keepalive"
+    assert answer["outcome"] == "session-reset"
+    assert isinstance(error := answer["error"], dict)
+    assert (error["code"], error["subcode"], error["data"]) == (1, 2, "0014")
 
 
 def test_json_lines_carry_their_context(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -75,6 +88,49 @@ def test_json_lines_carry_their_context(capsys: pytest.CaptureFixture[str], tmp_
     assert (first["id"], first["asPath"]) == ("a", "65001")
     assert second["line"] == 2
     assert "invalid" in second
+
+
+OPEN = "ff" * 16 + "002201" + "04fde9005a0a000001" + "05" + "0203090103"
+"""AS 65001, 10.0.0.1, and the role of a customer."""
+
+
+@pytest.mark.parametrize(
+    ("context", "error"),
+    [
+        ({"peerASN": 65001, "localASN": 65000, "localRouterID": "10.0.0.1"}, None),
+        ({"peerASN": 65009}, (2, 2)),
+        ({"ebgp": False, "localRouterID": "10.0.0.1"}, (2, 3)),
+        ({"localRole": "provider"}, None),
+        ({"localRole": 0}, None),
+        ({"localRole": "peer"}, (2, 11)),
+        ({"localRole": "peer", "ebgp": False}, None),
+    ],
+)
+def test_an_open_is_judged_as_far_as_its_line_says_who_we_are(
+    context: dict[str, object],
+    error: tuple[int, int] | None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = json.dumps({"id": 1, "hex": OPEN, "context": context})
+    monkeypatch.setattr("sys.stdin", io.StringIO(line))
+    assert main(["decode", "--jsonl"]) == 0
+    (answer,) = _lines(capsys)
+    assert answer["kind"] == "open"
+    found = answer.get("error")
+    assert (found and (found["code"], found["subcode"])) == error  # type: ignore[index]
+    assert ("outcome" in answer) == (error is not None)
+
+
+def test_a_line_that_cannot_be_read_keeps_its_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [{"id": "a", "hex": "?"}, {"id": "b", "hex": "ff", "context": {"families": ["x"]}}]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(map(json.dumps, lines))))
+    assert main(["decode", "--jsonl"]) == 0
+    answers = _lines(capsys)
+    assert [answer["id"] for answer in answers] == ["a", "b"]
+    assert all("invalid" in answer for answer in answers)
 
 
 def test_a_capture_is_put_together_from_segments(

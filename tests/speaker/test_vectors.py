@@ -17,7 +17,8 @@ from waggle.decode.messages import decode_message
 from waggle.decode.program import context_of
 
 FOLDER = Path(__file__).parents[3] / "shared" / "vectors"
-SKIPPED_FIELDS = frozenset({"survive", "reply", "llgr", "data"})
+ELSEWHERE = frozenset({"survive", "reply"})
+"""Fields that are no field of the answer."""
 
 DISAGREED: dict[str, str] = {}
 
@@ -53,8 +54,10 @@ def _same(field: str, expected: Any, answer: dict[str, Any]) -> bool:  # noqa: A
     if field == "error":
         return actual is not None and all(actual[key] == value for key, value in expected.items())
     if field == "gracefulRestart":
+        # A source may leave out families that it has no name for.
         return actual is not None and all(
-            actual[key] == value for key, value in expected.items() if key != "families"
+            all(one in actual[key] for one in value) if key == "families" else actual[key] == value
+            for key, value in expected.items()
         )
     return bool(actual == expected)
 
@@ -65,11 +68,9 @@ def _holds(expect: dict[str, Any], answer: dict[str, Any]) -> list[str]:
     alternatives = expect.get("alternatives", ())
     wrong = []
     for field, value in expect.items():
-        if field in SKIPPED_FIELDS or field == "alternatives":
+        if field in ELSEWHERE or field == "alternatives":
             continue
         if field == "outcome" and answer.get("outcome") in alternatives:
-            continue
-        if field == "kind" and answer.get("kind") is None:
             continue
         if not _same(field, value, answer):
             wrong.append(f"{field}: {answer.get(field)!r}, expected {value!r}")

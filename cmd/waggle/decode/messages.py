@@ -29,6 +29,7 @@ from speaker.errors import NotificationError
 from speaker.iana import Afi, AttributeType, MessageType, Safi, describe_error
 from speaker.message import (
     HEADER_SIZE,
+    MARKER,
     Notification,
     RouteRefresh,
     Update,
@@ -39,22 +40,23 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, prefix_to_text
+from speaker.peer.opening import check_open
 
 Json = dict[str, Any]
 _ORIGINS = ("igp", "egp", "incomplete")
 _AFIS = frozenset(Afi)
 _SAFIS = frozenset(Safi)
+_KINDS = {int(kind): kind.name.lower().replace("_", "-") for kind in MessageType}
 _MODES = {1: "receive", 2: "send", 3: "both"}
 
 
 def decode_message(octets: bytes, session: Negotiated) -> Json:
     """Decode one whole message, marker included."""
-    kind: str | None = None
+    if len(octets) < HEADER_SIZE:
+        return {"kind": None, "incomplete": True, "octets": len(octets)}
+    kind = _KINDS.get(octets[18]) if octets.startswith(MARKER) else None
     try:
-        if len(octets) < HEADER_SIZE:
-            return {"kind": None, "incomplete": True, "octets": len(octets)}
         number, length = check_header(octets, 0, session.max_message_size)
-        kind = MessageType(number).name.lower().replace("_", "-")
         if length > len(octets):
             return {"kind": kind, "incomplete": True, "octets": len(octets), "length": length}
         body = octets[HEADER_SIZE:length]
@@ -73,9 +75,8 @@ def _error(kind: str | None, error: NotificationError) -> Json:
             "name": describe_error(error.code, error.subcode),
             "detail": error.detail,
         },
+        "outcome": str(Outcome.SESSION_RESET),
     }
-    if kind != "open":
-        answer["outcome"] = str(Outcome.SESSION_RESET)
     if kind == "update":
         attribute = reset_attribute(error)
         if attribute is None and error.subcode == 2 and len(error.data) > 1:
@@ -85,8 +86,16 @@ def _error(kind: str | None, error: NotificationError) -> Json:
     return answer
 
 
-def _open(body: bytes, _: Negotiated) -> Json:
+def _open(body: bytes, session: Negotiated) -> Json:
     message = decode_open(body)
+    check_open(
+        message,
+        peer_asn=session.peer_asn,
+        # Inside of an AS the identifiers differ, also where it is not said which AS it is.
+        local_asn=session.local_asn or (0 if session.ebgp else message.asn),
+        local_router_id=session.local_router_id,
+        role=session.local_role if session.ebgp and not session.confederation else None,
+    )
     answer: Json = {
         "version": 4,
         "asn": message.asn,
@@ -118,9 +127,8 @@ def _capability(capability: Capability, answer: Json) -> None:
                 "restartState": restarting,
                 "notification": notification,
                 "restartTime": time,
-                "families": [
-                    {"family": str(family), "forwarding": kept} for family, kept in families
-                ],
+                # Each with whether its forwarding state was kept.
+                "families": [[str(family), kept] for family, kept in families],
             }
         case AddPath(entries):
             answer.setdefault("addPath", {}).update(

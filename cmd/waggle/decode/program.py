@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from speaker.iana import ROLES, Role
 from speaker.message import HEADER_SIZE
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
@@ -33,14 +35,23 @@ def _families(names: Iterable[str]) -> frozenset[Family]:
     return frozenset(Family.parse(name) for name in names)
 
 
+def _role(value: str | int | None) -> int | None:
+    """Read a role: a name, or IANA's number. Raises ValueError."""
+    if isinstance(value, str) and value in ROLES:
+        return ROLES[value]
+    return None if value is None else Role(int(value))
+
+
 def context_of(context: dict[str, Any]) -> Negotiated:
-    """Make the session's context of a line's. Raises ValueError for a family that is not one."""
+    """Make the session's context of a line's. Raises ValueError for a value that cannot be."""
     families = _families(context.get("families") or ()) or frozenset((IPV4_UNICAST, IPV6_UNICAST))
     asn = context.get("peerASN")
     ebgp = bool(context.get("ebgp", True))
     return Negotiated(
         peer_asn=asn if isinstance(asn, int) else 0,
         local_asn=context.get("localASN") or 0,
+        local_router_id=int(ipaddress.IPv4Address(context.get("localRouterID") or 0)),
+        local_role=_role(context.get("localRole")),
         ebgp=ebgp,
         confederation=bool(context.get("confederation")),
         as4=bool(context.get("as4", True)),
@@ -55,12 +66,14 @@ def _lines(source: Iterable[str]) -> Iterator[Json]:
     for number, line in enumerate(source, 1):
         if not line.strip():
             continue
+        item = None
         try:
             item = json.loads(line)
             octets = _octets(item["hex"])
             session = context_of(item.get("context") or {})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            yield {"line": number, "invalid": f"{type(error).__name__}: {error}"}
+            name = {"id": item.get("id")} if isinstance(item, dict) else {}
+            yield {**name, "line": number, "invalid": f"{type(error).__name__}: {error}"}
             continue
         yield {"id": item.get("id"), **decode_message(octets, session)}
 

@@ -30,7 +30,7 @@ from speaker.api import (
     Policy,
     Secret,
 )
-from speaker.iana import Role
+from speaker.iana import ROLES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from speaker.rib.policy import compile_export
 from waggle.router.policies import PolicyFile, PrefixList
@@ -104,15 +104,6 @@ class ConfederationFile(_Value, frozen=True):
     members: list[Asn] = []
 
 
-_ROLES = {
-    "provider": Role.PROVIDER,
-    "rs-server": Role.ROUTE_SERVER,
-    "rs-client": Role.ROUTE_SERVER_CLIENT,
-    "customer": Role.CUSTOMER,
-    "peer": Role.PEER,
-}
-
-
 class Neighbor(_Value, frozen=True):
     """One neighbour, or with ``prefix`` all that connect from there."""
 
@@ -167,7 +158,7 @@ class Neighbor(_Value, frozen=True):
             "keepalive_time": keepalive,
             "connect_retry_time": self.connect_retry_time,
             "delay_open_time": self.delay_open_time,
-            "role": None if self.role is None else _ROLES[self.role],
+            "role": None if self.role is None else ROLES[self.role],
             "role_strict": self.role_strict,
             "maximum_prefixes": tuple(limit.settings() for limit in self.maximum_prefixes),
             "ebgp_multihop": self.ebgp_multihop,

@@ -16,7 +16,7 @@ from speaker.attribute import (
     hop_count,
     prepend,
 )
-from speaker.attribute.as_path import decode_as_path, encode_as_path, merge_as4
+from speaker.attribute.as_path import decode_as_path, encode_as_path, merge_as4, needs_as4
 from speaker.errors import Truncated
 
 SEQ, SET = AS_SEQUENCE, AS_SET
@@ -55,6 +55,28 @@ def test_the_path_of_a_four_octet_speaker_is_rebuilt() -> None:
     assert merge_as4(path, (Segment(SEQ, (400000, 400001)),)) == (
         Segment(SEQ, (65001, 400000, 400001)),
     )
+
+
+def test_confederation_segments_in_front_stay_when_a_path_is_rebuilt() -> None:
+    """RFC 6793 section 4.2.3: in front, or next to a segment that is taken whole."""
+    inside = Segment(AS_CONFED_SEQUENCE, (65001,))
+    new = (Segment(SEQ, (400000,)),)
+    assert merge_as4((inside, Segment(SEQ, (23456,))), new) == (inside, *new)
+    path = (Segment(SEQ, (1,)), inside, Segment(SEQ, (23456,)))
+    assert merge_as4(path, new) == (Segment(SEQ, (1,)), inside, *new)
+    assert merge_as4((Segment(SEQ, (1, 23456)), inside), new) == (Segment(SEQ, (1, 400000)),)
+
+
+def test_confederation_segments_in_an_as4_path_are_left_out() -> None:
+    """RFC 6793 section 6."""
+    as4 = (Segment(AS_CONFED_SEQUENCE, (400001,)), Segment(SEQ, (400000,)))
+    assert merge_as4((Segment(SEQ, (23456,)),), as4) == (Segment(SEQ, (400000,)),)
+
+
+def test_a_confederation_needs_no_as4_path() -> None:
+    """RFC 6793 section 4.2.2: it is sent without them, and not at all without a reason."""
+    assert not needs_as4((Segment(AS_CONFED_SEQUENCE, (400000,)), Segment(SEQ, (1,))))
+    assert needs_as4((Segment(SEQ, (1, 400000)),))
 
 
 def test_an_as4_path_that_is_longer_is_ignored() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speaker.attribute import Outcome, attribute
-from speaker.capability import FourOctetAs, Multiprotocol, Unknown
+from speaker.capability import FourOctetAs, Multiprotocol, RouteRefreshCapability, Unknown
 from speaker.errors import BgpError, NotificationError
 from speaker.iana import CeaseSubcode
 from speaker.message import (
@@ -133,6 +133,24 @@ def test_many_capabilities_need_the_extended_form() -> None:
     assert decode_open(octets) == many
 
 
+@pytest.mark.parametrize("length", [1, 4, 254, 255])
+def test_the_extended_form_is_told_by_its_type_and_not_by_its_length(length: int) -> None:
+    """RFC 9072 section 2: the length in one octet is ignored, also where the long one is small."""
+    parameters = bytes((length, 255)) + b"\0\5" + b"\2\0\2\2\0"
+    found = decode_open(b"\4\0\1\0\x5a\1\1\1\1" + parameters)
+    assert found.capabilities == (RouteRefreshCapability(),)
+
+
+def test_255_octets_of_parameters_are_the_most_of_the_plain_form() -> None:
+    """RFC 9072 section 2: the form of RFC 4271 goes as far as its length does."""
+    found = Open(
+        asn=1, hold_time=0, router_id=1, capabilities=(Unknown(200, bytes(249)), Unknown(201, b""))
+    )
+    octets = found.encode()[HEADER_SIZE:]
+    assert octets[9:11] == b"\xff\2"
+    assert decode_open(octets) == found
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
@@ -192,6 +210,61 @@ def test_h37_a_missing_mandatory_attribute_is_a_withdrawal(missing: bytes) -> No
 def test_an_error_without_anything_to_withdraw_ends_the_session() -> None:
     """RFC 7606 section 5.2."""
     assert code(update(attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)
+
+
+def test_an_mp_unreach_alone_withdraws_whatever_its_flags_say() -> None:
+    """RFC 7606 section 5.2 resets for the errors of other attributes only."""
+    found = decode(update(attribute(0xC0, 15, b"\0\2\1\x10\xfd\0")))
+    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
+    assert found.withdrawn[0].nlri == [b"\x10\xfd\0"]
+    assert code(update(attribute(0xC0, 15, b"\0\2\1\x10\xfd\0") + ORIGIN)) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        # Type, length and value of the attribute, as far as they are there.
+        (attribute(0x40, 1, b"\3"), (3, 6, attribute(0x40, 1, b"\3"))),
+        (attribute(0x80, 1, b"\0"), (3, 4, attribute(0x80, 1, b"\0"))),
+        (attribute(0x40, 3, b"\1\2"), (3, 5, attribute(0x40, 3, b"\1\2"))),
+        (attribute(0x40, 3, bytes(4)), (3, 8, attribute(0x40, 3, bytes(4)))),
+        (attribute(0x40, 99, b"?"), (3, 2, attribute(0x40, 99, b"?"))),
+        (attribute(0x40, 2, b"\2\0"), (3, 11, attribute(0x40, 2, b"\2\0"))),
+        (attribute(0x80, 14, b"\0\2"), (3, 9, attribute(0x80, 14, b"\0\2"))),
+        (attribute(0x80, 15, b"\0\2\1\xff"), (3, 9, attribute(0x80, 15, b"\0\2\1\xff"))),
+        (reach(bytes(16), b"\xff"), (3, 9, reach(bytes(16), b"\xff"))),
+        (b"\x40\1\5\0", (3, 5, b"\x40\1\5\0")),
+        (b"\x50\1\0", (3, 1, b"\x50\1\0")),
+        (attribute(0x80, 14, b"") * 2, (3, 1, b"")),
+    ],
+    ids=lambda value: value.hex() if isinstance(value, bytes) else "",
+)
+def test_an_update_error_names_the_attribute_in_its_data(
+    attributes: bytes, expected: tuple[int, int, bytes]
+) -> None:
+    """RFC 4271 section 6.3, RFC 4760 section 7; without prefixes it ends the session."""
+    with pytest.raises(NotificationError) as caught:
+        decode(update(attributes))
+    assert (caught.value.code, caught.value.subcode, caught.value.data) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        (b"\3\1\0\0\xfd\xe9", Outcome.NONE),
+        (b"\4\1\0\0\xfd\xe9", Outcome.TREAT_AS_WITHDRAW),
+        (b"\2\1\0\0\xfd\xe9", Outcome.TREAT_AS_WITHDRAW),
+        (b"", Outcome.TREAT_AS_WITHDRAW),
+        (b"\2\1\0\0\xfd\xe9\3\1\0\0\xfd\xea", Outcome.TREAT_AS_WITHDRAW),
+    ],
+)
+def test_the_path_of_another_member_as_begins_with_a_sequence_of_the_confederation(
+    path: bytes, outcome: Outcome
+) -> None:
+    """RFC 5065 section 5."""
+    session = Negotiated(confederation=True)
+    attributes = ORIGIN + attribute(0x40, 2, path) + NEXT_HOP
+    assert decode(update(attributes, PREFIX), session).outcome is outcome
 
 
 def test_h32_lengths_beyond_the_message() -> None:

@@ -1,0 +1,105 @@
+"""The judgement of a peer's OPEN: RFC 4271 section 6.2 and what came after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import PeerConfig
+from speaker.capability import Capability, FourOctetAs, Multiprotocol, RoleCapability
+from speaker.errors import NotificationError
+from speaker.iana import AS_TRANS, IPV4_UNICAST, IPV6_UNICAST, OpenSubcode, Role
+from speaker.message import Notification, Open
+from speaker.negotiated import Negotiated
+from speaker.peer.opening import capabilities, judge
+from tests.speaker.raw import REMOTE_ASN, Raw, open_message
+
+LOCAL_ASN, LOCAL_ID = 65001, 0x0A000001
+BASIC: tuple[Capability, ...] = (Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))
+
+
+def judged(
+    *said: Capability,
+    asn: int = 65002,
+    router_id: int = 0x0A000002,
+    peer_asn: int = 65002,
+    confederation: bool = False,
+    plain: bool = False,
+    **settings: object,
+) -> Negotiated:
+    config = PeerConfig(name="p", address="10.0.0.2", peer_asn=peer_asn, **settings)  # type: ignore[arg-type]
+    return judge(
+        config,
+        Open(asn=asn, hold_time=90, router_id=router_id, capabilities=said or BASIC),
+        local_asn=LOCAL_ASN,
+        local_router_id=LOCAL_ID,
+        offered=capabilities(config, LOCAL_ASN, plain=plain),
+        confederation=confederation,
+    )
+
+
+def refused(*said: Capability, **how: object) -> tuple[int, bytes]:
+    with pytest.raises(NotificationError) as caught:
+        judged(*said, **how)  # type: ignore[arg-type]
+    assert caught.value.code == 2
+    return caught.value.subcode, caught.value.data
+
+
+def test_rfc4271_6_2_another_as_is_a_bad_peer_as() -> None:
+    assert refused(asn=65003) == (OpenSubcode.BAD_PEER_AS, b"")
+
+
+def test_rfc6793_9_as_trans_is_nobodys_even_where_any_as_will_do() -> None:
+    assert judged(asn=65009, peer_asn=0).peer_asn == 65009
+    assert refused(asn=AS_TRANS, peer_asn=0) == (OpenSubcode.BAD_PEER_AS, b"")
+
+
+def test_rfc6286_2_2_an_identifier_is_ours_alone_within_the_as_only() -> None:
+    assert refused(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, router_id=LOCAL_ID) == (
+        OpenSubcode.BAD_BGP_IDENTIFIER,
+        b"",
+    )
+    assert judged(router_id=LOCAL_ID).peer_router_id == LOCAL_ID
+
+
+def test_rfc5492_5_the_capabilities_that_are_missed_are_the_data() -> None:
+    subcode, data = refused(
+        Multiprotocol(IPV6_UNICAST), FourOctetAs(65002), families=(IPV4_UNICAST,)
+    )
+    assert (subcode, data) == (OpenSubcode.UNSUPPORTED_CAPABILITY, b"\1\4\0\1\0\1")
+
+
+def test_rfc4760_8_a_peer_without_capabilities_speaks_ipv4_unicast() -> None:
+    assert judged(FourOctetAs(65002)).families == {IPV4_UNICAST}
+
+
+def test_rfc9234_4_2_several_roles_have_to_be_one() -> None:
+    same = RoleCapability(Role.CUSTOMER)
+    assert judged(*BASIC, same, same, role=Role.PROVIDER).peer_role == Role.CUSTOMER
+    assert refused(*BASIC, same, RoleCapability(Role.PEER), role=Role.PROVIDER) == (
+        OpenSubcode.ROLE_MISMATCH,
+        b"",
+    )
+    assert refused(*BASIC, RoleCapability(9), role=Role.PROVIDER)[0] == OpenSubcode.ROLE_MISMATCH
+
+
+def test_rfc9234_5_a_role_counts_also_where_the_peer_was_not_told_it() -> None:
+    """Who refuses capabilities must not talk us out of what keeps leaks away."""
+    assert judged(role=Role.CUSTOMER, plain=True).local_role == Role.CUSTOMER
+    assert refused(role=Role.CUSTOMER, role_strict=True, plain=True) == (
+        OpenSubcode.ROLE_MISMATCH,
+        b"",
+    )
+
+
+def test_rfc9234_4_roles_are_for_peers_of_another_as_outside_of_a_confederation() -> None:
+    strict = {"role": Role.PEER, "role_strict": True}
+    assert judged(confederation=True, **strict).local_role is None  # type: ignore[arg-type]
+    assert judged(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, **strict).local_role is None  # type: ignore[arg-type]
+
+
+def test_a_strict_session_does_not_come_up_after_a_refusal_of_capabilities() -> None:
+    raw = Raw(role=Role.CUSTOMER, role_strict=True).to_open_sent()
+    raw.say(Notification(2, 7).encode())
+    raw.wait(5)
+    raw.to_open_confirm(open_message(capabilities=(FourOctetAs(REMOTE_ASN),)))
+    assert raw.notification == (2, 11, b"")
