@@ -19,10 +19,12 @@ from cells import (
     resources,
     snapshot,
     speaker,
+    status,
     telemetry,
 )
 from cells.api.cell import CELL as API
 from cells.hive import Cell
+from cells.report.cell import CELL as REPORT
 
 CELLS: tuple[Cell, ...] = (
     logging.CELL,
@@ -39,5 +41,7 @@ CELLS: tuple[Cell, ...] = (
     intent.CELL,
     speaker.CELL,
     apply.CELL,
+    status.CELL,
+    REPORT,
     API,
 )

@@ -50,6 +50,8 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
     object: ObjectName | None
     field: str
     message: str
+    uid: str = ""
+    """Of the object, where an API server has it."""
 
     @property
     def where(self) -> str:

@@ -13,6 +13,7 @@ from cells.api.server import ApiOptions, ApiServer
 from cells.hive import Cell, Health, Hive, Lifecycle
 from cells.intent import IntentLoop
 from cells.node import ThisNode
+from cells.status import NodeStatuses
 from reconcilers.tables import IntentTables
 from speaker.server import Speaker
 from statedb import Database
@@ -30,14 +31,17 @@ class ApiContainer(DeclarativeContainer):
     database = providers.Dependency(instance_of=Database)
     intent_tables = providers.Dependency(instance_of=IntentTables)
     intent = providers.Dependency(instance_of=IntentLoop)
-    _facts = providers.Singleton(AgentFacts, this_node, speaker, database, intent_tables, intent)
+    node_statuses = providers.Dependency(instance_of=NodeStatuses)
+    _facts = providers.Singleton(
+        AgentFacts, this_node, speaker, database, intent_tables, intent, node_statuses, hive
+    )
     api_server = providers.Singleton(ApiServer, lifecycle, health, options, hive, _facts)
     invokes = providers.List(api_server)
 
 
 CELL = Cell(
     name="api",
-    description="Answers waggle peers, routes and explain on a Unix socket.",
+    description="Answers the waggle command on a Unix socket.",
     container=ApiContainer,
     options=ApiOptions,
 )

@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from cells.api.ages import RouteAges
-from cells.api.items import explain_item, origin_item, peer_item, route_item
-from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem
+from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
+from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem
 from cells.api.server import BadQuestionError, UnknownNameError
+from cells.hive import Hive
 from cells.intent import IntentLoop
 from cells.node import ThisNode
+from cells.status import NodeStatuses
 from reconcilers.intent.explanation import NothingFoundError, parse_target
 from reconcilers.model import Verdict
 from reconcilers.tables import IntentTables
@@ -35,13 +37,27 @@ class AgentFacts:
         database: Database,
         intent: IntentTables,
         loop: IntentLoop,
+        statuses: NodeStatuses,
+        hive: Hive,
     ) -> None:
         self._node = node.name
         self._speaker = speaker
         self._database = database
         self._intent = intent
         self._loop = loop
+        self._statuses = statuses.round.table
+        self._hive = hive
         self._ages = RouteAges(database, intent.routes)
+
+    def status(self) -> StatusItem:
+        """Return how the agent is."""
+        snapshot = self._database.snapshot()
+        return status_item(
+            self._node,
+            self._hive,
+            self._statuses.get(snapshot, self._node),
+            self._intent.conditions.all(snapshot),
+        )
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the sessions that match, by instance and name."""

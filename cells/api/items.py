@@ -1,14 +1,61 @@
-"""What the speaker and the intent say, as items of the API. Pure translations."""
+"""What is said of the agent, its sessions and its routes, as items of the API. Pure translations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from cells.api.model import ExplainItem, FamilyCount, OriginItem, PeerItem, RouteItem
-from reconcilers.model import ObjectRef, Verdict
+import msgspec
+
+from cells.api.model import (
+    ConditionItem,
+    ExplainItem,
+    FamilyCount,
+    OriginItem,
+    PartItem,
+    PeerItem,
+    RouteItem,
+    StatusItem,
+)
+from cells.hive import Hive, Level
+from reconcilers.model import Condition, ObjectRef, Verdict
+from reconcilers.report.round import NodeStatus
 from speaker.api import FamilyStatus, PeerStatus, RouteView
 from speaker.nlri import prefix_to_text
+
+
+def status_item(
+    node: str, hive: Hive, row: NodeStatus | None, conditions: Iterable[Condition]
+) -> StatusItem:
+    """Translate how an agent is; what is well is not listed."""
+    waiting = hive.readiness.waiting()
+    report = hive.health.scope("report").scope("status").status
+    return StatusItem(
+        node=node,
+        ready=not waiting,
+        waiting=list(waiting.values()),
+        health=str(hive.health.level()),
+        degraded=[
+            PartItem(path="/".join(part.path), message=part.message, since_time=part.time)
+            for part in hive.health.report()
+            if part.level is Level.DEGRADED
+        ],
+        reporting="there is no API server" if report is None else report.message,
+        node_config=None if row is None else row.node,
+        status=None if row is None else msgspec.to_builtins(row.status),
+        conditions=[
+            ConditionItem(
+                kind=condition.object.kind,
+                namespace=condition.object.namespace or None,
+                name=condition.object.name,
+                type=condition.type,
+                status="True" if condition.status else "False",
+                reason=condition.reason,
+                message=condition.message or None,
+            )
+            for condition in sorted(conditions, key=lambda one: (one.object, one.type))
+        ],
+    )
 
 
 def peer_item(node: str, status: PeerStatus) -> PeerItem:

@@ -1,4 +1,4 @@
-"""What the local API answers: the envelope, and what ``waggle`` lists.
+"""What the local API answers: the envelope and the items of the ``waggle`` command.
 
 A stable interface: members are only ever added within ``cli.waggle/v1``. A value that is unknown
 is left out, never "N/A" or -1; lists are lists; times are RFC 3339 in UTC with names ending in
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -86,6 +86,45 @@ class PeerItem(Item, frozen=True, kw_only=True):
     last_error: str | None = None
     authentication: str | None = None
     graceful_restart_seconds: int | None = None
+
+
+class PartItem(Item, frozen=True, kw_only=True):
+    """A part of the agent that does not do its work, or not all of it."""
+
+    path: str
+    message: str
+    since_time: datetime
+
+
+class ConditionItem(Item, frozen=True, kw_only=True):
+    """What is, or is not, the case with an object."""
+
+    kind: str
+    namespace: str | None = None
+    name: str
+    type: str
+    status: str
+    reason: str
+    message: str | None = None
+
+
+class StatusItem(Item, frozen=True, kw_only=True):
+    """One agent: whether it does what it should, and what it says of its node's NodeConfig."""
+
+    node: str
+    ready: bool
+    waiting: list[str] = []
+    """What has to happen before it is ready."""
+    health: str
+    degraded: list[PartItem] = []
+    reporting: str
+    """Whether the status is written anywhere."""
+    node_config: str | None = None
+    """The name of its CiliumBGPNodeConfig, where it has one."""
+    status: dict[str, Any] | None = None
+    """The NodeConfig's status, as Kubernetes spells it."""
+    conditions: list[ConditionItem] = []
+    """Of other objects, as far as this agent knows them."""
 
 
 class OriginItem(Item, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from cells.api.model import (
     ExplainItem,
     PeerItem,
     RouteItem,
+    StatusItem,
     default_path,
 )
 from cells.api.sockets import Bound, bind
@@ -65,6 +66,9 @@ class Facts(Protocol):
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the sessions, by instance and name; ``peer`` is a name or an address."""
 
+    def status(self) -> StatusItem:
+        """Return how the agent is."""
+
     def routes(
         self, table: str, *, family: str | None, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[RouteItem]]:
@@ -104,6 +108,7 @@ class ApiServer:
         app.router.add_get("/v1/peers", self._get_peers)
         app.router.add_get("/v1/routes", self._get_routes)
         app.router.add_get("/v1/explain", self._get_explain)
+        app.router.add_get("/v1/status", self._get_status)
         app.router.add_get("/v1/health", self._get_health)
         app.router.add_get("/v1/cells", self._get_cells)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.5)
@@ -151,6 +156,9 @@ class ApiServer:
         except UnknownNameError as error:
             return _refusal(404, "NotFound", str(error), kind="RouteList")
         return await _stream(request, "RouteList", groups)
+
+    async def _get_status(self, _: web.Request) -> web.Response:
+        return _answer("StatusList", [self._facts.status()])
 
     async def _get_explain(self, request: web.Request) -> web.StreamResponse:
         query = request.query

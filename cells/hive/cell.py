@@ -32,6 +32,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     options: type[Options] = Options
     on_with: str | None = None
     """The option without which the cell is off by default, or None: the cell is on by default."""
+    on_beside: str | None = None
+    """The cell without which this one is off by default: it has nothing to do then."""
 
     @property
     def inputs(self) -> dict[str, type]:

@@ -221,7 +221,7 @@ def _switches(
     )
     enabled: dict[str, bool] = {}
     reasons: dict[str, str] = {}
-    for cell in cells:
+    for cell in sorted(cells, key=lambda cell: cell.on_beside is not None):
         setting = next(
             (s for s in describe(cell.name, cell.options) if s.field == cell.on_with), None
         )
@@ -230,18 +230,19 @@ def _switches(
         if by_file is not None and not isinstance(by_file, bool):
             key = f"cells.{cell.name}.enabled"
             raise SettingError(file_name, key, "expected true or false")
+        beside = cell.on_beside is None or enabled.get(cell.on_beside, False)
         asked = by_flag.get(cell.name, by_env.get(cell.name, by_file))
         if asked and not default and setting is not None:
             wrong = f"the cell is switched on but {setting.flag} is not set"
             raise SettingError("", f"cell {cell.name}", wrong)
-        enabled[cell.name] = default if asked is None else asked
+        enabled[cell.name] = default and beside if asked is None else asked
         if not enabled[cell.name]:
             reasons[cell.name] = (
                 "switched off"
                 if asked is False
                 else f"{setting.flag} is not set"
                 if setting is not None
-                else ""
+                else f"{cell.on_beside} is off"
             )
     return enabled, reasons
 

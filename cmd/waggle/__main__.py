@@ -18,6 +18,7 @@ from cells.arguments import Parser
 from waggle.output import EXIT_INTERRUPTED, EXIT_PIPE
 
 COMMANDS = (
+    "status",
     "peers",
     "routes",
     "explain",

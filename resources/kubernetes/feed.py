@@ -154,7 +154,8 @@ class Feed(Generic[T]):
             row = self.kind.decode_json(raw)
         except InvalidObject as error:
             key = (error.object.namespace, error.object.name)
-            problems[key] = tuple(_problem(error.object, field) for field in error.errors)
+            uid = _uid(raw)
+            problems[key] = tuple(_problem(error.object, field, uid) for field in error.errors)
             if key in self.rows:
                 rows[key] = self.rows[key]
             return key
@@ -168,7 +169,8 @@ class Feed(Generic[T]):
             name = ObjectName(self.kind.name, *key)
             unknown = self.kind.unknown_fields(msgspec.json.decode(raw))
             if unknown:
-                problems[key] = tuple(_problem(name, field) for field in unknown)
+                uid = row.metadata.uid
+                problems[key] = tuple(_problem(name, field, uid) for field in unknown)
         return key
 
     def _put(self, raw: msgspec.Raw) -> Event | None:
@@ -185,5 +187,12 @@ class Feed(Generic[T]):
         return Delete(key) if self.rows.pop(key, None) is not None else None
 
 
-def _problem(name: ObjectName, field: FieldError) -> SourceProblem:
-    return SourceProblem(SOURCE, 0, 0, name, field.path, field.message)
+def _problem(name: ObjectName, field: FieldError, uid: str) -> SourceProblem:
+    return SourceProblem(SOURCE, 0, 0, name, field.path, field.message, uid)
+
+
+def _uid(raw: msgspec.Raw) -> str:
+    try:
+        return wire.decode(raw, wire.Head, "an object").metadata.uid
+    except NotUnderstood:
+        return ""

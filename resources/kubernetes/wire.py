@@ -42,6 +42,7 @@ class HeadMeta(Struct, frozen=True):
 
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 from dependency_injector.containers import DeclarativeContainer
 
-from cells.api.model import ExplainItem, PeerItem, RouteItem
+from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
 from cells.api.server import ApiOptions, ApiServer, BadQuestionError, UnknownNameError
 from cells.hive import Cell, Health, Hive, load
 
@@ -28,10 +28,16 @@ class MadeUp:
         peers: Sequence[PeerItem] = (),
         routes: Sequence[RouteItem] = (),
         explained: Sequence[ExplainItem] = (),
+        status: StatusItem | None = None,
     ) -> None:
         self._peers = peers
         self._routes = routes
         self._explained = explained
+        self._status = status or StatusItem(node="n", ready=True, health="ok", reporting="no")
+
+    def status(self) -> StatusItem:
+        """Return how the agent is."""
+        return self._status
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the peers that match."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -12,18 +11,16 @@ from typing import Any
 import pytest
 
 from cells.operator.migration import KINDS as MIGRATED
-from resources.crds.generate import DEFINED, custom_resource_definition
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.support.daemon import Daemon
+from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CILIUM = "/apis/cilium.io/v2"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ACCOUNT = "operator-of-the-test"
 
 CLUSTER_ROLE = [
@@ -69,40 +66,18 @@ NAMESPACE_ROLE = [
 ]
 
 
-def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
-    """Apply an object as a person does."""
-    answer = server.request(
-        "PATCH",
-        f"{path}/{value['metadata']['name']}?fieldManager=person&force=true",
-        value,
-        kind="apply-patch+yaml",
-    )
-    assert answer.ok, answer.body.get("message")
-    return answer.body
-
-
 @pytest.fixture
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     """A server with our definitions, two nodes, and roles with nothing but what is needed."""
-    made = [custom_resource_definition(kind) for kind in DEFINED]
-    for crd in made:
-        put(apiserver, CRDS, crd)
-    for kind in ("clusterconfigs", "peerconfigs", "nodeconfigs"):
-        # The server answers 404 for a moment after a definition is established.
-        eventually(functools.partial(_check_served, apiserver, f"{CILIUM}/ciliumbgp{kind}"))
+    made = define(apiserver)
     for name in ("n1", "n2"):
         _put_node(apiserver, name)
     for scope, rules in (("Cluster", CLUSTER_ROLE), ("", NAMESPACE_ROLE)):
-        _grant(apiserver, scope, rules)
+        grant(apiserver, ACCOUNT, scope, rules)
     yield apiserver
-    for crd in made:
-        apiserver.request("DELETE", f"{CRDS}/{crd['metadata']['name']}")
+    undefine(apiserver, made)
     for path in ("/api/v1/nodes/n1", "/api/v1/nodes/n2", "/api/v1/nodes/n3", LEASE):
         apiserver.request("DELETE", path)
-
-
-def _check_served(server: ApiServer, path: str) -> None:
-    assert server.request("GET", path).ok
 
 
 def _put_node(server: ApiServer, name: str, **labels: str) -> None:
@@ -114,44 +89,10 @@ def _put_node(server: ApiServer, name: str, **labels: str) -> None:
     )
 
 
-def _grant(
-    server: ApiServer, scope: str, rules: list[tuple[list[str], list[str], list[str]]]
-) -> None:
-    place = RBAC if scope else f"{RBAC}/namespaces/kube-system"
-    version = "rbac.authorization.k8s.io/v1"
-    role = {
-        "apiVersion": version,
-        "kind": f"{scope}Role",
-        "metadata": {"name": ACCOUNT},
-        "rules": [{"apiGroups": g, "resources": r, "verbs": v} for g, r, v in rules],
-    }
-    put(server, f"{place}/{scope.lower()}roles", role)
-    binding = {
-        "apiVersion": version,
-        "kind": f"{scope}RoleBinding",
-        "metadata": {"name": ACCOUNT},
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io",
-            "kind": f"{scope}Role",
-            "name": ACCOUNT,
-        },
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": "kube-system"}],
-    }
-    put(server, f"{place}/{scope.lower()}rolebindings", binding)
-
-
 @pytest.fixture
 def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[[str], Daemon]]:
     """Start an operator of a name, as an account that may do only what its roles say."""
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}
-    accounts = "/api/v1/namespaces/kube-system/serviceaccounts"
-    put(server, accounts, account)
-    wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = server.request("POST", f"{accounts}/{ACCOUNT}/token", wish)
-    assert token.ok, token.body
-    access = json.loads(server.kubeconfig.read_text())
-    access["users"][0]["user"] = {"token": token.body["status"]["token"]}
-    (tmp_path / "kubeconfig").write_text(json.dumps(access))
+    kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
     started: list[Daemon] = []
 
     def start(name: str) -> Daemon:
@@ -162,7 +103,7 @@ def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[[str], Daem
                 "-m",
                 "waggle_operator",
                 "--kubeconfig",
-                tmp_path / "kubeconfig",
+                kubeconfig,
                 "--operator-identity",
                 name,
             ],

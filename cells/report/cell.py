@@ -1,0 +1,226 @@
+"""Puts together what an agent writes into its cluster: a status and Events, each with a job."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from dependency_injector import providers
+from dependency_injector.containers import DeclarativeContainer
+from prometheus_client.core import CounterMetricFamily, Metric
+
+from cells.hive import Cell, Health, Jobs, Options, Signal, setting
+from cells.intent import IntentLoop
+from cells.kubernetes import Kubernetes
+from cells.metrics import Metrics
+from cells.node import ThisNode
+from cells.report.events import EventWriting
+from cells.report.occurrences import Occurrences
+from cells.report.statuses import StatusWriting
+from cells.speaker import SpeakerEvents
+from cells.status import NodeStatuses
+from reconcilers.report.events import EventLog, Occurrence
+from reconcilers.tables import IntentTables
+from resources.kubernetes import Connection, Writer
+from resources.tables import Tables
+from statedb import Database
+
+MANAGER = "waggle-agent"
+"""The field manager."""
+SETTLE = 2.0
+"""Seconds that something has to be wrong for before it is an Event."""
+
+
+class ReportOptions(Options, frozen=True):
+    """Options of the report cell."""
+
+    status: Annotated[
+        bool,
+        setting(
+            "write the status of this node's NodeConfig; without, one that was written is removed",
+            flag="--status-report",
+        ),
+    ] = True
+    events: Annotated[
+        bool, setting("write Events about sessions and configuration", flag="--events")
+    ] = True
+
+
+class Report:
+    """The jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        intent_tables: IntentTables,
+        intent: IntentLoop,
+        node: ThisNode,
+        kubernetes: Kubernetes,
+        statuses: NodeStatuses,
+        speaker_events: SpeakerEvents,
+        options: ReportOptions,
+        metrics: Metrics,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        self._database = database
+        self._intent = intent
+        self._node = node.name
+        self._kubernetes = kubernetes
+        self._table = statuses.round.table
+        self._options = options
+        self._health = health
+        self._writes = {"status": 0, "event": 0}
+        self._failures = {"status": 0, "event": 0}
+        metrics.collect(self._metrics)
+        jobs.add("status", self._write_status)
+        if not options.events:
+            health.scope("events").stopped("switched off (--events=false)")
+            return
+        self._log = EventLog(node.name)
+        self._noted = asyncio.Event()
+        self._occurrences = Occurrences(
+            database,
+            tables,
+            intent_tables,
+            node.name,
+            report=self._note,
+            solved=self._log.forget,
+        )
+        self._problems = Signal(
+            tables.source_problems.observable,
+            intent_tables.problems.observable,
+            intent_tables.outcomes.observable,
+            intent.done,
+        )
+        speaker_events.observable.subscribe(self._occurrences.heard)
+        jobs.add("occurrences", self._find)
+        jobs.add("events", self._write_events)
+
+    @asynccontextmanager
+    async def _writer(self) -> AsyncIterator[Writer]:
+        """Open a connection of its own, so that one job's trouble is not another's."""
+        connection = Connection(self._kubernetes.access)
+        try:
+            yield Writer(connection, MANAGER)
+        finally:
+            await connection.close()
+
+    async def _write_status(self) -> None:
+        async with self._writer() as writer:
+            writing = StatusWriting(
+                writer,
+                random.SystemRandom(),
+                self._health.scope("status"),
+                enabled=self._options.status,
+                failed=lambda: self._count(self._failures, "status"),
+                written=lambda: self._count(self._writes, "status"),
+            )
+            with Signal(self._table.observable) as signal:
+                pause: float | None = None
+                while True:
+                    await _wait(signal, pause)
+                    row = self._table.get(self._database.snapshot(), self._node)
+                    pause = await writing.step(row)
+
+    async def _find(self) -> None:
+        with self._problems as signal:
+            while True:
+                await signal.wait()
+                await asyncio.sleep(SETTLE)
+                if self._intent.ready:
+                    self._occurrences.look()
+
+    async def _write_events(self) -> None:
+        async with self._writer() as writer:
+            writing = EventWriting(
+                self._log,
+                writer,
+                random.SystemRandom(),
+                self._health.scope("events"),
+                failed=lambda: self._count(self._failures, "event"),
+                written=lambda: self._count(self._writes, "event"),
+            )
+            while True:
+                pause = await writing.step()
+                try:
+                    async with asyncio.timeout(pause):
+                        await self._noted.wait()
+                except TimeoutError:
+                    pass
+                self._noted.clear()
+
+    def _note(self, occurrence: Occurrence) -> None:
+        self._log.note(occurrence, asyncio.get_running_loop().time(), time.time())
+        self._noted.set()
+
+    def _count(self, counts: dict[str, int], what: str) -> None:
+        counts[what] += 1
+
+    def _metrics(self) -> list[Metric]:
+        writes = CounterMetricFamily(
+            "waggle_report_writes", "Statuses and Events written.", labels=["what"]
+        )
+        failures = CounterMetricFamily(
+            "waggle_report_failures", "Statuses and Events that were not written.", labels=["what"]
+        )
+        for what in self._writes:
+            writes.add_metric([what], self._writes[what])
+            failures.add_metric([what], self._failures[what])
+        return [writes, failures]
+
+
+async def _wait(signal: Signal, pause: float | None) -> None:
+    """Wait for a change, or until something is due."""
+    try:
+        async with asyncio.timeout(pause):
+            await signal.wait()
+    except TimeoutError:
+        pass
+
+
+class ReportContainer(DeclarativeContainer):
+    """The graph of the report cell."""
+
+    health = providers.Dependency(instance_of=Health)
+    jobs = providers.Dependency(instance_of=Jobs)
+    options = providers.Dependency(instance_of=ReportOptions)
+    database = providers.Dependency(instance_of=Database)
+    tables = providers.Dependency(instance_of=Tables)
+    intent_tables = providers.Dependency(instance_of=IntentTables)
+    intent = providers.Dependency(instance_of=IntentLoop)
+    this_node = providers.Dependency(instance_of=ThisNode)
+    kubernetes = providers.Dependency(instance_of=Kubernetes)
+    node_statuses = providers.Dependency(instance_of=NodeStatuses)
+    speaker_events = providers.Dependency(instance_of=SpeakerEvents)
+    metrics = providers.Dependency(instance_of=Metrics)
+    report = providers.Singleton(
+        Report,
+        database,
+        tables,
+        intent_tables,
+        intent,
+        this_node,
+        kubernetes,
+        node_statuses,
+        speaker_events,
+        options,
+        metrics,
+        health,
+        jobs,
+    )
+    invokes = providers.List(report)
+
+
+CELL = Cell(
+    name="report",
+    description="Writes this node's status and Events into the cluster.",
+    container=ReportContainer,
+    options=ReportOptions,
+    on_beside="kubernetes",
+)

@@ -1,0 +1,141 @@
+"""What is worth an Event: a session that comes or goes, and configuration that is not taken.
+
+Reads the tables and hears the speaker's events; writes nothing. What is wrong is told once, after it
+has been so for a moment: objects that belong together come one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, final
+
+from reconcilers.model import ObjectRef, Problem
+from reconcilers.report.events import Occurrence, Regarding
+from reconcilers.tables import IntentTables
+from resources.kinds import KINDS, NODE, NODE_CONFIG
+from resources.tables import Tables
+from speaker.api import ESTABLISHED, Event, StateChanged
+from statedb import Database, Snapshot
+
+_KINDS: Final = {kind.name: kind for kind in KINDS}
+
+
+@final
+class Occurrences:
+    """Finds what has happened."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        intent: IntentTables,
+        node: str,
+        *,
+        report: Callable[[Occurrence], None],
+        solved: Callable[[Occurrence], None],
+    ) -> None:
+        """``report`` takes what happened, ``solved`` what is not so any more."""
+        self._database = database
+        self._tables = tables
+        self._intent = intent
+        self._node = node
+        self._report = report
+        self._solved = solved
+        self._told: set[Occurrence] = set()
+
+    def heard(self, event: Event) -> None:
+        """Take an event of the speaker."""
+        if not isinstance(event, StateChanged) or event.new == event.old:
+            return
+        if event.new == ESTABLISHED:
+            self._session(event, "Normal", "SessionEstablished", "is Established")
+        elif event.old == ESTABLISHED:
+            self._session(event, "Warning", "SessionDown", f"is down: {event.reason or 'unknown'}")
+
+    def look(self) -> None:
+        """Compare what is wrong now with what was wrong before."""
+        snapshot = self._database.snapshot()
+        found = {*self._invalid(snapshot), *self._problems(snapshot), *self._failures(snapshot)}
+        for occurrence in sorted(found - self._told, key=repr):
+            self._report(occurrence)
+        for occurrence in self._told - found:
+            self._solved(occurrence)
+        self._told = found
+
+    def _session(
+        self, event: StateChanged, type_: Literal["Normal", "Warning"], reason: str, what: str
+    ) -> None:
+        snapshot = self._database.snapshot()
+        row = self._intent.peers.get(snapshot, (event.instance, event.peer))
+        where = f"instance {event.instance}, peer {event.peer} ({event.address or 'no address'})"
+        if row is not None and row.peer_asn:
+            where = f"{where[:-1]}, AS {row.peer_asn})"
+        origin = row.origin if row is not None else None
+        regarding = self._regarding(snapshot, origin) or self._of_node(snapshot)
+        self._report(Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}"))
+
+    def _invalid(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """Objects that an API server let pass, and that are not taken."""
+        for row in self._tables.source_problems.all(snapshot):
+            if row.object is None or row.object.kind not in _KINDS:
+                continue
+            kind = _KINDS[row.object.kind]
+            ref = ObjectRef(kind.name, row.object.namespace, row.object.name)
+            note = f"{row.field}: {row.message}" if row.field else row.message
+            yield Occurrence(
+                Regarding(ref, kind.api_versions[0], row.uid),
+                "Warning",
+                "InvalidConfiguration",
+                "ReadConfiguration",
+                note,
+                shared=True,
+            )
+
+    def _problems(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """Objects that are valid, and cannot be followed in all that they say."""
+        for row in self._intent.problems.all(snapshot):
+            regarding = self._first(snapshot, row)
+            if regarding is not None:
+                yield Occurrence(
+                    regarding,
+                    "Warning",
+                    "RejectedConfiguration",
+                    "ApplyConfiguration",
+                    f"{row.field}: {row.message}" if row.field else row.message,
+                    shared=regarding.ref.name != self._node,
+                )
+
+    def _failures(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """What the speaker would not do."""
+        for row in self._intent.outcomes.all(snapshot):
+            if row.error is not None:
+                yield Occurrence(
+                    self._of_node(snapshot),
+                    "Warning",
+                    "ApplyFailed",
+                    "ApplyConfiguration",
+                    f"{row.reconciler} {row.object}: {row.error}",
+                )
+
+    def _first(self, snapshot: Snapshot, problem: Problem) -> Regarding | None:
+        """Return the first object of a problem that is there; one that is missing has no Events."""
+        for ref in problem.objects:
+            regarding = self._regarding(snapshot, ref)
+            if regarding is not None:
+                return regarding
+        return None
+
+    def _of_node(self, snapshot: Snapshot) -> Regarding:
+        """Return this node's NodeConfig, or the Node where it has none."""
+        found = self._regarding(snapshot, ObjectRef(NODE_CONFIG.name, "", self._node))
+        ref = ObjectRef(NODE.name, "", self._node)
+        return found or self._regarding(snapshot, ref) or Regarding(ref, NODE.api_versions[0])
+
+    def _regarding(self, snapshot: Snapshot, ref: ObjectRef | None) -> Regarding | None:
+        if ref is None or ref.kind not in _KINDS:
+            return None
+        kind = _KINDS[ref.kind]
+        row = self._tables.of(kind).get(snapshot, (ref.namespace, ref.name))
+        if row is None:
+            return None
+        return Regarding(ref, kind.api_versions[0], row.metadata.uid)

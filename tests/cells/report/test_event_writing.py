@@ -1,0 +1,173 @@
+"""Events are written one by one; refusals are let go, and an outage loses and repeats little."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from cells.hive import Health, Level
+from cells.report.events import EventWriting
+from reconcilers.report.events import EventLog
+from resources.kubernetes import KubernetesError, Refused
+from resources.kubernetes.errors import Unreachable
+from tests.reconcilers.report.test_events import WALL, down
+from tests.support import looptime
+
+PATH = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+class Api:
+    """An API server that keeps Events."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, dict[str, Any]] = {}
+        self.fails: list[KubernetesError] = []
+        self.calls = 0
+
+    def _called(self) -> None:
+        self.calls += 1
+        if self.fails:
+            raise self.fails[0] if len(self.fails) == 1 else self.fails.pop(0)
+
+    async def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        assert path == PATH
+        self._called()
+        name = content["metadata"]["name"]
+        if name in self.events:
+            raise Refused(409, "already exists")
+        self.events[name] = dict(content)
+        return self.events[name]
+
+    async def merge(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        self._called()
+        name = path.removeprefix(f"{PATH}/")
+        if name not in self.events:
+            raise Refused(404, "not found")
+        self.events[name].update(content)
+        return self.events[name]
+
+
+class Job:
+    """A log, a server and the job between them, in virtual time."""
+
+    def __init__(self) -> None:
+        self.log = EventLog("n1")
+        self.api = Api()
+        self.health = Health(("events",))
+        self.failures: list[None] = []
+        self.writing = EventWriting(
+            self.log,
+            self.api,
+            random.Random(1),  # noqa: S311
+            self.health,
+            failed=lambda: self.failures.append(None),
+            written=lambda: None,
+            wall=lambda: WALL + asyncio.get_running_loop().time(),
+        )
+
+    def note(self, peer: str = "p", **fields: Any) -> None:  # noqa: ANN401
+        now = asyncio.get_running_loop().time()
+        self.log.note(down(peer, **fields), now, WALL + now)
+
+    async def until(self, end: float) -> None:
+        loop = asyncio.get_running_loop()
+        while loop.time() < end:
+            pause = await self.writing.step()
+            await asyncio.sleep(min(end - loop.time(), end if pause is None else pause))
+
+
+def run(scenario: Callable[[Job], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await scenario(Job())
+
+    looptime.run(main())
+
+
+def test_events_are_created_and_their_series_goes_on() -> None:
+    async def scenario(job: Job) -> None:
+        job.note()
+        await job.until(1)
+        for _ in range(4):
+            job.note()
+        await job.until(10)
+        (event,) = job.api.events.values()
+        assert event["series"]["count"] == 5
+        assert job.api.calls == 2
+
+    run(scenario)
+
+
+def test_an_outage_is_waited_for_and_what_came_meanwhile_is_told() -> None:
+    async def scenario(job: Job) -> None:
+        job.api.fails = [Unreachable("https://x", "refused")]
+        job.note()
+        await job.until(300)
+        job.note()
+        assert job.api.calls < 20
+        assert job.health.level() is Level.DEGRADED
+        job.api.fails = []
+        await job.until(600)
+        (event,) = job.api.events.values()
+        assert event["series"]["count"] == 2
+        assert job.health.level() is Level.OK
+
+    run(scenario)
+
+
+def test_what_another_agent_has_said_is_said() -> None:
+    async def scenario(job: Job) -> None:
+        job.note(shared=True)
+        await job.until(1)
+        other = Job()
+        other.api = job.api
+        other.writing._writer = job.api
+        other.note(shared=True)
+        await other.until(100)
+        assert job.api.calls == 2
+        assert other.failures == []
+
+    run(scenario)
+
+
+def test_a_refusal_is_let_go_and_named_and_holds_up_no_other() -> None:
+    async def scenario(job: Job) -> None:
+        job.api.fails = [Refused(403, "User cannot"), Refused(422, "bad")]
+        job.note("a")
+        await job.until(1)
+        assert job.health.status is not None
+        assert job.health.status.message == "may not create events: User cannot, 1 not told"
+        job.api.fails = []
+        job.note("b")
+        await job.until(100)
+        assert [e["note"] for e in job.api.events.values()] == ["peer b is down"]
+        assert job.health.level() is Level.OK
+
+    run(scenario)
+
+
+def test_a_server_in_trouble_is_not_a_refusal() -> None:
+    async def scenario(job: Job) -> None:
+        job.api.fails = [Refused(503, "later", 30.0)]
+        job.note()
+        await job.until(29)
+        assert job.api.calls == 1
+        job.api.fails = []
+        await job.until(100)
+        assert len(job.api.events) == 1
+
+    run(scenario)
+
+
+def test_a_series_whose_event_was_forgotten_is_begun_anew() -> None:
+    async def scenario(job: Job) -> None:
+        job.note()
+        await job.until(1)
+        job.api.events.clear()
+        job.note()
+        await job.until(60)
+        (event,) = job.api.events.values()
+        assert event["series"]["count"] == 2
+
+    run(scenario)

@@ -1,0 +1,270 @@
+"""A status is written on change and seldom, and an API server that is away costs no more than that."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from cells.hive import Health, Level
+from cells.report.statuses import AGAIN, INTERVAL, TIMING, StatusWriting
+from reconcilers.report.round import NodeStatus
+from resources.cilium.status import InstanceStatus, NodeConfigStatus
+from resources.conditions import Condition
+from resources.kubernetes import KubernetesError, Refused
+from resources.kubernetes.errors import Unreachable
+from tests.support import looptime
+
+PATH = "/apis/cilium.io/v2/ciliumbgpnodeconfigs/n1"
+
+
+class Api:
+    """An API server with one NodeConfig."""
+
+    def __init__(self, status: dict[str, Any] | None = None) -> None:
+        self.object: dict[str, Any] | None = {"metadata": {"name": "n1"}}
+        if status is not None:
+            self.object["status"] = status
+        self.fails: KubernetesError | None = None
+        self.calls: list[tuple[float, str]] = []
+        self.bodies: list[Any] = []
+
+    @property
+    def status(self) -> Any:  # noqa: ANN401
+        return None if self.object is None else self.object.get("status")
+
+    def _called(self, what: str) -> None:
+        self.calls.append((asyncio.get_running_loop().time(), what))
+        if self.fails is not None:
+            raise self.fails
+
+    async def get(self, path: str) -> dict[str, Any] | None:
+        assert path == PATH
+        self._called("get")
+        return self.object
+
+    async def merge(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
+        assert path == f"{PATH}/status"
+        self._called("patch")
+        if self.object is None:
+            raise Refused(404, "not found")
+        self.bodies.append(content)
+        given = content["status"]
+        merged = None if given is None else {**(self.status or {}), **given}
+        kept = None if merged is None else {k: v for k, v in merged.items() if v is not None}
+        self.object = {k: v for k, v in self.object.items() if k != "status"}
+        if kept is not None:
+            self.object["status"] = kept
+        return self.object
+
+    def times(self, what: str) -> list[float]:
+        return [when for when, called in self.calls if called == what]
+
+
+def row(asn: int = 65001, *, uid: str = "u", error: bool = False, at: str = "t1") -> NodeStatus:
+    condition = Condition(
+        type="cilium.io/BGPReconcileError",
+        status="True" if error else "False",
+        reason="BGPReconcileError",
+        message="",
+        last_transition_time=at,
+    )
+    instance = InstanceStatus(name="i", local_asn=asn)
+    return NodeStatus(
+        "n1", uid, NodeConfigStatus(bgp_instances=(instance,), conditions=(condition,))
+    )
+
+
+class Run:
+    """A writing job over some virtual time; the row is changed by the test."""
+
+    def __init__(self, api: Api, *, enabled: bool = True) -> None:
+        self.api = api
+        self.health = Health(("status",))
+        self.failures = 0
+        self.row: NodeStatus | None = row()
+        self.writing = StatusWriting(
+            api,
+            random.Random(1),  # noqa: S311
+            self.health,
+            enabled=enabled,
+            failed=self._count,
+            written=lambda: None,
+        )
+
+    def _count(self) -> None:
+        self.failures += 1
+
+    async def until(self, end: float, change: Callable[[float], None] | None = None) -> None:
+        """Step whenever the job asks for it, or each 0.1 s where something changes all the time."""
+        loop = asyncio.get_running_loop()
+        while loop.time() < end:
+            if change is not None:
+                change(loop.time())
+            pause = await self.writing.step(self.row)
+            wait = end - loop.time() if pause is None else pause
+            await asyncio.sleep(min(wait, 0.1) if change is not None else min(wait, end))
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await scenario()
+
+    looptime.run(main())
+
+
+def test_what_is_there_already_is_not_written() -> None:
+    async def scenario() -> None:
+        first = Run(Api())
+        await first.until(1)
+        assert first.api.times("patch") == [0.0]
+        again = Run(first.api)
+        again.row = row(at="t2")
+        await again.until(100)
+        # The condition keeps its time, so that nothing differs.
+        assert first.api.times("patch") == [0.0]
+
+    run(scenario)
+
+
+def test_a_status_that_changes_all_the_time_is_written_every_five_seconds() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+
+        def change(now: float) -> None:
+            job.row = row(asn=1 + int(now * 10))
+
+        await job.until(60, change)
+        times = job.api.times("patch")
+        assert 11 <= len(times) <= 12
+        assert all(b - a >= INTERVAL for a, b in itertools.pairwise(times))
+
+    run(scenario)
+
+
+def test_the_status_of_another_writer_is_replaced_as_a_whole() -> None:
+    async def scenario() -> None:
+        theirs = {"bgpInstances": [{"name": "old"}], "other": 1}
+        job = Run(Api(theirs))
+        await job.until(1)
+        assert job.api.bodies[0]["status"]["other"] is None
+        assert job.api.status.keys() == {"bgpInstances", "conditions"}
+        assert [i["name"] for i in job.api.status["bgpInstances"]] == ["i"]
+
+    run(scenario)
+
+
+def test_an_api_server_that_is_away_for_a_day_is_asked_seldom_and_then_told() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        await job.until(1)
+        job.api.fails = Unreachable("https://x", "refused")
+        job.row = row(65002)
+
+        def change(now: float) -> None:
+            job.row = row(asn=65002 + int(now))
+
+        before = len(job.api.calls)
+        await job.until(600, change)
+        assert len(job.api.calls) - before < 30
+        await job.until(86400)
+        asked = len(job.api.calls) - before
+        assert 86400 / (TIMING.longest + INTERVAL) < asked < 86400 / (TIMING.longest / 2) + 10
+        status = job.health.status
+        assert status is not None
+        assert status.level is Level.DEGRADED
+        assert "CiliumBGPNodeConfig/n1: cannot reach https://x: refused" in status.message
+        assert job.failures == asked
+        job.api.fails = None
+        job.row = row(65099)
+        await job.until(86400 + 2 * TIMING.longest)
+        assert job.api.status["bgpInstances"][0]["localASN"] == 65099
+        assert job.health.level() is Level.OK
+
+    run(scenario)
+
+
+def test_a_refusal_names_verb_and_resource() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        job.api.fails = Refused(403, "User cannot")
+        await job.until(1)
+        status = job.health.status
+        assert status is not None
+        assert "may not get ciliumbgpnodeconfigs: User cannot" in status.message
+
+    run(scenario)
+
+
+def test_a_server_that_asks_for_patience_gets_it() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        job.api.fails = Refused(429, "slow down", 100.0)
+        await job.until(99)
+        assert len(job.api.calls) == 1
+
+    run(scenario)
+
+
+def test_without_a_node_config_in_the_api_server_nothing_is_asked() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        for nothing in (None, row(uid="")):
+            job.row = nothing
+            await job.until(asyncio.get_running_loop().time() + 100)
+        assert job.api.calls == []
+        assert job.health.level() is Level.OK
+
+    run(scenario)
+
+
+def test_one_that_was_made_anew_is_written_anew() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        await job.until(10)
+        job.api.object = {"metadata": {"name": "n1"}}
+        job.row = row(uid="u2")
+        await job.until(30)
+        assert job.api.status is not None
+        job.api.object = None
+        job.row = row(65002, uid="u2")
+        await job.until(60)
+        assert job.health.level() is Level.DEGRADED or job.api.status is None
+
+    run(scenario)
+
+
+def test_a_status_that_was_lost_with_an_older_etcd_comes_back() -> None:
+    async def scenario() -> None:
+        job = Run(Api())
+        await job.until(10)
+        job.api.object = {"metadata": {"name": "n1"}, "status": {"bgpInstances": []}}
+        await job.until(AGAIN + 20)
+        assert [i["name"] for i in job.api.status["bgpInstances"]] == ["i"]
+
+    run(scenario)
+
+
+def test_c51_switched_off_what_was_written_is_cleared_once_and_no_more_is_written() -> None:
+    async def scenario() -> None:
+        on = Run(Api())
+        await on.until(1)
+        off = Run(on.api, enabled=False)
+
+        def change(now: float) -> None:
+            off.row = row(asn=1 + int(now))
+
+        await off.until(100, change)
+        assert on.api.bodies[-1] == {"status": None}
+        assert on.api.status is None
+        assert len(on.api.times("patch")) == 2
+        assert off.health.status is not None
+        assert "switched off" in off.health.status.message
+        # Where there is none, nothing is written at all.
+        again = Run(on.api, enabled=False)
+        await again.until(200)
+        assert len(on.api.times("patch")) == 2
+
+    run(scenario)

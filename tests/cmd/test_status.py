@@ -1,0 +1,103 @@
+"""``waggle status`` against an agent that is well, and one that is not."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cells.api.model import ConditionItem, PartItem, StatusItem
+from tests.support.api import MadeUp, serving
+from waggle.__main__ import main
+
+SINCE = datetime.now(UTC) - timedelta(days=3, hours=5, minutes=30)
+STATUS: dict[str, Any] = {
+    "bgpInstances": [
+        {
+            "name": "rack0",
+            "localASN": 65001,
+            "peers": [
+                {
+                    "name": "tor-1",
+                    "peerAddress": "192.0.2.1",
+                    "peerASN": 65010,
+                    "peeringState": "established",
+                    "establishedTime": SINCE.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                    "routeCount": [
+                        {"afi": "ipv4", "safi": "unicast", "received": 3, "advertised": 12}
+                    ],
+                },
+                {"name": "tor-2", "peerAddress": "192.0.2.2", "peeringState": "active"},
+            ],
+        }
+    ],
+    "conditions": [
+        {
+            "type": "cilium.io/BGPReconcileError",
+            "status": "True",
+            "reason": "BGPReconcileError",
+            "message": "rack0: no AS \x1b[31mnumber",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+    ],
+}
+ILL = StatusItem(
+    node="worker-1",
+    ready=False,
+    waiting=["the first complete apply round"],
+    health="degraded",
+    degraded=[
+        PartItem(path="kubernetes/Service", message="cannot reach https://x", since_time=SINCE)
+    ],
+    reporting="written 3 times",
+    node_config="worker-1",
+    status=STATUS,
+    conditions=[
+        ConditionItem(
+            kind="CiliumBGPClusterConfig",
+            name="c",
+            type="cilium.io/NoMatchingNode",
+            status="False",
+            reason="NoMatchingNode",
+        )
+    ],
+)
+
+
+def test_an_agent_that_is_ill_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(tmp_path / "s", MadeUp(status=ILL)):
+        assert main(["status", "--socket", str(tmp_path / "s")]) == 1
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+        "node worker-1",
+        "ready no: waits for the first complete apply round",
+        "health degraded",
+        "- kubernetes/Service: cannot reach https://x (for 3d5h)",
+        "status written 3 times",
+        "instance rack0, AS 65001",
+        "- tor-1 (192.0.2.1, AS 65010): established for 3d5h; ipv4 3 received, 12 advertised",
+        "- tor-2 (192.0.2.2): active",
+        "",
+        "OBJECT CONDITION STATUS MESSAGE",
+        r"CiliumBGPNodeConfig/worker-1 cilium.io/BGPReconcileError True rack0: no AS \x1b[31mnumber",
+        "CiliumBGPClusterConfig/c cilium.io/NoMatchingNode False -",
+    ]
+
+
+def test_an_agent_that_is_well_is_status_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well = StatusItem(node="n", ready=True, health="ok", reporting="there is no API server")
+    with serving(tmp_path / "s", MadeUp(status=well)):
+        assert main(["status", "--socket", str(tmp_path / "s")]) == 0
+        assert "status     there is no API server" in capsys.readouterr().out
+        assert main(["status", "--socket", str(tmp_path / "s"), "-o", "json"]) == 0
+    (item,) = json.loads(capsys.readouterr().out)["items"]
+    assert item == {"node": "n", "ready": True, "health": "ok", "reporting": well.reporting}
+
+
+def test_no_agent_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--socket", str(tmp_path / "none")]) == 1
+    assert "no agent runs here" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""Accounts on an API server that may do exactly what a role says, and objects applied by a person."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from resources.crds.generate import DEFINED, custom_resource_definition
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+NAMESPACE = "kube-system"
+ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
+
+Rules = Sequence[tuple[list[str], list[str], list[str]]]
+"""API groups, resources and verbs."""
+
+
+def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
+    """Apply an object as a person does."""
+    answer = server.request(
+        "PATCH",
+        f"{path}/{value['metadata']['name']}?fieldManager=person&force=true",
+        value,
+        kind="apply-patch+yaml",
+    )
+    assert answer.ok, answer.body.get("message")
+    return answer.body
+
+
+def define(server: ApiServer) -> list[str]:
+    """Put our definitions in, and wait until they are served; their names."""
+    made = [custom_resource_definition(kind) for kind in DEFINED]
+    for crd in made:
+        put(server, CRDS, crd)
+    for kind in DEFINED:
+        # The server answers 404 for a moment after a definition is established.
+        path = kind.path(kind.versions[0])
+        eventually(functools.partial(_check_served, server, path))
+    return [crd["metadata"]["name"] for crd in made]
+
+
+def undefine(server: ApiServer, names: Iterable[str]) -> None:
+    """Take definitions away, and with them all objects."""
+    for name in names:
+        server.request("DELETE", f"{CRDS}/{name}")
+
+
+def grant(server: ApiServer, account: str, scope: str, rules: Rules) -> None:
+    """Give an account a ClusterRole (``scope`` "Cluster") or a Role of its namespace ("")."""
+    place = RBAC if scope else f"{RBAC}/namespaces/{NAMESPACE}"
+    version = "rbac.authorization.k8s.io/v1"
+    role = {
+        "apiVersion": version,
+        "kind": f"{scope}Role",
+        "metadata": {"name": account},
+        "rules": [{"apiGroups": g, "resources": r, "verbs": v} for g, r, v in rules],
+    }
+    put(server, f"{place}/{scope.lower()}roles", role)
+    binding = {
+        "apiVersion": version,
+        "kind": f"{scope}RoleBinding",
+        "metadata": {"name": account},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": f"{scope}Role",
+            "name": account,
+        },
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
+    }
+    put(server, f"{place}/{scope.lower()}rolebindings", binding)
+
+
+def access(server: ApiServer, account: str, path: Path) -> Path:
+    """Make an account, and write a kubeconfig with its token."""
+    put(
+        server,
+        ACCOUNTS,
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}},
+    )
+    wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = server.request("POST", f"{ACCOUNTS}/{account}/token", wish)
+    assert token.ok, token.body
+    content = json.loads(server.kubeconfig.read_text())
+    content["users"][0]["user"] = {"token": token.body["status"]["token"]}
+    path.write_text(json.dumps(content))
+    return path
+
+
+def _check_served(server: ApiServer, path: str) -> None:
+    assert server.request("GET", path).ok
