@@ -8,12 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from cells.api.items import explain_item
+from reconcilers.intent.explanation import parse_target
 from reconcilers.offline import Intended
 from resources.manifests import load
 from speaker.nlri import prefix_to_text
 from tests.support import scenario
+from tests.support.scenario import Question
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
@@ -25,24 +29,41 @@ def test_scenario_rendered(directory: Path, tmp_path: Path) -> None:
         document = made.document()
         assert not scenario.render_differences(step.expect, document), step.name
         assert explained(made) == advertised(document), step.name
+        for question in step.expect.explain:
+            assert question.answered(answers(made, question)), (step.name, question)
+
+
+def answers(made: Intended, question: Question) -> list[dict[str, Any]]:
+    """Return what is answered, as items of the API."""
+    groups = made.explanation().verdicts(
+        parse_target(question.target), lambda _, *names: question.peer in (None, *names)
+    )
+    items = [explain_item(made.options.node, verdict) for group in groups for verdict in group]
+    found: list[dict[str, Any]] = msgspec.to_builtins(items)
+    return found
 
 
 def advertised(document: dict[str, Any]) -> dict[str, set[str]]:
     """Return what each peer is told, as the document says."""
     return {
-        peer["name"]: {route["prefix"] for route in peer["advertise"]}
-        for instance in document["instances"]
-        for peer in instance["peers"]
+        name: {route["prefix"] for route in peer["advertise"]}
+        for name, (_, peer) in scenario.peers_by_name(document).items()
     }
 
 
 def explained(made: Intended) -> dict[str, set[str]]:
     """Return what each peer is told, as explanations say, which ask the rules anew."""
-    found: dict[str, set[str]] = {peer: set() for peer in advertised(made.document())}
+    document = made.document()
+    names = {
+        (instance["name"], peer["name"]): name
+        for name, (instance, peer) in scenario.peers_by_name(document).items()
+    }
+    found: dict[str, set[str]] = {name: set() for name in names.values()}
     for group in made.explanation().verdicts():
         for verdict in group:
             assert bool(verdict.told) == (verdict.reason == "Advertised"), verdict
             assert verdict.told or verdict.message, verdict
             if verdict.family is not None and verdict.peer is not None:
-                found[verdict.peer] |= {prefix_to_text(verdict.family, n) for n in verdict.told}
+                told = {prefix_to_text(verdict.family, nlri) for nlri in verdict.told}
+                found[names[verdict.instance or "", verdict.peer]] |= told
     return found

@@ -69,7 +69,10 @@ def next_hop_self(prefix: str, own_addresses: list[str]) -> str:
     return next((address for address in own_addresses if ":" in address), f"::ffff:{session}")
 
 
-def _canonical(address: str) -> str:
+def _canonical(prefix: str, address: str) -> str:
+    if ":" in prefix and ":" not in address:
+        # Go prints a v4-mapped address like that; it cannot be another one (RFC 4760, RFC 2545).
+        return f"::ffff:{address}"
     mapped = getattr(ipaddress.ip_address(address), "ipv4_mapped", None)
     return str(ipaddress.ip_address(address)) if mapped is None else f"::ffff:{mapped}"
 
@@ -78,7 +81,7 @@ def held(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[str, Prom
     """Return a router's routes in the shape of promises."""
     return {
         prefix: Promise(
-            next_hop=_canonical(route.next_hop),
+            next_hop=_canonical(prefix, route.next_hop),
             as_path=route.as_path,
             origin=route.origin,
             communities=route.communities,

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ipaddress
 import shutil
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import yaml
 
 from reconcilers.intent.options import IntentOptions
 
+T = TypeVar("T")
 ROOT = Path(__file__).parent.parent / "scenarios"
 
 
@@ -31,6 +34,35 @@ class ExpectedRoute(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
     as_path: tuple[int, ...] | None = None
 
 
+class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A ``waggle`` command that asks the agent, and how it answers."""
+
+    run: str
+    """Its arguments; the agent's socket is added."""
+    status: int = 0
+    lines: list[str] | None = None
+    """Standard output line by line, blanks run together: regular expressions."""
+    errors: list[str] | None = None
+    """Standard error in the same way."""
+
+
+class Question(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A question to ``waggle explain``, and an answer that has to be among its items."""
+
+    target: str
+    answer: dict[str, Any]
+    peer: str | None = None
+
+    @property
+    def query(self) -> dict[str, str | None]:
+        """What the agent's API is asked."""
+        return {"target": self.target, "peer": self.peer}
+
+    def answered(self, items: list[dict[str, Any]]) -> bool:
+        """Tell whether the answer is there."""
+        return any(not differences(self.answer, item) for item in items)
+
+
 class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What has to be true after a step."""
 
@@ -41,6 +73,12 @@ class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     problems: list[dict[str, Any]] | None = None
     generated: list[dict[str, Any]] = []
     generated_names: list[str] | None = None
+    explain: list[Question] = []
+    held: dict[str, list[str]] = {}
+    sessions: dict[str, dict[str, Any]] = {}
+    received: dict[str, list[str]] = {}
+    available: list[str] | None = None
+    commands: list[Command] = []
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +87,12 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     apply: list[str] = []
     remove: list[str] = []
+    agent: Literal["stop", "kill", "start", "restart"] | None = None
+    """What happens to the running agent: ended before the files change, begun after it."""
+    announce: dict[str, list[str]] = {}
+    """By peer all that its router originates from now on."""
+    uninterrupted: list[str] = []
+    """Peers that may not be without a route that they had before, not for a moment."""
     expect: Expect = Expect()
 
 
@@ -128,10 +172,25 @@ def differences(expected: Any, actual: Any, path: str = "") -> list[str]:  # noq
     return [] if expected == actual else [f"{path}: {actual!r}, expected {expected!r}"]
 
 
+def named(items: Iterable[tuple[str, str, T]]) -> dict[str, T]:
+    """Index by name; by ``instance/name`` where several instances have one of that name."""
+    found = list(items)
+    count = Counter(name for _, name, _ in found)
+    return {
+        name if count[name] == 1 else f"{instance}/{name}": item for instance, name, item in found
+    }
+
+
+def peers_by_name(document: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+    """Return instance and peer of a render document by the peer's name."""
+    return named((i["name"], p["name"], (i, p)) for i in document["instances"] for p in i["peers"])
+
+
 def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
     """Compare a render document with what is expected of it."""
-    peers = {p["name"]: p for i in document["instances"] for p in i["peers"]}
-    paths = {p["name"]: _as_path(i, p) for i in document["instances"] for p in i["peers"]}
+    both = peers_by_name(document)
+    peers = {name: peer for name, (_, peer) in both.items()}
+    paths = {name: _as_path(instance, peer) for name, (instance, peer) in both.items()}
     found: list[str] = []
     if expect.peer_names is not None and sorted(peers) != sorted(expect.peer_names):
         found.append(f"peers: {sorted(peers)}, expected {sorted(expect.peer_names)}")

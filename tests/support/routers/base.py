@@ -71,6 +71,8 @@ class PeerSettings:
     """Graceful restart with this time (RFC 4724)."""
     long_lived_time: int | None = None
     """Long-lived graceful restart with this time (RFC 9494); with `restart_time` only."""
+    any_external: bool = False
+    """The neighbour may be of any other AS, and of another one the next time."""
     internal_confederation: bool = False
     """The neighbour is a member of the same confederation (RFC 5065)."""
 
@@ -115,6 +117,13 @@ class RouterPeer:
     """The router's own word."""
     uptime_token: str
     """Changes if, and only if, the session was established anew."""
+    router_id: str | None = None
+    """Of the neighbour; this and the rest are None where the driver does not ask."""
+    hold_time: int | None = None
+    """Negotiated."""
+    knows_restart_time: bool = False
+    restart_time: int | None = None
+    """The neighbour's (RFC 4724), None where it does not offer graceful restart."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import socket
@@ -115,7 +116,7 @@ class Bird(Router):
         else:
             lines = [
                 f"local {settings.address_towards(peer)} port {settings.port} as {asn};",
-                f"neighbor {peer.address} port {peer.port} as {peer.asn};",
+                f"neighbor {peer.address} port {peer.port} {_asn(peer)};",
                 "strict bind on;",
             ]
         lines += [
@@ -207,8 +208,19 @@ class Bird(Router):
         found: dict[str, RouterPeer] = {}
         since = info = ""
         address: str | None = None
+        neighbour = False
         for code, text in self.ask("show protocols all"):
-            if match := re.match(r"p\d+(?:dyn\d+)?\s+BGP\s+\S+\s+\S+\s+(\S+)\s*(.*)", text):
+            if address is not None and (match := re.match(r"\s+Neighbor ID:\s+(\S+)", text)):
+                found[address] = dataclasses.replace(found[address], router_id=match[1])
+            elif match := re.match(r"\s+(Local|Neighbor) capabilities", text):
+                neighbour = match[1] == "Neighbor"
+                if neighbour and address is not None:
+                    found[address] = dataclasses.replace(found[address], knows_restart_time=True)
+            elif neighbour and address and (match := re.match(r"\s+Restart time:\s+(\d+)", text)):
+                found[address] = dataclasses.replace(found[address], restart_time=int(match[1]))
+            elif address and (match := re.match(r"\s+Hold timer:\s+[\d.]+/(\d+)", text)):
+                found[address] = dataclasses.replace(found[address], hold_time=int(match[1]))
+            elif match := re.match(r"p\d+(?:dyn\d+)?\s+BGP\s+\S+\s+\S+\s+(\S+)\s*(.*)", text):
                 since, info, address = match[1], match[2].strip(), None
             elif code and (match := re.match(r"\s+Neighbor address:\s+(\S+)", text)):
                 address = match[1].split("%")[0]
@@ -289,6 +301,10 @@ class Bird(Router):
         del new, gone  # it compares the whole configuration itself
         (self.directory / "bird.conf").write_text(self.configuration()["bird.conf"])
         self.ask("configure")
+
+
+def _asn(peer: PeerSettings) -> str:
+    return "external" if peer.any_external else f"as {peer.asn}"
 
 
 def _attributes(value: Originated) -> str:

@@ -49,6 +49,7 @@ class ExaBGP(Router):
     kind = "exabgp"
     CANNOT = frozenset(
         {
+            "any_external",
             "interface",
             "transit",
             "maximum_prefixes",

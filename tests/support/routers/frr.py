@@ -179,8 +179,9 @@ class Frr(Router):
 
     def _neighbor(self, peer: PeerSettings) -> list[str]:
         name = f" neighbor {_name(peer)}"
+        asn = "external" if peer.any_external else peer.asn
         lines = [
-            f"{name} {'remote-as' if peer.interface is None else 'interface remote-as'} {peer.asn}",
+            f"{name} {'remote-as' if peer.interface is None else 'interface remote-as'} {asn}",
             f"{name} port {peer.port}",
             f"{name} timers {max(1, peer.hold_time // 3)} {peer.hold_time}",
             f"{name} timers connect {peer.connect_retry_time}",
@@ -255,6 +256,8 @@ class Frr(Router):
                 word == "Established",
                 word,
                 str(state.get("connectionsEstablished", 0)),
+                router_id=state.get("remoteRouterId"),
+                hold_time=state["bgpTimerHoldTimeMsecs"] // 1000,
             )
         return found
 

@@ -39,7 +39,7 @@ class GoBGP(Router):
 
     kind = "gobgp"
     RESTARTED = ("-r",)
-    CANNOT = frozenset({"four_octet_as", "role", "interface"})
+    CANNOT = frozenset({"four_octet_as", "role", "interface", "any_external"})
 
     @classmethod
     def missing(cls) -> str | None:
@@ -152,6 +152,8 @@ class GoBGP(Router):
                 number == ESTABLISHED,
                 STATES[number],
                 f"{entry.get('timers', {}).get('state', {}).get('uptime', {}).get('seconds')}",
+                router_id=state.get("router_id") or None,
+                hold_time=_whole(entry.get("timers", {}).get("state", {}), "negotiated_hold_time"),
             )
         return found
 
@@ -234,6 +236,10 @@ def _family(peer: PeerSettings, family: str) -> list[str]:
             f"max-prefixes = {peer.maximum_prefixes}",
         ]
     return lines
+
+
+def _whole(values: Mapping[str, Any], name: str) -> int | None:
+    return int(values[name]) if values.get(name) else None
 
 
 def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:

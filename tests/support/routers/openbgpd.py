@@ -40,6 +40,7 @@ class OpenBGPD(Router):
     kind = "openbgpd"
     CANNOT = frozenset(
         {
+            "any_external",
             "interface",
             "password",
             "extended_next_hop",
