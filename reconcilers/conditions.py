@@ -14,6 +14,9 @@ import msgspec
 from reconcilers.model import Condition
 from resources import conditions as metav1
 
+LONGEST = 1024
+"""Characters of a message: what names objects names any number of them, and there are others."""
+
 
 def written(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
     """Spell a condition; ``time`` (RFC 3339) is when it became so, unless it was so before."""
@@ -23,10 +26,14 @@ def written(wanted: Condition, before: metav1.Condition | None, time: str) -> me
         type=wanted.type,
         status="True" if wanted.status else "False",
         reason=wanted.reason,
-        message=wanted.message,
+        message=_cut(wanted.message),
         last_transition_time=before.last_transition_time if before and same else time,
         observed_generation=wanted.observed_generation,
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def read(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:

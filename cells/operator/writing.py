@@ -32,6 +32,8 @@ from resources.kubernetes import KubernetesError, Refused, Writer
 
 FIRST, LONGEST = 1.0, 512.0
 """Seconds until a failed write is tried again: doubling, with jitter."""
+LEAST = 1.0
+"""Seconds between two writes of one object at the least: what is wanted by then is written once."""
 UNSEEN = 30.0
 """Seconds after which a write that has not shown is done again."""
 
@@ -83,11 +85,16 @@ class Writing:
         self._failed = failed
         self._statuses = Statuses()
         self._attempts: dict[Key, Attempt] = {}
+        self._last: dict[Key, float] = {}
+        """When each object was written last, or that was tried."""
+        self._held: list[float] = []
+        """Until when objects are held back in this plan, as they have just been written."""
         self.written = 0
 
     async def carry_out(self, plan: Plan) -> float | None:
         """Write what a plan asks for; the seconds until something should be tried again, or None."""
         wanted: set[Key] = set()
+        self._held.clear()
         for write in plan.objects:
             wanted.add(write.key)
             await self._once(write)
@@ -96,6 +103,8 @@ class Writing:
             wanted.add((ref, True))
             await self._status(ref, wished)
         self._attempts = {key: one for key, one in self._attempts.items() if key in wanted}
+        recent = self._now() - LEAST
+        self._last = {key: at for key, at in self._last.items() if at > recent}
         self._tell()
         return self._pause()
 
@@ -136,8 +145,9 @@ class Writing:
 
     async def _try(self, write: Write, before: Attempt | None) -> dict[str, Any] | None:
         """Write; the answer, or None where there is none."""
-        if not self._allowed():
+        if not self._allowed() or self._too_soon(write.key):
             return None
+        self._last[write.key] = self._now()
         path = path_of(write.object, status=isinstance(write, Apply) and write.status)
         try:
             if isinstance(write, Delete):
@@ -170,6 +180,14 @@ class Writing:
                 return answer
         log.info("taken over", event_name="operator.taken_over", object=str(write.object))
         return await self._writer.apply(path, write.content)
+
+    def _too_soon(self, key: Key) -> bool:
+        """Tell whether an object has just been written, and remember to come back to it."""
+        due = self._last.get(key, float("-inf")) + LEAST
+        if self._now() >= due:
+            return False
+        self._held.append(due)
+        return True
 
     def _note(self, write: Write, before: Attempt | None, error: KubernetesError) -> None:
         failures = (before.failures if before is not None else 0) + 1
@@ -204,7 +222,7 @@ class Writing:
             self._health.ok(f"all is written ({self.written} writes)")
 
     def _pause(self) -> float | None:
-        due = min((one.due for one in self._attempts.values()), default=None)
+        due = min((*self._held, *(one.due for one in self._attempts.values())), default=None)
         return None if due is None else max(0.05, due - self._now())
 
     def _now(self) -> float:

@@ -135,6 +135,8 @@ class Reflector:
                 await asyncio.sleep(0)
             token = page.metadata.continue_
             if not token:
+                if page.metadata.remaining_item_count > 0:
+                    raise NotUnderstood("says that there is more, and not where")
                 return listing
 
     async def _page(self, parameters: list[tuple[str, str]]) -> wire.List:

@@ -20,6 +20,8 @@ class ListMeta(Struct, frozen=True):
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int = 0
+    """How many are on further pages, where the server says so."""
 
 
 class List(Struct, frozen=True):

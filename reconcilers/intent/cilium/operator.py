@@ -8,7 +8,7 @@ PeerConfig stops nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -49,6 +49,16 @@ def _age(config: CiliumBGPClusterConfig) -> tuple[bool, str, str]:
     # One that says when it was made is older than one that does not.
     created = config.metadata.creation_timestamp
     return (not created, created, config.metadata.name)
+
+
+SHOWN = 5
+"""Nodes that one message names."""
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name a few, and say how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def operate(
@@ -112,7 +122,7 @@ def operate(
             else:
                 others.add(owned[node])
         if others:
-            shared = ", ".join(node for node in selected[name] if owned[node] in others)
+            shared = _some([node for node in selected[name] if owned[node] in others])
             problems.append(
                 Problem(
                     (ref, *(ObjectRef(CLUSTER_CONFIG, "", other) for other in sorted(others))),

@@ -15,7 +15,7 @@ from cells.hive import Hive, Level, load
 from cells.metrics import Metrics
 from cells.operator import cell, migration, writing
 from cells.operator.cells import CELLS
-from cells.operator.election import LostLeadershipError
+from cells.operator.election import Leadership, LostLeadershipError
 from resources.kubernetes import ElectionTiming, KubernetesSource, Timing
 from tests.cells.test_manifests import until
 from tests.reconcilers.build import cluster_config, node, peer_config
@@ -36,6 +36,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
     monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (QUICK,))
     monkeypatch.setattr(writing, "FIRST", 0.05)
+    monkeypatch.setattr(writing, "LEAST", 0.02)
     monkeypatch.setattr(migration, "FIRST", 0.05)
 
 
@@ -216,16 +217,97 @@ def test_an_api_server_that_is_away_for_too_long_ends_the_leader(
     run(scenario)
 
 
-def test_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: Path) -> None:
+def test_f09_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         conflict = status(409, "Conflict", "another writer")
         server.once("patch", CONFIGS, conflict, status(500, "InternalError", "etcd"), cut)
+        # The same of a status that is too large for etcd.
+        too_large = status(413, "RequestEntityTooLarge", "etcdserver: request is too large")
+        server.once("patch", CLUSTERS, conflict, too_large)
         async with operator(server, tmp_path) as (hive, _):
             await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
             await until(lambda: levels(hive)["operator/objects"][0] is Level.OK)
             scraped = hive.get("metrics", Metrics).render().decode()
-            assert 'waggle_reconcile_errors_total{controller="operator"} 3.0' in scraped
+            assert 'waggle_reconcile_errors_total{controller="operator"} 5.0' in scraped
+
+    run(scenario)
+
+
+def test_f09_a_namespace_that_ends_leaves_nobody_leading_and_nothing_written(
+    tmp_path: Path,
+) -> None:
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        text = "unable to create new content in namespace kube-system: it is being terminated"
+        server.always("create", "leases", status(403, "Forbidden", text))
+        async with operator(server, tmp_path) as (hive, _):
+            scope = "operator/leader"
+            await until(lambda: "being terminated" in levels(hive).get(scope, (Level.OK, ""))[1])
+            assert levels(hive)[scope][0] is Level.DEGRADED
+            assert not names(server)
+            server.always("create", "leases", None)
+            await until(lambda: names(server) == {"n1", "n2"})
+
+    run(scenario)
+
+
+def test_f09_changes_in_quick_succession_are_one_write_of_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "LEAST", 0.3)
+
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path):
+            await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
+            before = len(server.asked("patch", CONFIGS))
+            (config,) = server.objects[CLUSTERS].values()
+            for number in range(20):
+                (instance,) = config["spec"]["bgpInstances"]
+                changed = {
+                    **config["spec"],
+                    "bgpInstances": [{**instance, "localASN": 65100 + number}],
+                }
+                server.put({**config, "kind": "CiliumBGPClusterConfig", "spec": changed})
+                await asyncio.sleep(0.005)
+            await until(lambda: asns(server) == {65119})
+            # One at once for each node perhaps, and one for all that came after it.
+            assert len(server.asked("patch", CONFIGS)) - before <= 4
+
+    run(scenario)
+
+
+def asns(server: ApiServer) -> set[int]:
+    return {obj["spec"]["bgpInstances"][0]["localASN"] for obj in server.objects[CONFIGS].values()}
+
+
+def test_f10_two_that_both_believe_to_lead_write_the_same_and_then_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fifteen seconds in which a former leader has not noticed; here for as long as it takes."""
+    monkeypatch.setattr(Leadership, "leads", property(lambda _: True))
+
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        async with operator(server, tmp_path), operator(server, tmp_path, "b") as (second, _):
+            await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
+            second.get("operator", cell.Operator)._leadership.gained.set()
+            server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
+            await until(lambda: names(server) == {"n1", "n2", "n3"})
+            await asyncio.sleep(0.3)
+            count = len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
+            await asyncio.sleep(0.3)
+            assert (
+                len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
+                == count
+            )
+            assert not server.asked("delete", CONFIGS)
+            owners = {
+                obj["metadata"]["ownerReferences"][0]["uid"]
+                for obj in server.objects[CONFIGS].values()
+            }
+            assert owners == {"uid-c"}
 
     run(scenario)
 

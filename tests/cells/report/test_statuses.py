@@ -115,7 +115,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     looptime.run(main())
 
 
-def test_what_is_there_already_is_not_written() -> None:
+def test_f09_what_is_there_already_is_not_written() -> None:
     async def scenario() -> None:
         first = Run(Api())
         await first.until(1)
@@ -129,7 +129,7 @@ def test_what_is_there_already_is_not_written() -> None:
     run(scenario)
 
 
-def test_a_status_that_changes_all_the_time_is_written_every_five_seconds() -> None:
+def test_f09_a_status_that_changes_all_the_time_is_written_every_five_seconds() -> None:
     async def scenario() -> None:
         job = Run(Api())
 
@@ -156,7 +156,7 @@ def test_the_status_of_another_writer_is_replaced_as_a_whole() -> None:
     run(scenario)
 
 
-def test_an_api_server_that_is_away_for_a_day_is_asked_seldom_and_then_told() -> None:
+def test_f01_an_api_server_that_is_away_for_a_day_is_asked_seldom_and_then_told() -> None:
     async def scenario() -> None:
         job = Run(Api())
         await job.until(1)

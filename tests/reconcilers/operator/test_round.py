@@ -234,3 +234,24 @@ def test_an_agent_with_an_api_server_takes_its_node_config_from_there() -> None:
     # The operator has not followed yet.
     assert [p["name"] for i in found.render()["instances"] for p in i["peers"]] == ["p"]
     assert found.problems() == []
+
+
+def test_f15_a_thousand_nodes_are_one_status_and_a_short_message() -> None:
+    found = cluster(config(), config("later", "uid-l"))
+    for number in range(1000):
+        found.put(kinds.NODE, node(f"node-{number}"))
+    made = plan(found)
+    assert len(made.objects) == 1002
+    assert made.conditions.keys() == {
+        ref("c", "CiliumBGPClusterConfig"),
+        ref("later", "CiliumBGPClusterConfig"),
+        ref("pc", "CiliumBGPPeerConfig"),
+    }
+    assert condition(made, "later")["ConflictingClusterConfig"]
+    (problem,) = made.problems
+    assert problem.message.endswith("n1, n2, node-0, node-1, node-10 and 997 more")
+
+
+def test_f15_conditions_can_be_switched_off_whatever_there_is_to_say() -> None:
+    found = cluster(config(), config("later", "uid-l"))
+    assert not any(plan(found, report=False).conditions.values())

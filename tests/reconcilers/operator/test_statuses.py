@@ -118,3 +118,11 @@ def test_objects_that_are_gone_are_forgotten() -> None:
 )
 def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None:
     assert conditions.read(content) == {}
+
+
+def test_f09_a_message_that_is_too_long_for_a_status_is_cut_and_not_written_again() -> None:
+    statuses = Statuses()
+    written = write(statuses, wanted(message="x" * 100_000), FIRST)
+    assert written is not None
+    assert len(written["message"]) == conditions.LONGEST
+    assert write(statuses, wanted(message="x" * 100_000), SECOND) is None

@@ -115,7 +115,7 @@ def test_after_a_while_the_same_is_another_event() -> None:
     assert again.name != writer.written[0].name
 
 
-def test_a_thousand_sessions_at_once_tell_of_some_and_then_slowly_of_more() -> None:
+def test_f15_a_thousand_sessions_at_once_tell_of_some_and_then_slowly_of_more() -> None:
     writer = Writer()
     for number in range(100):
         writer.note(down(f"p{number}"))

@@ -499,6 +499,15 @@ def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> Non
             ),
             "Pod in place of a list",
         ),
+        (
+            text(
+                200,
+                '{"kind": "ServiceList", "items": [], '
+                '"metadata": {"resourceVersion": "999", "remainingItemCount": 3}}',
+                "application/json",
+            ),
+            "says that there is more, and not where",
+        ),
         (cut, "cannot reach"),
         (text(404, "page not found"), "answers 404"),
     ],
@@ -511,6 +520,7 @@ def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> Non
         "cut-json",
         "no-items",
         "pod",
+        "half",
         "cut",
         "404",
     ],

@@ -1,0 +1,186 @@
+"""F01 to F15, as far as a router can see them: outages, bursts, other writers, nodes that change."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
+import pytest
+
+from cells.hive import Level
+from tests.cells.faults.stand import NODE, PODS, Stand, quick, run, stand
+from tests.cells.test_manifests import until
+from tests.cmd.lab import free_port
+from tests.reconcilers.build import cluster_config, node, peer
+
+__all__ = ["quick"]
+
+pytestmark = pytest.mark.usefixtures("quick")
+WEB = "198.51.100.10/32"
+
+
+def node_config(it: Stand, **metadata: object) -> dict[str, object]:
+    """Build what an operator writes of the ClusterConfig for the node."""
+    (config,) = it.server.objects["ciliumbgpclusterconfigs"].values()
+    owner = {
+        "apiVersion": "cilium.io/v2",
+        "kind": "CiliumBGPClusterConfig",
+        "name": config["metadata"]["name"],
+        "uid": "uid-c",
+        "controller": True,
+    }
+    return {
+        "metadata": {"name": NODE, "ownerReferences": [owner], **metadata},
+        "spec": {"bgpInstances": config["spec"]["bgpInstances"]},
+    }
+
+
+def test_f01_an_outage_changes_nothing_at_a_peer_nor_in_liveness(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(60), stand(tmp_path) as it:
+            port = free_port("127.0.0.1")
+            it.service("web", "198.51.100.10")
+            await it.start_agent(http_address=str(port))
+            await it.has(PODS, WEB)
+            told = it.session.updates_received
+            await it.server.stop()
+            await until(lambda: it.levels()["kubernetes/Service"][0] is Level.DEGRADED)
+            it.server.delete("Service", "web", "shop")
+            it.service("new", "198.51.100.11")
+            async with aiohttp.ClientSession() as client:
+                for path in ("livez", "readyz"):
+                    async with client.get(f"http://127.0.0.1:{port}/{path}") as answer:
+                        assert answer.status == 200, path
+            assert it.routes() == {PODS, WEB}
+            assert it.session.updates_received == told
+            await it.server.start()
+            await it.has(PODS, "198.51.100.11/32")
+            assert it.session.flaps == 0
+
+    asyncio.run(scenario())
+
+
+def test_f10_an_object_that_two_leaders_write_again_and_again_is_no_change(tmp_path: Path) -> None:
+    async def scenario(it: Stand) -> None:
+        it.service("web", "198.51.100.10")
+        await it.has(PODS, WEB)
+        told = it.session.updates_received
+        for number in range(20):
+            writer = {"manager": f"operator-{number % 2}", "time": f"2026-01-01T00:00:{number}Z"}
+            it.put("CiliumBGPNodeConfig", node_config(it, managedFields=[writer]))
+            await asyncio.sleep(0.005)
+        # A former leader that had not seen it deletes what the new one has just written.
+        it.server.delete("CiliumBGPNodeConfig", NODE)
+        await asyncio.sleep(0.02)
+        it.put("CiliumBGPNodeConfig", node_config(it))
+        it.service("late", "198.51.100.11")
+        await it.has(PODS, WEB, "198.51.100.11/32")
+        assert it.session.updates_received == told + 1
+        assert it.session.flaps == 0
+
+    run(tmp_path, scenario)
+
+
+def test_f11_without_an_operator_an_agent_goes_on_with_what_was_written(tmp_path: Path) -> None:
+    async def scenario(it: Stand) -> None:
+        it.put("CiliumBGPNodeConfig", node_config(it))
+        await it.has(PODS)
+        # Nobody writes of this to the node, and nobody tells the agent either.
+        other = peer("other", peerAddress="127.0.0.3")
+        it.put("CiliumBGPClusterConfig", cluster_config(peers=[other]))
+        it.service("web", "198.51.100.10")
+        await it.has(PODS, WEB)
+        assert it.session.flaps == 0
+
+    run(tmp_path, scenario)
+
+
+def test_f12_a_node_that_is_made_anew_has_its_routes_again(tmp_path: Path) -> None:
+    async def scenario(it: Stand) -> None:
+        it.server.delete("Node", NODE)
+        await until(lambda: not it.session.established)
+        it.put("Node", node(NODE), uid="another")
+        await it.has(PODS)
+
+    run(tmp_path, scenario)
+
+
+def test_f12_networks_for_pods_may_come_later(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(60), stand(tmp_path) as it:
+            bare = node(NODE) | {"spec": {}}
+            it.put("Node", bare)
+            await it.start_agent()
+            await it.has()
+            it.put("Node", node(NODE))
+            await it.has(PODS)
+            assert it.session.flaps == 0
+
+    asyncio.run(scenario())
+
+
+def test_f12_another_address_of_the_node_is_another_router_id(tmp_path: Path) -> None:
+    async def scenario(it: Stand) -> None:
+        assert it.session.peer_router_id == "192.0.2.1"
+        moved = node(NODE)
+        moved["status"]["addresses"][0]["address"] = "192.0.2.77"
+        it.put("Node", moved)
+        await until(lambda: it.session.peer_router_id == "192.0.2.77")
+        await it.has(PODS)
+
+    run(tmp_path, scenario)
+
+
+def test_f12_a_node_that_is_excluded_says_good_bye_and_may_come_back(tmp_path: Path) -> None:
+    async def scenario(it: Stand) -> None:
+        (config,) = it.server.objects["ciliumbgpclusterconfigs"].values()
+        selector = {"nodeSelector": {"matchLabels": {"bgp": "yes"}}}
+        it.put("CiliumBGPClusterConfig", {**config, "spec": {**config["spec"], **selector}})
+        await asyncio.sleep(0.1)
+        assert it.session.flaps == 0
+        it.put("Node", node(NODE, bgp="no"))
+        await until(lambda: not it.session.established)
+        assert "Cease" in str(it.session.last_error)
+        it.put("Node", node(NODE))
+        await it.has(PODS)
+
+    run(tmp_path, scenario)
+
+
+def test_f13_fields_of_a_newer_release_are_told_and_change_nothing(tmp_path: Path) -> None:
+    async def scenario(it: Stand) -> None:
+        (config,) = it.server.objects["ciliumbgppeerconfigs"].values()
+        newer = {**config, "spec": {**config["spec"], "wormholes": 2}}
+        it.put("CiliumBGPPeerConfig", newer)
+        await until(lambda: "wormholes" in it.says("kubernetes/objects"))
+        it.service("web", "198.51.100.10")
+        await it.has(PODS, WEB)
+        assert it.session.flaps == 0
+
+    run(tmp_path, scenario)
+
+
+def test_f14_a_thousand_services_changed_at_once_are_a_few_messages(tmp_path: Path) -> None:
+    """The ten thousand of the record are measured by bench/bench_kubernetes.py."""
+    count = 1000
+
+    def wanted(third: int) -> set[str]:
+        return {PODS, *(f"10.{third}.{i >> 8}.{i & 255}/32" for i in range(count))}
+
+    def change(it: Stand, third: int) -> None:
+        for i in range(count):
+            it.service(f"s{i}", f"10.{third}.{i >> 8}.{i & 255}")
+
+    async def scenario(it: Stand) -> None:
+        change(it, 1)
+        await it.has(*wanted(1))
+        told = it.session.updates_received
+        change(it, 2)
+        await it.has(*wanted(2))
+        # A message has room for some 800 prefixes; the burst comes in some pieces off the wire.
+        assert it.session.updates_received - told < 20
+        assert it.session.flaps == 0
+
+    run(tmp_path, scenario)
