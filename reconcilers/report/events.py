@@ -114,8 +114,12 @@ class EventLog:
             self.dropped += gone.count - gone.told
 
     def forget(self, occurrence: Occurrence) -> None:
-        """Take back what is not so any more: when it comes again it is told again."""
-        self._records.pop(occurrence, None)
+        """Take back what is not so any more: when it comes again it is told again.
+
+        By all agents as a new Event, by one alone as the same with a higher count.
+        """
+        if occurrence.shared:
+            self._records.pop(occurrence, None)
 
     def due(self, now: float, wall: float) -> EventWrite | None:
         """Return the next Event to be written, or None; then `done` or `failed` has to be called."""

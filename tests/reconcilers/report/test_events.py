@@ -160,6 +160,17 @@ def test_what_all_agents_see_has_one_name_and_is_told_once() -> None:
     assert len(names) == 1
 
 
+def test_what_comes_and_goes_on_one_node_is_a_series() -> None:
+    writer = Writer()
+    writer.note(down())
+    writer.run()
+    writer.log.forget(down())
+    writer.now += INTERVAL
+    writer.note(down())
+    (again,) = writer.run()
+    assert not again.new
+
+
 def test_a_series_whose_event_is_gone_begins_anew() -> None:
     writer = Writer()
     writer.note(down())
