@@ -1,4 +1,4 @@
-"""The finite state machine of one connection, as the literal table of RFC 4271 section 8.2.2.
+"""The finite state machine of one connection: the table of RFC 4271 section 8.2.2, and RFC 9687.
 
 Pure: an event in, the next state and the actions out. It must never send, wait or look at a
 configuration; what an action means is up to `speaker.peer`. Events carry the RFC's names and
@@ -77,6 +77,8 @@ class Event(enum.IntEnum):
     KEEPALIVE_MSG = 26
     UPDATE_MSG = 27
     UPDATE_MSG_ERR = 28
+    SEND_HOLD_TIMER_EXPIRES = 29
+    """RFC 9687 section 3.2."""
 
 
 class Action(enum.Enum):
@@ -101,6 +103,8 @@ class Action(enum.Enum):
     SEND_CEASE = enum.auto()
     """With the subcode of the reason for which the session ends (RFC 4486)."""
     SEND_HOLD_EXPIRED = enum.auto()
+    SEND_SEND_HOLD_EXPIRED = enum.auto()
+    """Towards a peer that takes nothing: for the case that it reads again."""
     SEND_FSM_ERROR = enum.auto()
     """With the subcode of the state (RFC 6608)."""
     SEND_ERROR = enum.auto()
@@ -194,6 +198,7 @@ _MANUAL_END: Final = Transition(
 )
 _AUTOMATIC_END: Final = _end(_A.SEND_CEASE)
 _HOLD_END: Final = _end(_A.SEND_HOLD_EXPIRED)
+_SEND_HOLD_END: Final = _end(_A.SEND_SEND_HOLD_EXPIRED)
 _FSM_END: Final = _end(_A.SEND_FSM_ERROR)
 _ERROR_END: Final = _end(_A.SEND_ERROR)
 _SILENT_END: Final = _end()
@@ -234,6 +239,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_MSG: _STAY_IDLE,
         _E.UPDATE_MSG: _STAY_IDLE,
         _E.UPDATE_MSG_ERR: _STAY_IDLE,
+        _E.SEND_HOLD_TIMER_EXPIRES: _STAY_IDLE,
     },
     _S.CONNECT: {
         **dict.fromkeys(_ALL_STARTS, Transition(_S.CONNECT)),
@@ -264,6 +270,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_MSG: _FAIL_UNCONNECTED,
         _E.UPDATE_MSG: _FAIL_UNCONNECTED,
         _E.UPDATE_MSG_ERR: _FAIL_UNCONNECTED,
+        _E.SEND_HOLD_TIMER_EXPIRES: _FAIL_UNCONNECTED,
     },
     _S.ACTIVE: {
         **dict.fromkeys(_ALL_STARTS, Transition(_S.ACTIVE)),
@@ -291,6 +298,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_MSG: _FAIL_UNCONNECTED,
         _E.UPDATE_MSG: _FAIL_UNCONNECTED,
         _E.UPDATE_MSG_ERR: _FAIL_UNCONNECTED,
+        _E.SEND_HOLD_TIMER_EXPIRES: _FAIL_UNCONNECTED,
     },
     _S.OPEN_SENT: {
         **dict.fromkeys(_ALL_STARTS, Transition(_S.OPEN_SENT)),
@@ -329,6 +337,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_MSG: _FSM_END,
         _E.UPDATE_MSG: _FSM_END,
         _E.UPDATE_MSG_ERR: _FSM_END,
+        _E.SEND_HOLD_TIMER_EXPIRES: _FSM_END,
     },
     _S.OPEN_CONFIRM: {
         **dict.fromkeys(_ALL_STARTS, Transition(_S.OPEN_CONFIRM)),
@@ -357,6 +366,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_MSG: Transition(_S.ESTABLISHED, (_A.RESTART_HOLD, _A.SESSION_UP)),
         _E.UPDATE_MSG: _FSM_END,
         _E.UPDATE_MSG_ERR: _FSM_END,
+        _E.SEND_HOLD_TIMER_EXPIRES: _FSM_END,
     },
     _S.ESTABLISHED: {
         **dict.fromkeys(_ALL_STARTS, Transition(_S.ESTABLISHED)),
@@ -384,15 +394,21 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_MSG: Transition(_S.ESTABLISHED, (_A.RESTART_HOLD,)),
         _E.UPDATE_MSG: Transition(_S.ESTABLISHED, (_A.RESTART_HOLD, _A.PROCESS_UPDATE)),
         _E.UPDATE_MSG_ERR: _ERROR_END,
+        _E.SEND_HOLD_TIMER_EXPIRES: _SEND_HOLD_END,
     },
 }
 
 
 _DELAYED: Final = (_A.STOP_CONNECT_RETRY, _A.START_DELAY_OPEN)
+_DELAYED_VERSION_END: Final = Transition(
+    _S.IDLE, (_A.STOP_CONNECT_RETRY, _A.STOP_DELAY_OPEN, _A.DROP, _A.START_IDLE_HOLD)
+)
 DELAY_OPEN_TABLE: Final[dict[State, dict[Event, Transition]]] = {
     state: {
         _E.TCP_CR_ACKED: Transition(state, _DELAYED),
         _E.TCP_CONNECTION_CONFIRMED: Transition(state, _DELAYED),
+        # While the DelayOpenTimer runs a version error counts no retry.
+        _E.NOTIF_MSG_VER_ERR: _DELAYED_VERSION_END,
     }
     for state in (_S.CONNECT, _S.ACTIVE)
 }

@@ -170,7 +170,7 @@ class Engine:
                 if known is not None:
                     known.remove_peer(peer_name)
             case ShutDownPeer(name, peer_name, communication):
-                self.instance(name).peer(peer_name).shut_down(communication)
+                self.instance(name).shut_down_peer(peer_name, communication)
             case EnablePeer(name, peer_name):
                 self.instance(name).peer(peer_name).enable()
             case ResetPeer(name, peer_name, communication):

@@ -225,6 +225,12 @@ class Instance:
         peer_ = self.peers.get(name)
         if peer_ is not None:
             self._remove(peer_, DECONFIGURED)
+        self._select_if_all_is_said()
+
+    def shut_down_peer(self, name: str, communication: str) -> None:
+        """Keep a peer down by hand. Raises `UnknownName`."""
+        self.peer(name).shut_down(communication)
+        self._select_if_all_is_said()
 
     def _set_dynamic(self, config: DynamicPeerConfig) -> None:
         compile_import(config.name, config.import_)
@@ -457,7 +463,7 @@ class Instance:
             (member := self.members.get(peer)) is not None
             and has_said_all(member.negotiated, member.intake.end_of_rib)
             for peer in self.peers.values()
-            if peer.config.graceful_restart is not None and peer.config.disabled_reason is None
+            if peer.config.graceful_restart is not None and peer.may_come_up
         ):
             self._select()
 

@@ -11,7 +11,6 @@ from typing import Final, Protocol
 
 from speaker.api import Confederation, PeerConfig, SessionError, StateChanged
 from speaker.capability import Capability
-from speaker.errors import NotificationError
 from speaker.fsm import Event, State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, Open, decode_open
@@ -175,9 +174,14 @@ class Peer:
 
     # ------------------------------------------------------------ start, stop
 
+    @property
+    def may_come_up(self) -> bool:
+        """Whether nobody has decided that it stays down."""
+        return self.config.disabled_reason is None and not self.stopped and self.down is None
+
     def start(self) -> None:
         """Begin, unless the configuration keeps the peer down."""
-        if self.config.disabled_reason is None and not self.stopped and self.down is None:
+        if self.may_come_up:
             self.primary.fire(
                 Event.AUTOMATIC_START_WITH_PASSIVE_TCP_ESTABLISHMENT
                 if self.passive
@@ -248,7 +252,7 @@ class Peer:
             # the same link is nobody.
             return
         had, self.neighbor = self.neighbor, address
-        if self.stopped or self.down is not None or self.config.disabled_reason is not None:
+        if not self.may_come_up:
             return
         if had is None and self.primary.state is State.ACTIVE and self.primary.connection is None:
             self.primary.stop_all_timers()
@@ -332,7 +336,7 @@ class Peer:
     def accepted(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
         """Take a connection that the peer made; False refuses it without a word."""
         primary = self.primary
-        if self.stopped or self.config.disabled_reason is not None or self.down is not None:
+        if not self.may_come_up:
             return False
         match primary.state:
             case State.IDLE:
@@ -405,21 +409,18 @@ class Peer:
         session = self.session_of(connection)
         if session is None:
             return
-        progress = octets < session.queued or session.queued == 0
+        progress = octets < session.queued
         session.queued = octets
         if octets > limit:
             self._give_up(session, f"the peer does not read: {octets} octets are waiting")
         elif octets == 0:
             self.core.timers.stop((session, Timer.SEND_HOLD))
-        elif progress and session.hold_time:
-            # RFC 9687 section 5: the greater of eight minutes and twice the hold time.
+        elif session.state is not State.ESTABLISHED or not session.hold_time:
+            # RFC 9687 section 3.3: it runs in Established only. Before, the hold timer is enough.
+            return
+        elif progress or session.deadline(Timer.SEND_HOLD) is None:
+            # Section 3.1: the greater of eight minutes and twice the hold time.
             session.start_timer(Timer.SEND_HOLD, max(480.0, 2.0 * session.hold_time))
-
-    def send_hold_expired(self, session: Session) -> None:
-        """End a session whose peer takes nothing (RFC 9687)."""
-        session.error = NotificationError(ErrorCode.SEND_HOLD_TIMER_EXPIRED)
-        self.failed("send hold timer expired: the peer does not read")
-        session.fire(Event.UPDATE_MSG_ERR)
 
     def _give_up(self, session: Session, reason: str) -> None:
         self.failed(reason)

@@ -157,6 +157,8 @@ class Session:
                 self._cease()
             case Action.SEND_HOLD_EXPIRED:
                 self.notify(Notification(ErrorCode.HOLD_TIMER_EXPIRED))
+            case Action.SEND_SEND_HOLD_EXPIRED:
+                self.notify(Notification(ErrorCode.SEND_HOLD_TIMER_EXPIRED))
             case Action.SEND_FSM_ERROR:
                 self.notify(Notification(ErrorCode.FSM, _FSM_SUBCODE.get(before, 0)))
             case Action.SEND_ERROR:
@@ -231,7 +233,8 @@ class Session:
             case Timer.COLLISION:
                 self.release()
             case Timer.SEND_HOLD:
-                self.peer.send_hold_expired(self)
+                self.peer.failed("send hold timer expired: the peer does not read")
+                self.fire(Event.SEND_HOLD_TIMER_EXPIRES)
             case Timer.HOLD:
                 if self.core.now - due > LATE and not self._late:
                     # The whole process stood still; what the peer sent meanwhile is not read yet.

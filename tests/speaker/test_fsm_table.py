@@ -6,6 +6,7 @@ decide what comes next::
 
     o  our OPEN is sent           C  Cease is sent                  x  the connection is dropped
     k  a KEEPALIVE is sent        H  Hold Timer Expired is sent     +  the ConnectRetryCounter counts
+                                  S  Send Hold Timer Expired is sent
     t  a connection is begun      F  FSM Error is sent              0  the ConnectRetryCounter is zero
     r  the connect-retry timer    E  the message's error is sent    d  Idle lasts for a pause
        is started                 u  the session is up, U an UPDATE is handled
@@ -28,6 +29,7 @@ LETTERS = {
     Action.START_CONNECT_RETRY: "r",
     Action.SEND_CEASE: "C",
     Action.SEND_HOLD_EXPIRED: "H",
+    Action.SEND_SEND_HOLD_EXPIRED: "S",
     Action.SEND_FSM_ERROR: "F",
     Action.SEND_ERROR: "E",
     Action.DROP: "x",
@@ -60,7 +62,7 @@ TABLE = {
         (2, 8): "Idle",
         (9, 10, 11, 12, 13): "Idle",
         (14, 15, 16, 17): "Idle x",
-        (18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28): "Idle",
+        (18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29): "Idle",
     },
     "Connect": {
         (1, 3, 4, 5, 6, 7): "Connect",
@@ -73,7 +75,7 @@ TABLE = {
         (20,): "OpenConfirm okN",
         (21, 22): "Idle Ex+d",
         (24,): "Idle x+d",
-        (8, 10, 11, 13, 19, 23, 25, 26, 27, 28): "Idle x+d",
+        (8, 10, 11, 13, 19, 23, 25, 26, 27, 28, 29): "Idle x+d",
     },
     "Active": {
         (1, 3, 4, 5, 6, 7): "Active",
@@ -86,7 +88,7 @@ TABLE = {
         (20,): "OpenConfirm okN",
         (21, 22): "Idle Ex+d",
         (24,): "Idle x+d",
-        (8, 10, 11, 13, 19, 23, 25, 26, 27, 28): "Idle x+d",
+        (8, 10, 11, 13, 19, 23, 25, 26, 27, 28, 29): "Idle x+d",
     },
     "OpenSent": {
         (1, 3, 4, 5, 6, 7): "OpenSent",
@@ -100,7 +102,7 @@ TABLE = {
         (23,): "Idle Cx+d",
         (24,): "Idle xd",
         (25,): "Idle x+d",
-        (9, 11, 12, 13, 20, 26, 27, 28): "Idle Fx+d",
+        (9, 11, 12, 13, 20, 26, 27, 28, 29): "Idle Fx+d",
     },
     "OpenConfirm": {
         (1, 3, 4, 5, 6, 7): "OpenConfirm",
@@ -116,7 +118,7 @@ TABLE = {
         (25,): "Idle x+d",
         (26,): "Established hu",
         (19,): "Idle Fx+d",
-        (9, 12, 13, 20, 27, 28): "Idle Fx+d",
+        (9, 12, 13, 20, 27, 28, 29): "Idle Fx+d",
     },
     "Established": {
         (1, 3, 4, 5, 6, 7): "Established",
@@ -133,6 +135,8 @@ TABLE = {
         (26,): "Established h",
         (27,): "Established hU",
         (28,): "Idle Ex+d",
+        # RFC 9687 section 3.3, which leaves the other states as they are.
+        (29,): "Idle Sx+d",
         (9, 12, 13, 19, 20): "Idle Fx+d",
     },
 }
@@ -193,3 +197,13 @@ def test_with_delay_open_a_connection_waits_for_the_peers_open(state: State, eve
     transition = step(state, event, delay_open=True)
     assert transition.state is state
     assert transition.actions == (Action.STOP_CONNECT_RETRY, Action.START_DELAY_OPEN)
+
+
+@pytest.mark.parametrize("state", [State.CONNECT, State.ACTIVE])
+def test_with_delay_open_a_version_error_counts_no_retry(state: State) -> None:
+    """Section 8.2.2, event 24 while the DelayOpenTimer runs: without it no message could come."""
+    transition = step(state, Event.NOTIF_MSG_VER_ERR, delay_open=True)
+    assert transition.state is State.IDLE
+    assert Action.DROP in transition.actions
+    assert Action.STOP_DELAY_OPEN in transition.actions
+    assert Action.COUNT_RETRY not in transition.actions

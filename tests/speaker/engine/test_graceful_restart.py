@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from speaker.api import GracefulRestart, InstanceConfig, PeerConfig, RouteAttributes, StateChanged
 from speaker.capability import GracefulRestartCapability
 from speaker.engine import Engine
-from speaker.engine.inputs import BytesReceived, RemovePeer, SetInstance, SetPeer, Shutdown
+from speaker.engine.inputs import (
+    BytesReceived,
+    RemovePeer,
+    SetInstance,
+    SetPeer,
+    Shutdown,
+    ShutDownPeer,
+)
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
 
@@ -325,6 +334,23 @@ def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_e
     assert a.status().established
     assert a.available(IPV4_UNICAST) == {}
     network.run(2)
+    assert set(a.available(IPV4_UNICAST)) == {"10.1.0.0/24"}
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_rfc4724_4_1_selection_does_not_wait_for_a_peer_that_is_not_to_come(
+    *, removed: bool
+) -> None:
+    network = Network()
+    b, a = network.host("b", B, 65002), network.host("a", A, 65001)
+    a.peer(config("b", B, 65002))
+    crash(network, b)
+    revive(b, 65002, config("a", A, 65001), config("c", C, 65003))
+    b.routes({"10.1.0.0/24": RouteAttributes()})
+    network.run(20)
+    assert a.available(IPV4_UNICAST) == {}
+    b.give(RemovePeer(INSTANCE, "c") if removed else ShutDownPeer(INSTANCE, "c", ""))
+    network.run(0.5)
     assert set(a.available(IPV4_UNICAST)) == {"10.1.0.0/24"}
 
 

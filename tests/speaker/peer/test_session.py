@@ -192,6 +192,27 @@ def test_h11_a_peer_that_reads_slowly_keeps_its_session() -> None:
     assert raw.state == "Established"
 
 
+def test_rfc9687_3_3_what_waits_from_before_the_session_counts_once_it_is_up() -> None:
+    raw = at("open_confirm")
+    raw.give(QueueChanged(raw.connection, 1000))
+    raw.say(KEEPALIVE)
+    raw.wait(10)
+    raw.give(QueueChanged(raw.connection, 2000))
+    began = raw.now
+    while not raw.is_closed:
+        raw.wait(20)
+        raw.say(KEEPALIVE)
+    assert 480 <= raw.now - began <= 500
+    assert raw.notification == (8, 0, b"")
+
+
+def test_rfc9687_3_1_without_a_hold_time_there_is_no_send_hold_time() -> None:
+    raw = Raw().to_established(open_message(hold_time=0))
+    raw.give(QueueChanged(raw.connection, 1000))
+    raw.wait(10_000)
+    assert raw.state == "Established"
+
+
 def test_a_queue_over_the_limit_ends_the_session_with_a_cease() -> None:
     raw = at("established")
     raw.give(QueueChanged(raw.connection, 1_000_001))
