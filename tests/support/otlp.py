@@ -38,12 +38,15 @@ class Collector:
 
     def __init__(self, *, status: int = 200) -> None:
         self.spans: list[Span] = []
+        self.bodies: list[bytes] = []
+        """All that it was sent, as it came."""
         collector = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 """Take one batch."""
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                collector.bodies.append(body)
                 if status == 200 and self.path == "/v1/traces":
                     collector.take(ExportTraceServiceRequest.FromString(body))
                 answer = ExportTraceServiceResponse().SerializeToString()

@@ -1,0 +1,104 @@
+"""Passwords reach the kernel and nothing else: no log, trace, recording, metric or answer."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cmd.lab import NODE, PYTHON, configuration, free_port, routers
+from tests.support.agent import Agent
+from tests.support.otlp import Collector
+from tests.support.wait import eventually
+from waggle import agent as client
+
+pytestmark = pytest.mark.program
+
+PASSWORD = "sesame-that-nobody-may-see"
+OTHER = "sesame-after-it-was-changed"
+FORMS = [
+    form
+    for word in (PASSWORD, OTHER)
+    for form in (word.encode(), base64.b64encode(word.encode()), word.encode().hex().encode())
+]
+"""The passwords as such, as a Secret has them, and as octets are shown."""
+
+
+def protected(port: int, password: str) -> list[dict[str, Any]]:
+    """Return the lab's objects, the first peer with a password."""
+    objects = configuration([port])
+    (peer,) = (o for o in objects if o["kind"] == "CiliumBGPPeerConfig")
+    peer["spec"]["authSecretRef"] = "sesame"
+    data = {"password": base64.b64encode(password.encode()).decode()}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "sesame", "namespace": "kube-system"},
+        "data": data,
+    }
+    return [*objects, secret]
+
+
+def test_a_password_is_nowhere_to_be_read(tmp_path: Path) -> None:
+    """Against a router that has no password, so that what fails is told, too."""
+    recording, port = tmp_path / "recording", free_port("127.0.0.1")
+    with Collector() as collector, routers(tmp_path, 1) as ports:
+        agent = Agent(
+            None,
+            tmp_path / "agent",
+            node=NODE,
+            arguments=[
+                "--otlp-endpoint", collector.endpoint, "--otlp-interval-seconds", "0.1",
+                "--log-level", "debug", "--record-file", str(recording),
+                "--http-address", f"127.0.0.1:{port}",
+            ],
+        )  # fmt: skip
+        agent.write_objects("bgp.json", *protected(ports[0], PASSWORD))
+        agent.start()
+        answers = []
+        try:
+
+            def refused() -> None:
+                (peer,) = agent.peers().values()
+                assert peer["authentication"] == "TCP MD5", peer
+                assert peer["state"] != "Established"
+
+            eventually(refused, within=20, context=agent.daemon.tail)
+            collector.wait_for("apply.round")
+            for changed in (OTHER, PASSWORD):
+                targets = ("/v1/peers", "/v1/health", "/v1/cells")
+                answers += [client.get(agent.socket, target, {}) for target in targets]
+                answers += [
+                    client.get(agent.socket, "/v1/routes", {"table": table})
+                    for table in ("available", "advertised", "received")
+                ]
+                collector.spans.clear()
+                agent.write_objects("bgp.json", *protected(ports[0], changed))
+                collector.wait_for("apply.round")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
+                metrics = response.read()
+        finally:
+            agent.stop()
+        assert collector.bodies
+    played = subprocess.run(
+        [*PYTHON, "waggle", "replay", recording, "--show", "actions", "-o", "json"],
+        capture_output=True,
+        check=True,
+    )
+    places = {
+        "the log": (tmp_path / "agent" / "log").read_bytes(),
+        "the traces": b"".join(collector.bodies),
+        "the recording": recording.read_bytes(),
+        "the replay": played.stdout + played.stderr,
+        "the metrics": metrics,
+        "the answers": json.dumps(answers).encode(),
+    }
+    assert all(places.values())
+    assert b"Secret" in places["the traces"], "the change itself is traced"
+    found = [(place, form) for place, octets in places.items() for form in FORMS if form in octets]
+    assert not found
