@@ -208,7 +208,7 @@ def test_a_wrong_as_is_a_reason_in_peers_and_leaves_other_sessions_alone(
 
 
 @pytest.mark.parametrize("kind", ALL_ROUND)
-def test_sigterm_closes_sessions_with_cease_and_exits_0_within_2_seconds(
+def test_f20_sigterm_closes_sessions_with_cease_and_exits_0_within_2_seconds(
     kind: str, need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router(kind)

@@ -186,7 +186,7 @@ def test_what_is_asked_for_is_there_and_stays_as_it_is(
     soon(lambda: node_configs(server).keys() == {"n3"}, daemon)
 
 
-def test_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
+def test_f10_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
     server: ApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     config(server)
