@@ -21,6 +21,8 @@ CHUNK: Final = 256 * 1024
 
 READ: Final = 32 * 1024
 """Octets that are read at a time, and so how much of a connection may wait to be worked on."""
+DISCARD: Final = 16 * 1024 * 1024
+"""Octets that are read after the end for nothing, more than what two kernels keep on the way."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -30,6 +32,7 @@ class Connection(asyncio.BufferedProtocol):
         "_buffer",
         "_closed",
         "_closing",
+        "_discarded",
         "_made",
         "_paused",
         "_queue",
@@ -60,6 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting = 0
         self._paused = False
         self._closing = False
+        self._discarded = 0
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the connection is gone."""
 
@@ -79,9 +83,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass octets on (asyncio)."""
+        if self._closing:
+            self._discarded += nbytes
+            if self._discarded > DISCARD and self._transport is not None:
+                self._transport.abort()
+            return
         data, self._buffer = bytes(memoryview(self._buffer)[:nbytes]), bytearray()
-        if not self._closing:
-            self._received(self.number, data)
+        self._received(self.number, data)
 
     def pause_reading(self) -> None:
         """Leave what comes to the kernel, until `resume_reading`."""
@@ -127,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self._closing:
             self._queued(self.number, self.queued)
         elif not self._queue and not self._paused:
-            transport.close()
+            self._end(transport)
 
     @property
     def queued(self) -> int:
@@ -171,7 +179,10 @@ class Connection(asyncio.BufferedProtocol):
             transport.write(part)
 
     def close(self, *, abort: bool = False) -> None:
-        """End the connection, after what the kernel still has to take unless it is aborted."""
+        """End the connection, after what the kernel still has to take unless it is aborted.
+
+        It is gone when the other side has closed its end as well, or when it is aborted.
+        """
         self._closing = True
         if self._transport is None:
             return
@@ -179,13 +190,19 @@ class Connection(asyncio.BufferedProtocol):
             self._queue.clear()
             self._waiting = 0
             self._transport.abort()
-        elif not self._queue:
-            self._transport.close()
+        elif self.queued == 0:
+            self._end(self._transport)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing is left to be sent."""
-        return self._transport is None or (self._closing and self.queued == 0)
+    def _end(self, transport: asyncio.Transport) -> None:
+        # A socket that is closed with octets unread, or gets some later, resets the connection, and
+        # a peer that is just sending would see that instead of our last NOTIFICATION (RFC 9293
+        # section 3.6.1). So we say that we are through, and read on until the peer is, too.
+        try:
+            transport.write_eof()
+        except OSError:
+            transport.abort()
+            return
+        transport.resume_reading()
 
 
 def _pair(name: tuple[str, int] | tuple[str, int, int, int] | None) -> tuple[str, int]:

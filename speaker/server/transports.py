@@ -27,7 +27,7 @@ from speaker.server.connection import Connection
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds; the kernel itself would go on for over two minutes."""
 LINGER: Final = 2.0
-"""Seconds that a closed connection gets to deliver its last NOTIFICATION."""
+"""Seconds that a closed connection gets to deliver its last NOTIFICATION, and the peer to close."""
 LONG_SLICE: Final = 0.005
 """Seconds of a turn of the loop that what comes in quantities may take ..."""
 BRIEF_SLICE: Final = 0.0005
@@ -139,7 +139,7 @@ class Transports:
             return
         self._bulk.take(action.connection)
         connection.close(abort=action.abort)
-        if not action.abort and not connection.is_closed:
+        if not action.abort and not connection.lost.done():
             self._lingering.add(connection)
             asyncio.get_running_loop().call_later(LINGER, self._abort, connection)
 

@@ -6,7 +6,9 @@ import asyncio
 import functools
 import socket
 
-from speaker.server.connection import CHUNK, Connection, _pair
+import pytest
+
+from speaker.server.connection import CHUNK, DISCARD, Connection, _pair
 
 
 def test_a_link_local_address_has_its_zone() -> None:
@@ -49,8 +51,8 @@ def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
         assert connection.queued == 0
         assert measures[-1] == 0
         connection.close()
-        await asyncio.wait_for(connection.lost, 1)
         right.close()
+        await asyncio.wait_for(connection.lost, 1)
 
     asyncio.run(main())
 
@@ -72,10 +74,68 @@ def test_the_end_of_the_other_side_is_told_once_and_ours_is_not() -> None:
             await loop.create_connection(functools.partial(_same, connection), sock=left)
             if ours:
                 connection.close()
-            else:
-                right.close()
-            await asyncio.wait_for(connection.lost, 1)
             right.close()
+            await asyncio.wait_for(connection.lost, 1)
         assert ends == ["closed by the peer"]
+
+    asyncio.run(main())
+
+
+async def _pair_of_tcp() -> tuple[Connection, socket.socket, list[bytes], list[str]]:
+    """Make a connection and the other end, which is not read from; what came, and how it ended."""
+    loop = asyncio.get_running_loop()
+    came: list[bytes] = []
+    ends: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        far = socket.create_connection(server.getsockname())
+        near, _ = server.accept()
+    for each in (near, far):
+        each.setblocking(False)
+    connection = Connection(
+        1,
+        lambda _: None,
+        lambda _, octets: came.append(octets),
+        lambda _, reason: ends.append(reason),
+        lambda *_: None,
+    )
+    await loop.create_connection(functools.partial(_same, connection), sock=near)
+    return connection, far, came, ends
+
+
+def test_the_last_word_reaches_a_peer_that_is_just_talking() -> None:
+    """RFC 4271 section 6: a NOTIFICATION is sent, then the connection is closed.
+
+    A connection that is closed with octets unread is reset, and takes the last word with it.
+    """
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connection, far, came, ends = await _pair_of_tcp()
+        connection.pause_reading()
+        await loop.sock_sendall(far, bytes(100_000))
+        connection.write((b"the last word",))
+        connection.close()
+        # It has not looked yet, and goes on.
+        await loop.sock_sendall(far, bytes(1_000_000))
+        assert await loop.sock_recv(far, 100) == b"the last word"
+        assert await loop.sock_recv(far, 100) == b""
+        assert not connection.lost.done()
+        far.close()
+        await asyncio.wait_for(connection.lost, 1)
+        assert (came, ends) == ([], [])
+
+    asyncio.run(main())
+
+
+def test_what_comes_after_the_end_is_not_read_for_ever() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connection, far, came, _ = await _pair_of_tcp()
+        connection.close()
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(loop.sock_sendall(far, bytes(4 * DISCARD)), 5)
+        await asyncio.wait_for(connection.lost, 1)
+        assert not came
+        far.close()
 
     asyncio.run(main())
