@@ -26,7 +26,9 @@ COUNTED = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have the interop matrix written down by a run that has tried all of it."""
-    config.pluginmanager.register(InteropPage())
+    # pytest-xdist: the process that hears of all tests, not one that runs some of them.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(InteropPage())
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,8 @@ THIRD_PREFIX = "198.18.201.0/24"
 SHARED = "203.0.113.0/24"
 """What all three originate, so that two paths of it can be told."""
 PREFIX_LIMIT = 2
+PATIENCE = 20
+"""Seconds after which an attempt to connect that got no answer is given up for another."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ class Wire:
     both: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     two_hops: bool = False
     """Whether there is a router in between."""
-    they_connect: tuple[str, ...] = ()
-    """Kinds that connect to us on this wire; otherwise we connect."""
+    lost: bool = False
+    """Whether nothing arrives at either end, until `Arena.mend`."""
 
 
 WIRES = (
@@ -64,8 +66,8 @@ WIRES = (
     Wire("ipv6-over-ipv4", families=(IPV6,)),
     Wire("md5", both={"password": PASSWORD}),
     Wire("md5-wrong", ours={"password": "another"}, theirs={"password": PASSWORD}),
-    # ExaBGP does not set the TTL with which its listening socket answers.
-    Wire("gtsm", both={"ttl_security": True}, they_connect=("exabgp",)),
+    Wire("gtsm", both={"ttl_security": True}),
+    Wire("gtsm-far", both={"ttl_security": True}, two_hops=True),
     Wire("multihop", both={"multihop": 2}, two_hops=True),
     Wire("as4", ours={"local_asn": BIG_ASN}, theirs={"asn": BIG_ASN}),
     Wire("as2", ours={"transit": True}, theirs={"four_octet_as": False, "transit": True}),
@@ -84,7 +86,8 @@ WIRES = (
     Wire("limit-ours", ours={"maximum_prefixes": PREFIX_LIMIT}),
     Wire("shutdown-ours"),
     Wire("shutdown-theirs"),
-    Wire("collision", both={"passive": False}),
+    # An attempt lasts until it is let through.
+    Wire("collision", both={"passive": False, "connect_retry_time": PATIENCE}, lost=True),
     Wire("role", ours={"role": "provider"}, theirs={"role": "customer"}),
     Wire("role-wrong", ours={"role": "provider"}, theirs={"role": "peer"}),
 )
@@ -95,6 +98,11 @@ THIRD = 200
 def can(driver: type[Router], wire: Wire) -> bool:
     """Whether the router can be taught its end of a session."""
     return not (driver.CANNOT - {"transit"}) & {*wire.both, *wire.theirs}
+
+
+def they_connect(driver: type[Router], wire: Wire) -> bool:
+    """Whether it is the router that connects; we do where we may."""
+    return bool(driver.CONNECTS_FOR & {*wire.both, *wire.theirs})
 
 
 def number_of(wire: str) -> int:
@@ -152,6 +160,32 @@ class Arena:
         theirs = self.theirs.peers()[self.here(wire)]
         assert theirs.established, theirs
 
+    def connections(self, wire: str) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        """Return the wire's TCP connections, states and own ports, at our end and at theirs."""
+        here, there = self.ends[wire]
+        return (
+            self.ours.namespace.connections(here, there),
+            self.theirs.namespace.connections(there, here),
+        )
+
+    def mend(self, wire: str) -> None:
+        """Let what is sent on a lost wire arrive from now on."""
+        self.ours.namespace.lose(self.there(wire), lost=False)
+        self.theirs.namespace.lose(self.here(wire), lost=False)
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let ours and theirs do nothing for a while; their kernels go on."""
+        with contextlib.ExitStack() as stack:
+            for router in (self.ours, self.theirs):
+                router.daemon.freeze()
+                stack.callback(router.daemon.thaw)
+            yield
+
+    def dropped(self, counter: str) -> int:
+        """Return what the kernels of both ends have counted."""
+        return sum(r.namespace.counter(counter) for r in (self.ours, self.theirs))
+
     def logs(self) -> str:
         """Return the ends of all logs."""
         return "\n".join(router.daemon.tail() for router in self.routers)
@@ -180,7 +214,7 @@ def make_arena(kind: str, link: Link, directory: Path) -> Arena:
                 **{
                     "address": there[pick],
                     "asn": THEIR_ASN,
-                    "passive": kind in wire.they_connect,
+                    "passive": they_connect(driver, wire),
                     "local_address": here[pick],
                     "other_next_hop": _other(wire, here),
                     **shared,
@@ -193,7 +227,7 @@ def make_arena(kind: str, link: Link, directory: Path) -> Arena:
                 **{
                     "address": here[pick],
                     "asn": OUR_ASN,
-                    "passive": kind not in wire.they_connect,
+                    "passive": not they_connect(driver, wire),
                     "local_address": there[pick],
                     "other_next_hop": _other(wire, there),
                     **shared,
@@ -216,8 +250,14 @@ def make_arena(kind: str, link: Link, directory: Path) -> Arena:
             )
         )
     for namespace, own_addresses in ((link.left, left), (link.right, right)):
+        namespace.ask_every_second()
         for address in own_addresses:
             namespace.add_address(address)
+    for wire in WIRES:
+        if wire.lost and wire.name in ends:
+            here_address, there_address = ends[wire.name]
+            link.left.lose(there_address, lost=True)
+            link.right.lose(here_address, lost=True)
 
     def settings(asn: int, number: int, peers: list[PeerSettings]) -> RouterSettings:
         own = tuple(dict.fromkeys(p.local_address for p in peers if p.local_address))
@@ -241,8 +281,8 @@ def running_arenas(kinds: list[str], directory: Path) -> Iterator[dict[str, Aren
         arenas = {}
         for kind in kinds:
             link = stack.enter_context(linked_namespaces())
-            left, right = (pair[0] for pair in addresses(number_of("multihop")))
-            stack.enter_context(router_between(link, left, right))
+            far = [addresses(number_of(wire.name)) for wire in WIRES if wire.two_hops]
+            stack.enter_context(router_between(link, *((a[0], b[0]) for a, b in far)))
             arenas[kind] = make_arena(kind, link, directory / kind)
         routers = [router for arena in arenas.values() for router in arena.routers]
         for router in routers:

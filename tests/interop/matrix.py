@@ -22,7 +22,7 @@ FEATURES: dict[str, str] = {
     "ipv4-over-ipv6": "IPv4 prefixes with IPv6 next hops (RFC 8950)",
     "unnumbered": "unnumbered: a neighbour by interface",
     "md5": "TCP MD5, and no session with another key (RFC 2385)",
-    "gtsm": "TTL security, GTSM (RFC 5082)",
+    "gtsm": "TTL security, and no session with somebody farther away (RFC 5082)",
     "multihop": "eBGP multihop, through another router",
     "collision": "both connect: one session is left (RFC 4271 section 6.8)",
     "four-octet-as": "four-octet AS numbers (RFC 6793)",
@@ -44,6 +44,7 @@ FEATURES: dict[str, str] = {
     "shutdown-received": "shutdown communication, it says why (RFC 9003)",
     "role": "roles and Only to Customer, and no session with a wrong one (RFC 9234)",
     "confederation": "members of one confederation (RFC 5065)",
+    "confederation-outside": "a confederation of ours, seen from outside (RFC 5065)",
 }
 
 CANNOT: dict[tuple[str, str], str] = {
@@ -51,7 +52,6 @@ CANNOT: dict[tuple[str, str], str] = {
     ("unnumbered", "gobgp"): "sends no router advertisements, by which neighbours find each other",
     ("unnumbered", "openbgpd"): "needs the neighbour's address",
     ("unnumbered", "exabgp"): "needs the neighbour's address",
-    ("md5", "openbgpd"): "sets keys over PF_KEY, which Linux does not have for TCP MD5",
     ("old-speaker", "gobgp"): "always has four-octet AS numbers",
     ("extended-messages", "gobgp"): "has no extended messages",
     ("extended-messages", "openbgpd"): "has no extended messages",
@@ -59,13 +59,12 @@ CANNOT: dict[tuple[str, str], str] = {
     ("route-refresh-received", "gobgp"): "never asks",
     ("enhanced-route-refresh", "gobgp"): "has no enhanced route refresh",
     ("restarting", "exabgp"): "keeps no routes of neighbours that restart",
-    ("helper", "openbgpd"): "does not say that it restarts",
+    ("helper", "openbgpd"): "only helps others: it names no family whose routes we should keep",
     ("long-lived", "openbgpd"): "has no long-lived graceful restart",
     ("long-lived", "exabgp"): "has no long-lived graceful restart",
     ("long-lived-helper", "openbgpd"): "has no long-lived graceful restart",
     ("long-lived-helper", "exabgp"): "has no long-lived graceful restart",
     ("limit-theirs", "exabgp"): "has no limit",
-    ("shutdown-received", "exabgp"): "says nothing when it is told to shut a session down",
     ("role", "gobgp"): "has no roles",
     ("role", "exabgp"): "has no roles",
     ("confederation", "openbgpd"): "has no confederations",
@@ -77,16 +76,19 @@ NOTES: dict[tuple[str, str], str] = {
         "announces the loopback address as next hop, which we refuse, unless it is told another; that"
         " it heeds on multihop sessions only"
     ),
-    (
-        "gtsm",
-        "exabgp",
-    ): "has to be the one that connects: its listening socket answers with a low TTL",
+    ("md5", "openbgpd"): (
+        "has to be the one that connects: it sets keys on its listening sockets before it knows of any"
+        " neighbour"
+    ),
+    ("gtsm", "exabgp"): (
+        "has to be the one that connects: its listening socket answers with the system's TTL"
+    ),
     ("route-refresh-sent", "frr"): (
         "answers no request before it has sent End-of-RIB, which it sends to neighbours with graceful"
         " restart only"
     ),
     ("confederation", "gobgp"): "tells other members no local preference",
-    ("role", "frr"): "does not show the Only to Customer attribute",
+    ("shutdown-received", "exabgp"): ('always says "Administrative Shutdown", and connects again'),
 }
 """What is to be known of a cell that works."""
 

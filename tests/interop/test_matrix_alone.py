@@ -1,132 +1,111 @@
-"""The cells of the interop matrix that need routers of their own: restarts and confederations.
+"""The cells of the interop matrix that need routers of their own: restarts, confederations.
 
-Two routers with one session; what the one leaves with the other when it goes is read from the
-other's table.
+Each scenario is a coroutine; they are all played together before the first test, and each test says
+how its own has ended.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import pytest
 
+from tests.interop import duel
 from tests.interop.cells import cell
+from tests.interop.duel import (
+    BESIDE,
+    CONFEDERATION,
+    HERE,
+    MEMBER_ASN,
+    OUR_ASN,
+    OURS,
+    PORT,
+    THEIR_ASN,
+    THEIRS,
+    THERE,
+    Cell,
+    Duel,
+    LostError,
+    Scenario,
+    becomes,
+    router_settings,
+)
 from tests.support.netns import DEVICE, Link
-from tests.support.routers import FAMILIES, KINDS, PeerSettings, Router, RouterSettings
-from tests.support.routers.base import IPV4, RouterRoute
+from tests.support.routers import FAMILIES, KINDS, PeerSettings, RouterRoute, RouterSettings
+from tests.support.routers.base import IPV4
 from tests.support.routers.waggle import Waggle
-from tests.support.wait import eventually, settles
 
-pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
+pytestmark = [
+    pytest.mark.interop,
+    pytest.mark.netns,
+    pytest.mark.program,
+    # The first test waits for all that are played, by the one process that runs them (pytest-xdist).
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("matrix-alone"),
+]
 
-HERE, THERE = "10.98.0.1", "10.98.0.2"
-OUR_ASN, THEIR_ASN = 65001, 65002
-PORT = 1790
-# The second of each is gone after a restart.
-OURS = ("192.0.2.0/24", "198.18.1.0/24")
-THEIRS = ("198.51.100.0/24", "198.18.101.0/24")
 LLGR_STALE = "65535:6"
 AWAY = 0.5
 """Seconds for which routes are watched while their origin is away."""
+SCENARIOS: Final[dict[str, Scenario]] = {}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Duel:
-    """Our router and theirs."""
+def scenario(feature: str) -> Callable[[Scenario], Callable[..., None]]:
+    """Make a coroutine the row of a feature, once for every router that can do it."""
 
-    ours: Waggle
-    theirs: Router
+    def decorate(play: Scenario) -> Callable[..., None]:
+        SCENARIOS[feature] = play
 
-    def told(self) -> dict[str, RouterRoute]:
-        """Return what they have of us."""
-        return self.theirs.routes(IPV4)
+        def test(kind: str, outcomes: dict[Cell, Exception | None]) -> None:
+            error = outcomes[feature, kind]
+            if error is not None:
+                raise error
 
-    def heard(self) -> dict[str, RouterRoute]:
-        """Return what we have of them."""
-        return self.ours.routes(IPV4)
+        return cell(feature)(test)
 
-    def assert_up(self) -> None:
-        """Check the session at both ends."""
-        for router in (self.ours, self.theirs):
-            (peer,) = router.peers().values()
-            assert peer.established, (router.kind, peer)
-
-    def assert_exchanged(self) -> None:
-        """Check the session and both tables."""
-        self.assert_up()
-        assert set(self.told()) == set(OURS)
-        assert set(self.heard()) == set(THEIRS)
-
-    def logs(self) -> str:
-        """Return the ends of both logs."""
-        return f"{self.ours.daemon.tail()}\n{self.theirs.daemon.tail()}"
+    return decorate
 
 
-@contextlib.contextmanager
-def duel(
-    kind: str, link: Link, directory: Path, *, confederation: int | None = None, **session: object
-) -> Iterator[Duel]:
-    """Run both until they have exchanged their routes; ``session`` is what each is told of it.
-
-    Theirs is told only what it understands: some help others that restart without being asked.
-    """
-    for namespace, address in ((link.left, HERE), (link.right, THERE)):
-        namespace.add_address(f"{address}/24")
-    driver = KINDS[kind]
-
-    def settings(own: str, asn: int, far: str, far_asn: int, **more: Any) -> RouterSettings:  # noqa: ANN401
-        peer = PeerSettings(far, far_asn, PORT, families=(IPV4,), **more)
-        return RouterSettings(asn, own, (own,), (peer,), PORT, confederation)
-
-    understood = {name: v for name, v in session.items() if name not in driver.CANNOT}
-    match = Duel(
-        Waggle(
-            settings(HERE, OUR_ASN, THERE, THEIR_ASN, passive=False, **session),
-            link.left,
-            directory / "ours",
-        ),
-        driver(
-            settings(THERE, THEIR_ASN, HERE, OUR_ASN, **understood), link.right, directory / kind
-        ),
-    )
-    match.theirs.start()
-    with contextlib.ExitStack() as stack:
-        stack.callback(match.theirs.stop)
-        with match.ours:
-            match.theirs.wait_ready()
-            match.theirs.announce(*THEIRS)
-            match.ours.announce(*OURS)
-            settles(match.assert_exchanged, stays=0.2, context=match.logs)
-            yield match
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Cell, Exception | None]:
+    """How the cells have ended that chosen tests ask for, all played together."""
+    chosen: dict[Cell, Scenario] = {}
+    for item in request.session.items:
+        if isinstance(item, pytest.Function) and item.path == request.path:
+            marker = item.get_closest_marker("cell")
+            kind = str(item.callspec.params["kind"])
+            if marker is not None and KINDS[kind].missing() is None:
+                feature = str(marker.args[0])
+                chosen[feature, kind] = SCENARIOS[feature]
+    return duel.play(chosen, tmp_path_factory.mktemp("alone"))
 
 
-class LostError(Exception):
-    """A route that had to stay was away: nothing that may still become better."""
+def assert_alone(match: Duel, *, ours: bool) -> None:
+    """Check that one of the two has noticed that the other is gone."""
+    router, far = (match.ours, THERE) if ours else (match.theirs, HERE)
+    assert not router.peers()[far].established
 
 
-@cell("restarting")
-def test_restarting(kind: str, link: Link, tmp_path: Path) -> None:
-    with duel(kind, link, tmp_path, restart_time=60) as match:
+@scenario("restarting")
+async def test_restarting(kind: str, link: Link, directory: Path) -> None:
+    async with duel.duel(kind, link, directory, restart_time=60) as match:
         # SIGTERM: neighbours see the end of the connection and nothing else.
         match.ours.stop()
 
-        def alone() -> None:
-            (peer,) = match.theirs.peers().values()
-            assert not peer.established
-
         def kept() -> None:
-            alone()
+            assert_alone(match, ours=False)
             if set(match.told()) != set(OURS):
                 raise LostError(match.told())
 
-        eventually(alone, context=match.logs)
-        settles(kept, stays=AWAY, context=match.logs)
+        await becomes(kept, stays=AWAY, context=match.logs)
         del match.ours.announced[OURS[1]]
         match.ours.resume()
+        await duel.ready(match.ours)
 
         def back() -> None:
             told = set(match.told())
@@ -135,27 +114,23 @@ def test_restarting(kind: str, link: Link, tmp_path: Path) -> None:
             match.assert_up()
             assert told == {OURS[0]}
 
-        eventually(back, context=match.logs)
+        await becomes(back, context=match.logs)
 
 
-@cell("helper")
-def test_helper(kind: str, link: Link, tmp_path: Path) -> None:
-    with duel(kind, link, tmp_path, restart_time=60) as match:
+@scenario("helper")
+async def test_helper(kind: str, link: Link, directory: Path) -> None:
+    async with duel.duel(kind, link, directory, restart_time=60) as match:
         match.theirs.kill()
 
-        def alone() -> None:
-            (peer,) = match.ours.peers().values()
-            assert not peer.established
-
         def kept() -> None:
-            alone()
+            assert_alone(match, ours=True)
             if set(match.heard()) != set(THEIRS):
                 raise LostError(match.heard())
 
-        eventually(alone, context=match.logs)
-        settles(kept, stays=AWAY, context=match.logs)
+        await becomes(kept, stays=AWAY, context=match.logs)
         del match.theirs.announced[THEIRS[1]]
         match.theirs.resume()
+        await duel.ready(match.theirs)
 
         def back() -> None:
             heard = set(match.heard())
@@ -164,12 +139,12 @@ def test_helper(kind: str, link: Link, tmp_path: Path) -> None:
             match.assert_up()
             assert heard == {THEIRS[0]}
 
-        eventually(back, context=match.logs)
+        await becomes(back, context=match.logs)
 
 
-@cell("long-lived")
-def test_long_lived(kind: str, link: Link, tmp_path: Path) -> None:
-    with duel(kind, link, tmp_path, restart_time=1, long_lived_time=60) as match:
+@scenario("long-lived")
+async def test_long_lived(kind: str, link: Link, directory: Path) -> None:
+    async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=60) as match:
         match.ours.kill()
 
         def last_choice() -> None:
@@ -178,14 +153,15 @@ def test_long_lived(kind: str, link: Link, tmp_path: Path) -> None:
             for route in told.values():
                 assert LLGR_STALE in route.communities, route
 
-        eventually(last_choice, context=match.logs)
+        await becomes(last_choice, context=match.logs)
         match.ours.resume()
-        eventually(match.assert_exchanged, context=match.logs)
+        await duel.ready(match.ours)
+        await becomes(match.assert_exchanged, context=match.logs)
 
 
-@cell("long-lived-helper")
-def test_long_lived_helper(kind: str, link: Link, tmp_path: Path) -> None:
-    with duel(kind, link, tmp_path, restart_time=1, long_lived_time=60) as match:
+@scenario("long-lived-helper")
+async def test_long_lived_helper(kind: str, link: Link, directory: Path) -> None:
+    async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=60) as match:
         match.theirs.kill()
 
         def last_choice() -> None:
@@ -194,14 +170,17 @@ def test_long_lived_helper(kind: str, link: Link, tmp_path: Path) -> None:
             for route in heard.values():
                 assert LLGR_STALE in route.communities, route
 
-        eventually(last_choice, context=match.logs)
+        await becomes(last_choice, context=match.logs)
         match.theirs.resume()
-        eventually(match.assert_exchanged, context=match.logs)
+        await duel.ready(match.theirs)
+        await becomes(match.assert_exchanged, context=match.logs)
 
 
-@cell("confederation")
-def test_confederation(kind: str, link: Link, tmp_path: Path) -> None:
-    with duel(kind, link, tmp_path, confederation=64999, internal_confederation=True) as match:
+@scenario("confederation")
+async def test_confederation(kind: str, link: Link, directory: Path) -> None:
+    async with duel.duel(
+        kind, link, directory, confederation=CONFEDERATION, internal_confederation=True
+    ) as match:
         for routes, asn in ((match.told(), OUR_ASN), (match.heard(), THEIR_ASN)):
             for route in routes.values():
                 assert (route.members, route.as_path) == ((asn,), ()), route
@@ -210,8 +189,62 @@ def test_confederation(kind: str, link: Link, tmp_path: Path) -> None:
                     assert route.local_preference == 100, route
 
 
-@cell("unnumbered")
-def test_unnumbered(kind: str, link: Link, tmp_path: Path) -> None:
+@scenario("confederation-outside")
+async def test_confederation_from_outside(kind: str, link: Link, directory: Path) -> None:
+    beyond = "198.18.201.0/24"
+    link.left.add_address(f"{BESIDE}/24")
+
+    def towards(address: str, asn: int, *, inside: bool, passive: bool = True) -> PeerSettings:
+        return PeerSettings(
+            address,
+            asn,
+            PORT,
+            families=(IPV4,),
+            passive=passive,
+            internal_confederation=inside,
+        )
+
+    def passing_on(peer: PeerSettings) -> PeerSettings:
+        return dataclasses.replace(peer, transit=True)
+
+    member = Waggle(
+        router_settings(
+            BESIDE,
+            MEMBER_ASN,
+            towards(HERE, OUR_ASN, inside=True, passive=False),
+            confederation=CONFEDERATION,
+        ),
+        link.left,
+        directory / "member",
+    )
+    ours = router_settings(
+        HERE,
+        OUR_ASN,
+        passing_on(towards(THERE, THEIR_ASN, inside=False, passive=False)),
+        passing_on(towards(BESIDE, MEMBER_ASN, inside=True)),
+        confederation=CONFEDERATION,
+    )
+    theirs = router_settings(THERE, THEIR_ASN, towards(HERE, CONFEDERATION, inside=False))
+    async with duel.meeting(kind, link, directory, ours, theirs) as match, duel.running(member):
+        member.announce(beyond)
+
+        def one_as() -> None:
+            told = match.told()
+            assert set(told) == {*OURS, beyond}, told
+            for route in told.values():
+                # Of the members, and which of them it has been through, nothing is left.
+                assert (route.members, route.as_path) == ((), (CONFEDERATION,)), route
+            inside = member.routes(IPV4)
+            assert set(inside) == {*OURS, *THEIRS}, inside
+            for prefix in THEIRS:
+                assert inside[prefix].members == (OUR_ASN,), inside
+                assert inside[prefix].as_path == (THEIR_ASN,), inside
+
+        await becomes(one_as, context=match.logs)
+
+
+@scenario("unnumbered")
+async def test_unnumbered(kind: str, link: Link, directory: Path) -> None:
     anybody = "fe80::"
     ours, theirs = ("192.0.2.0/24", "2001:db8:1::/48"), ("198.51.100.0/24", "2001:db8:2::/48")
 
@@ -222,8 +255,8 @@ def test_unnumbered(kind: str, link: Link, tmp_path: Path) -> None:
         return RouterSettings(asn, own_id, ("::",), (peer,), PORT)
 
     match = Duel(
-        Waggle(settings(HERE, OUR_ASN, THEIR_ASN), link.left, tmp_path / "ours"),
-        KINDS[kind](settings(THERE, THEIR_ASN, OUR_ASN), link.right, tmp_path / kind),
+        Waggle(settings(HERE, OUR_ASN, THEIR_ASN), link.left, directory / "ours"),
+        KINDS[kind](settings(THERE, THEIR_ASN, OUR_ASN), link.right, directory / kind),
     )
 
     def exchanged() -> None:
@@ -247,7 +280,7 @@ def test_unnumbered(kind: str, link: Link, tmp_path: Path) -> None:
         for route in heard:
             assert route.next_hop.startswith(anybody), route
 
-    with match.theirs, match.ours:
+    async with duel.running(match.theirs, match.ours):
         match.theirs.announce(*theirs)
         match.ours.announce(*ours)
-        eventually(exchanged, context=match.logs)
+        await becomes(exchanged, context=match.logs)

@@ -34,9 +34,9 @@ def test_every_row_is_a_test() -> None:
         cast("ast.Constant", decorator.args[0]).value
         for file in Path(__file__).parent.glob("test_matrix*.py")
         for function in ast.parse(file.read_text()).body
-        if isinstance(function, ast.FunctionDef)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for decorator in function.decorator_list
-        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "cell"
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) in {"cell", "scenario"}
     ]
     assert sorted(cast("list[str]", rows)) == sorted(matrix.FEATURES)
 

@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 ALL_KINDS = sorted(KINDS)
 # GoBGP waits for five seconds and more before it connects.
 QUICK_TO_CONNECT = [kind for kind in ALL_KINDS if kind != "gobgp"]
-WITH_PASSWORDS = [kind for kind in ALL_KINDS if "password" not in KINDS[kind].CANNOT]
+WITH_PASSWORDS = [
+    kind for kind, driver in KINDS.items() if "password" not in driver.CANNOT | driver.CONNECTS_FOR
+]
 PASSWORD = "only-the-two-of-us-know"
 
 

@@ -75,6 +75,14 @@ class Daemon:
         """Send a signal."""
         os.kill(self.pid, number)
 
+    def freeze(self) -> None:
+        """Stop it where it is, with all of its children; its connections' kernel goes on."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let a frozen one go on."""
+        os.killpg(self.pid, signal.SIGCONT)
+
     def wait(self, timeout: float) -> int:
         """Wait for its end and give the exit status; raises ``subprocess.TimeoutExpired``."""
         assert self._process is not None, f"{self.name} was not started"

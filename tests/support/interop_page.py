@@ -1,7 +1,7 @@
 """Writes docs/interop.md at the end of a test run in which every cell of the matrix has passed.
 
 A pytest plugin. Cells tell it by the property ``cell`` which they are, so that it works as well when
-other processes run them. A run of some cells, or one with a failure, writes nothing.
+other processes run them (pytest-xdist). A run of some cells, or one with a failure, writes nothing.
 """
 
 from __future__ import annotations

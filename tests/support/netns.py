@@ -71,6 +71,35 @@ class Namespace:
         nodad = " nodad" if ipaddress.ip_interface(interface).version == 6 else ""
         self.batch(f"addr add {interface} dev {DEVICE}{nodad}")
 
+    def lose(self, address: str, *, lost: bool) -> None:
+        """Let packets to an IPv4 address on the cable be nobody's, or arrive again."""
+        if lost:
+            # A locally administered address that no interface has.
+            self.batch(
+                f"neigh replace {address} lladdr 02:00:00:00:00:01 nud permanent dev {DEVICE}"
+            )
+        else:
+            self.batch(f"neigh del {address} dev {DEVICE}")
+
+    def ask_every_second(self) -> None:
+        """Let a SYN without an answer be repeated each second, where the kernel can (Linux 6.5)."""
+        setting = Path("/proc/sys/net/ipv4/tcp_syn_linear_timeouts")
+        if setting.exists():
+            self.run("sh", "-c", f"echo 127 >{setting}")
+
+    def connections(self, own: str, far: str) -> list[tuple[str, int]]:
+        """Return TCP connections between two IPv4 addresses: the state, and the own port."""
+        lines = self.run("ss", "-Htna", "src", own, "dst", far).splitlines()
+        return [(line.split()[0], int(line.split()[3].rpartition(":")[2])) for line in lines]
+
+    def counter(self, name: str) -> int:
+        """Return one of the kernel's counters, as ``TCPMD5Failure``."""
+        lines = [line.split() for line in self.run("cat", "/proc/net/netstat").splitlines()]
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            if name in names:
+                return int(values[names.index(name)])
+        raise LookupError(name)
+
     def cable(self, *, up: bool) -> None:
         """Pull the cable out, or plug it in."""
         self.batch(f"link set {DEVICE} {'up' if up else 'down'}")
@@ -99,10 +128,10 @@ class Link:
 
 
 @contextlib.contextmanager
-def router_between(link: Link, left: str, right: str) -> Iterator[None]:
-    """Put a third namespace between two IPv4 addresses, which routes: they are two hops apart.
+def router_between(link: Link, *pairs: tuple[str, str]) -> Iterator[None]:
+    """Put a third namespace between pairs of IPv4 addresses, left and right: two hops apart.
 
-    The addresses are of the ends' loopback interfaces.
+    It routes. The addresses are of the ends' loopback interfaces.
     """
     name = f"{link.left.name[:-1]}m"
     middle = Namespace(name)
@@ -110,21 +139,22 @@ def router_between(link: Link, left: str, right: str) -> Iterator[None]:
     try:
         middle.run("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
         middle.batch("link set lo up")
-        for number, (side, own, far) in enumerate(
-            ((link.left, left, right), (link.right, right, left)), 1
-        ):
+        for number, side in enumerate((link.left, link.right), 1):
+            ends = [pair if number == 1 else pair[::-1] for pair in pairs]
             side.batch(
                 f"link add far type veth peer name side{number} netns {name}",
                 f"addr add 169.254.{number}.1/30 dev far",
                 "link set far up",
-                f"addr add {own}/32 dev lo",
+                *(f"addr add {own}/32 dev lo" for own, _ in ends),
             )
             middle.batch(
                 f"addr add 169.254.{number}.2/30 dev side{number}",
                 f"link set side{number} up",
-                f"route add {own}/32 via 169.254.{number}.1",
+                *(f"route add {own}/32 via 169.254.{number}.1" for own, _ in ends),
             )
-            side.batch(f"route add {far}/32 via 169.254.{number}.2 src {own}")
+            side.batch(
+                *(f"route add {far}/32 via 169.254.{number}.2 src {own}" for own, far in ends)
+            )
         yield
     finally:
         with contextlib.suppress(RuntimeError):

@@ -178,6 +178,10 @@ class Router(abc.ABC):
     """What the command line has besides after a restart that neighbours were to bridge."""
     CANNOT: frozenset[str] = frozenset()
     """Fields of the settings that the daemon cannot be taught."""
+    CONNECTS_FOR: frozenset[str] = frozenset()
+    """Fields that have an effect only on connections that the daemon makes itself."""
+    SHUTDOWN_TEXT: str | None = None
+    """The only text that it can give as its reason, and then comes back; None: any, and it stays."""
 
     def __init__(self, settings: RouterSettings, namespace: Namespace, directory: Path) -> None:
         asked: tuple[RouterSettings | PeerSettings, ...] = (settings, *settings.peers)
@@ -235,6 +239,10 @@ class Router(abc.ABC):
         """Return `paths` by prefix, for where there is one of a prefix."""
         return {route.prefix: route for route in self.paths(family, peer)}
 
+    def only_to_customer(self, prefix: str, peer: str) -> int | None:
+        """Return who let the route of ``peer`` go to customers only (RFC 9234); None: nobody."""
+        return self.routes(family_of(prefix), peer)[prefix].only_to_customer
+
     @abc.abstractmethod
     def received_cease(self) -> bool:
         """Whether a session with the router's only peer, or first, ended by a Cease (code 6)."""
@@ -249,7 +257,7 @@ class Router(abc.ABC):
 
     @abc.abstractmethod
     def shut_down(self, address: str, text: str) -> None:
-        """End a session and say why (RFC 9003); it stays down."""
+        """End a session and say why (RFC 9003); it stays down. See `SHUTDOWN_TEXT`."""
 
     @abc.abstractmethod
     def last_word(self, address: str) -> str:
@@ -288,16 +296,16 @@ class Router(abc.ABC):
         self.daemon.start()
 
     def wait_ready(self) -> None:
-        """Wait until the daemon answers."""
+        """Wait until the daemon answers, and do what can only be done then."""
+        eventually(self.answers, within=20, context=self.daemon.tail)
+        self.finish()
 
-        def answers() -> None:
-            self.daemon.check()
-            self.peers()
+    def answers(self) -> None:
+        """Raise `NotReadyError` while a started daemon does not answer yet."""
+        self.daemon.check()
+        self.peers()
 
-        eventually(answers, within=20, context=self.daemon.tail)
-        self._ready()
-
-    def _ready(self) -> None:
+    def finish(self) -> None:
         """Do what can only be done once the daemon answers; for most that is nothing."""
         return
 
@@ -311,20 +319,14 @@ class Router(abc.ABC):
         self.start()
         self.wait_ready()
 
-    def crash_and_restart(self) -> None:
-        """Kill the daemon and start it again as one whose routes were kept (RFC 4724)."""
-        self.kill()
-        self.resume()
-
     def kill(self) -> None:
         """End the daemon without a word to anybody."""
         self.daemon.kill()
 
     def resume(self) -> None:
-        """Start a daemon that was killed as one whose routes were kept."""
+        """Start a daemon that has ended as one whose routes were kept; it need not answer yet."""
         self.daemon.command = [str(part) for part in (*self.command(), *self.RESTARTED)]
         self.start()
-        self.wait_ready()
 
     def all_routes(self, peer: str | None = None) -> dict[str, RouterRoute]:
         """Return the routes of all families that the peer is to speak, by prefix."""

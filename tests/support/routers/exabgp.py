@@ -35,6 +35,7 @@ AFI = {IPV4: "ipv4", IPV6: "ipv6"}
 CONTROL = Path(__file__).with_name("exabgp_control.py")
 ADD_PATH = {"receive": "receive", "send": "send", "both": "send/receive"}
 GTSM_TTL = 255
+ADMINISTRATIVE_SHUTDOWN = 2
 
 
 def program() -> str | None:
@@ -59,6 +60,9 @@ class ExaBGP(Router):
             "confederation",
         }
     )
+    # Its listening socket answers with the system's TTL.
+    CONNECTS_FOR = frozenset({"ttl_security"})
+    SHUTDOWN_TEXT = "Administrative Shutdown"
 
     @classmethod
     def missing(cls) -> str | None:
@@ -247,7 +251,9 @@ class ExaBGP(Router):
             self.ask(f"neighbor {address} announce route-refresh {WORDS[family]}")
 
     def shut_down(self, address: str, text: str) -> None:
-        raise CannotError(f"exabgp says nothing of its own when it shuts {address} down: {text}")
+        if text != self.SHUTDOWN_TEXT:
+            raise CannotError(f"exabgp cannot say {text}")
+        self.ask(f"neighbor {address} teardown {ADMINISTRATIVE_SHUTDOWN}")
 
     def last_word(self, address: str) -> str:
         heard = [

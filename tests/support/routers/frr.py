@@ -272,6 +272,13 @@ class Frr(Router):
             if _is_from(path.get("peer", {}), settings)
         ]
 
+    def only_to_customer(self, prefix: str, peer: str) -> int | None:
+        # In its JSON it leaves that out.
+        text = self.ask(f"show bgp {WORDS[family_of(prefix)]} {prefix}")
+        attributes = re.search(rf" from {re.escape(peer)} .*\n\s+Origin (.*)", text)
+        found = None if attributes is None else re.search(r"\botc (\d+)", attributes[1])
+        return None if found is None else int(found[1])
+
     def received_cease(self) -> bool:
         states = self._json("show bgp neighbors json").values()
         return any(

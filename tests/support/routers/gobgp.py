@@ -28,6 +28,8 @@ CEASE = 6
 SEQUENCE, MEMBERS = 2, 3
 """Types of segments of an AS path."""
 MOST_PATHS = 8
+LEAST_RETRY_TIME = 5
+"""Seconds. It waits for once to twice the time before each attempt, also before the first."""
 STATES = ("Unknown", "Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established")
 ORIGINS = ("igp", "egp", "incomplete")
 # RFC numbers of path attributes, as its JSON has them.
@@ -103,7 +105,7 @@ class GoBGP(Router):
             "[neighbors.timers.config]",
             f"hold-time = {peer.hold_time}",
             f"keepalive-interval = {max(1, peer.hold_time // 3)}",
-            f"connect-retry = {peer.connect_retry_time}",
+            f"connect-retry = {min(peer.connect_retry_time, LEAST_RETRY_TIME)}",
             "idle-hold-time-after-reset = 1",
         ]
         if peer.multihop is not None and peer.asn != self.settings.asn:
@@ -205,7 +207,7 @@ class GoBGP(Router):
                 words += ["large-community", ",".join(value.large_communities)]
             self.ask("global", "rib", "add", *words, "-a", WORDS[family_of(prefix)])
 
-    def _ready(self) -> None:
+    def finish(self) -> None:
         # It has no configuration for routes of its own.
         self._announce(self.announced, ())
 

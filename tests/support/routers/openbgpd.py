@@ -42,7 +42,6 @@ class OpenBGPD(Router):
         {
             "any_external",
             "interface",
-            "password",
             "extended_next_hop",
             "restart_time",
             "long_lived_time",
@@ -50,6 +49,8 @@ class OpenBGPD(Router):
             "confederation",
         }
     )
+    # It sets keys on listening sockets before it knows of any neighbour.
+    CONNECTS_FOR = frozenset({"password"})
 
     @classmethod
     def missing(cls) -> str | None:
@@ -73,7 +74,7 @@ class OpenBGPD(Router):
             *(f"listen on {address} port {settings.port}" for address in settings.addresses),
             f'socket "{self.directory / "control"}"',
             "fib-update no",
-            f"connect-retry {min(peer.connect_retry_time for peer in settings.peers)}",
+            f"connect-retry {self._connect_retry_time()}",
             *(f"network {prefix}{_configured(value)}" for prefix, value in self.announced.items()),
         ]
         for peer in settings.peers:
@@ -92,6 +93,10 @@ class OpenBGPD(Router):
         ]
         return {"bgpd.conf": "\n".join(lines) + "\n"}
 
+    def _connect_retry_time(self) -> int:
+        times = [peer.connect_retry_time for peer in self.settings.peers if not peer.passive]
+        return min(times, default=1)
+
     def _neighbor(self, peer: PeerSettings) -> list[str]:
         lines = [
             f"neighbor {peer.address} {{",
@@ -107,6 +112,8 @@ class OpenBGPD(Router):
         lines.append("  announce enhanced refresh yes")
         if peer.local_asn is not None:
             lines.append(f"  local-as {peer.local_asn}")
+        if peer.password is not None:
+            lines.append(f'  tcp md5sig password "{peer.password}"')
         if peer.passive:
             lines.append("  passive")
         hops = peer.multihop

@@ -122,7 +122,7 @@ class Waggle(Router):
             raise RuntimeError(f"waggle router: {op}: {answer['error']}")
         return answer
 
-    def _ready(self) -> None:
+    def finish(self) -> None:
         # Its configuration has routes without attributes only.
         self._announce({p: v for p, v in self.announced.items() if v != Originated()}, ())
 
