@@ -49,15 +49,39 @@ def test_f01_an_outage_changes_nothing_at_a_peer_nor_in_liveness(tmp_path: Path)
             await until(lambda: it.levels()["kubernetes/Service"][0] is Level.DEGRADED)
             it.server.delete("Service", "web", "shop")
             it.service("new", "198.51.100.11")
-            async with aiohttp.ClientSession() as client:
-                for path in ("livez", "readyz"):
-                    async with client.get(f"http://127.0.0.1:{port}/{path}") as answer:
-                        assert answer.status == 200, path
+            assert await probes(port) == {"livez": 200, "readyz": 200}
             assert it.routes() == {PODS, WEB}
             assert it.session.updates_received == told
             await it.server.start()
             await it.has(PODS, "198.51.100.11/32")
             assert it.session.flaps == 0
+
+    asyncio.run(scenario())
+
+
+async def probes(port: int) -> dict[str, int]:
+    """Ask as a kubelet does."""
+    found: dict[str, int] = {}
+    async with aiohttp.ClientSession() as client:
+        for path in ("livez", "readyz"):
+            async with client.get(f"http://127.0.0.1:{port}/{path}") as answer:
+                found[path] = answer.status
+    return found
+
+
+def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_says_whom_it_needs(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with asyncio.timeout(60), stand(tmp_path) as it:
+            port = free_port("127.0.0.1")
+            await it.server.stop()
+            await it.start_agent(http_address=str(port))
+            await until(lambda: f"cannot reach {it.server.url}" in it.says("kubernetes/Service"))
+            assert await probes(port) == {"livez": 200, "readyz": 503}
+            await it.server.start()
+            await it.has(PODS)
+            assert await probes(port) == {"livez": 200, "readyz": 200}
 
     asyncio.run(scenario())
 

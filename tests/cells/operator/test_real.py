@@ -90,12 +90,12 @@ def _put_node(server: ApiServer, name: str, **labels: str) -> None:
 
 
 @pytest.fixture
-def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[[str], Daemon]]:
+def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
     """Start an operator of a name, as an account that may do only what its roles say."""
     kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
     started: list[Daemon] = []
 
-    def start(name: str) -> Daemon:
+    def start(name: str, *arguments: str) -> Daemon:
         daemon = Daemon(
             name,
             [
@@ -106,6 +106,7 @@ def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[[str], Daem
                 kubeconfig,
                 "--operator-identity",
                 name,
+                *arguments,
             ],
             log=tmp_path / f"{name}.log",
         )
@@ -184,6 +185,44 @@ def test_what_is_asked_for_is_there_and_stays_as_it_is(
     soon(lambda: conditions(server)["NoMatchingNode"]["status"] == "True", daemon)
     _put_node(server, "n3", rack="b")
     soon(lambda: node_configs(server).keys() == {"n3"}, daemon)
+
+
+def test_c43_to_c51_nodes_are_selected_conflicts_are_told_and_conditions_can_go(
+    server: ApiServer, operator: Callable[..., Daemon]
+) -> None:
+    def told(name: str) -> str:
+        return str(conditions(server, name).get("ConflictingClusterConfig", {}).get("status"))
+
+    def owners() -> dict[str, str]:
+        return {
+            name: made["metadata"]["ownerReferences"][0]["name"]
+            for name, made in node_configs(server).items()
+        }
+
+    # C43: by labels, by expressions; C47: two that select nodes apart from each other.
+    _put_node(server, "n1", rack="a")
+    _put_node(server, "n2", rack="b")
+    config(server, "a", nodeSelector={"matchLabels": {"rack": "a"}})
+    expression = {"key": "rack", "operator": "In", "values": ["b"]}
+    config(server, "b", nodeSelector={"matchExpressions": [expression]})
+    daemon = operator("a")
+    soon(lambda: owners() == {"n1": "a", "n2": "b"}, daemon)
+    soon(lambda: (told("a"), told("b")) == ("False", "False"), daemon)
+    # C49: one more selects both of the nodes, and gets none of them.
+    config(server, "c")
+    soon(lambda: (told("a"), told("b"), told("c")) == ("False", "False", "True"), daemon)
+    assert owners() == {"n1": "a", "n2": "b"}
+    # C45: a node that comes is its; labels that go leave the node to it, and the others none.
+    _put_node(server, "n3", rack="c")
+    soon(lambda: owners().get("n3") == "c", daemon)
+    _put_node(server, "n1", rack="c")
+    soon(lambda: owners() == {"n1": "c", "n2": "b", "n3": "c"}, daemon)
+    soon(lambda: conditions(server, "a")["NoMatchingNode"]["status"] == "True", daemon)
+    # C51: what was told is taken back where nothing is to be told.
+    daemon.stop()
+    quiet = operator("b", "--status-report", "false")
+    soon(lambda: not any(conditions(server, name) for name in ("a", "b", "c")), quiet)
+    assert owners() == {"n1": "c", "n2": "b", "n3": "c"}
 
 
 def test_f10_two_operators_one_leads_and_when_it_is_killed_nothing_flaps(
