@@ -10,6 +10,7 @@ import ipaddress
 import time
 from typing import Annotated
 
+import msgspec
 import structlog
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
@@ -32,14 +33,15 @@ from cells.metrics import Metrics
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from cells.rounds import Handoff
+from reconcilers.intent import drain
 from reconcilers.intent.explanation import Explanation
-from reconcilers.intent.options import IntentOptions, PeeringPolicies
+from reconcilers.intent.options import DRAIN_TAINTS, Drain, IntentOptions, PeeringPolicies
 from reconcilers.intent.round import IntentRound
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from resources.causes import PendingCauses
 from resources.tables import Tables
-from statedb import Database
+from statedb import Database, Snapshot
 
 SETTLE_TURNS = 3
 """Turns of the loop in which further commits join a round: microseconds, not a delay."""
@@ -72,6 +74,30 @@ class IntentCellOptions(Options, frozen=True):
             flag="--peering-policies",
         ),
     ] = "exclusive"
+    drain: Annotated[
+        Drain,
+        setting(
+            "what becomes of the routes of a node that is cordoned or tainted: nothing, they are "
+            "taken back, or they are told as a last choice",
+            flag="--drain",
+        ),
+    ] = "off"
+    drain_taints: Annotated[
+        tuple[str, ...],
+        setting(
+            "keys of the taints of such a node; by default that of a cordoned one",
+            flag="--drain-taint",
+            metavar="KEY",
+        ),
+    ] = DRAIN_TAINTS
+    drain_prepend: Annotated[
+        int,
+        msgspec.Meta(ge=0, le=16),
+        setting(
+            "with --drain=deprefer: how many more times our AS is in the path",
+            flag="--drain-prepend",
+        ),
+    ] = 0
     router_id_allocation_ip_pool: Annotated[
         str | None,
         setting(
@@ -121,6 +147,9 @@ class IntentLoop:
             legacy_origin_attribute=options.legacy_origin_attribute,
             peering_policies=options.peering_policies,
             router_id_allocation_ip_pool=router_id_pool(options.router_id_allocation_ip_pool),
+            drain=options.drain,
+            drain_taints=options.drain_taints,
+            drain_prepend=options.drain_prepend,
             # Of a cluster an agent reads its own node only; manifests have all of it.
             whole_cluster=not hive.settings.enabled.get("kubernetes", False),
         )
@@ -129,6 +158,7 @@ class IntentLoop:
         self._synced = readiness.gate("sources", "the first reading of all sources")
         self._problems = intent.problems.changes(database)
         self._known: dict[tuple[object, ...], Problem] = {}
+        self._drained: str | None = None
         self._rounds = 0
         self._round: IntentRound | None = None
         self.handoff = Handoff()
@@ -196,6 +226,7 @@ class IntentLoop:
                     field=row.field or None,
                     reason=row.message,
                 )
+        self._report_drain(snapshot)
         if self._known:
             first = min(self._known.values())
             more = f" (and {len(self._known) - 1} more)" if len(self._known) > 1 else ""
@@ -204,6 +235,19 @@ class IntentLoop:
         else:
             count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
             self._health.ok(f"{count[0]} routes, {count[1]} peers")
+
+    def _report_drain(self, snapshot: Snapshot) -> None:
+        found = drain.told(self._intent.peers.all(snapshot))
+        if found == self._drained:
+            return
+        self._drained = found
+        scope = self._health.scope("drain")
+        if found is None:
+            scope.remove()
+            log.info("the node is drained no more", event_name="intent.drain_over")
+        else:
+            scope.ok(found)
+            log.info("the node is drained", event_name="intent.drain", reason=found)
 
     def _metrics(self) -> list[GaugeMetricFamily]:
         snapshot = self._database.snapshot()
@@ -217,7 +261,9 @@ class IntentLoop:
         problems = GaugeMetricFamily("waggle_problems", "Conflicts and invalid objects.")
         count = self._intent.problems.count(snapshot) + self._tables.source_problems.count(snapshot)
         problems.add_metric([], count)
-        return [objects, routes, problems]
+        drained = GaugeMetricFamily("waggle_drained", "1 while the routes of the node are drained.")
+        drained.add_metric([], self._drained is not None)
+        return [objects, routes, problems, drained]
 
 
 def _objects(problem: Problem) -> str:

@@ -87,6 +87,18 @@ class Silent(msgspec.Struct, frozen=True):
     rule: ObjectRef
 
 
+class LastChoice(msgspec.Struct, frozen=True):
+    """Routes that a peer shall use only while it has no others (RFC 8326, graceful shutdown).
+
+    They have the community GRACEFUL_SHUTDOWN, the local preference 0 where one is told, and our AS
+    so many times more in their path as ``prepend`` says.
+    """
+
+    reason: str
+    """For people."""
+    prepend: int = 0
+
+
 class Peer(msgspec.Struct, frozen=True):
     """One session that an instance wants, with the route set that the peer is told."""
 
@@ -119,6 +131,8 @@ class Peer(msgspec.Struct, frozen=True):
     """Why this peer must not come up (a Secret that is missing ...), for people to read."""
     silent: tuple[Silent, ...] = ()
     """Families in which it is told nothing at all, whatever there is."""
+    last_choice: LastChoice | None = None
+    """How its routes are told while the node is drained; None as they are."""
 
 
 class Attributes(msgspec.Struct, frozen=True):

@@ -107,6 +107,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
     families = frozenset(str(family) for family in peer.families)
     restart = peer.graceful_restart
     bfd = peer.bfd
+    choice = peer.last_choice
     return {
         "name": peer.name,
         "address": peer.address,
@@ -133,6 +134,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
         "families": sorted(families),
         "advertise": routes,
         "accept": _accept(peer.accept),
+        "lastChoice": None if choice is None else {"prepend": choice.prepend},
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, final
 
+from reconcilers.intent import drain
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.report.events import Occurrence, Regarding
 from reconcilers.tables import IntentTables
@@ -55,7 +56,12 @@ class Occurrences:
     def look(self) -> None:
         """Compare what is wrong now with what was wrong before."""
         snapshot = self._database.snapshot()
-        found = {*self._invalid(snapshot), *self._problems(snapshot), *self._failures(snapshot)}
+        found = {
+            *self._invalid(snapshot),
+            *self._problems(snapshot),
+            *self._failures(snapshot),
+            *self._drained(snapshot),
+        }
         for occurrence in sorted(found - self._told, key=repr):
             self._report(occurrence)
         for occurrence in self._told - found:
@@ -116,6 +122,12 @@ class Occurrences:
                     "ApplyConfiguration",
                     f"{row.reconciler} {row.object}: {row.error}",
                 )
+
+    def _drained(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """What is done to the routes of a node that is drained."""
+        text = drain.told(self._intent.peers.all(snapshot))
+        if text is not None:
+            yield Occurrence(self._of_node(snapshot), "Normal", "Drained", "Drain", text)
 
     def _first(self, snapshot: Snapshot, problem: Problem) -> Regarding | None:
         """Return the first object of a problem that is there; one that is missing has no Events."""

@@ -73,6 +73,26 @@ def add_intent_flags(parser: argparse._ActionsContainer) -> None:
         "of several the first; or translate them to objects of v2 (default: %(default)s)",
     )
     parser.add_argument(
+        "--drain",
+        choices=("off", "withdraw", "deprefer"),
+        default="off",
+        help="what becomes of the routes of a node that is cordoned or tainted (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--drain-taint",
+        action="append",
+        metavar="KEY",
+        help="key of a taint of such a node; repeatable (default: that of a cordoned one)",
+    )
+    parser.add_argument(
+        "--drain-prepend",
+        type=int,
+        choices=range(17),
+        default=0,
+        metavar="N",
+        help="with --drain=deprefer: how many more times our AS is in the path (default: 0)",
+    )
+    parser.add_argument(
         "--router-id-allocation-ip-pool",
         type=ipv4_network,
         metavar="CIDR",
@@ -118,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
 
 def intent_options(args: argparse.Namespace) -> IntentOptions:
     """Read what `add_intent_flags` and ``--node`` say."""
-    from reconcilers.intent.options import IntentOptions
+    from reconcilers.intent.options import DRAIN_TAINTS, IntentOptions
 
     return IntentOptions(
         node=args.node,
@@ -127,6 +147,9 @@ def intent_options(args: argparse.Namespace) -> IntentOptions:
         legacy_origin_attribute=args.legacy_origin_attribute == "true",
         peering_policies=args.peering_policies,
         router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
+        drain=args.drain,
+        drain_taints=tuple(args.drain_taint or DRAIN_TAINTS),
+        drain_prepend=args.drain_prepend,
     )
 
 

@@ -9,13 +9,17 @@ from speaker.api import (
     GracefulRestart,
     InstanceConfig,
     PeerConfig,
+    Policy,
     PrefixRule,
     RouteAttributes,
     Secret,
+    Set,
+    Term,
 )
 from speaker.api.secret import InvalidSecret
 from speaker.iana import Origin
 
+GRACEFUL_SHUTDOWN = "65535:0"
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
 
 
@@ -33,8 +37,10 @@ def instance_config(instance: Instance) -> InstanceConfig:
     )
 
 
-def peer_config(peer: Peer, password_of: Callable[[SecretRef], bytes | None]) -> PeerConfig:
-    """Make a peer, with its password; without the one that it has to have it stays down."""
+def peer_config(
+    peer: Peer, local_asn: int, password_of: Callable[[SecretRef], bytes | None]
+) -> PeerConfig:
+    """Make a peer of an instance with this AS; without the password that it must have it stays down."""
     down = peer.down_reason
     password: Secret | None = None
     if peer.password is not None and down is None:
@@ -68,6 +74,7 @@ def peer_config(peer: Peer, password_of: Callable[[SecretRef], bytes | None]) ->
         families=peer.families,
         route_set=peer.route_set,
         export="set",
+        export_policy=_last_choice(peer, peer.local_asn or local_asn),
         import_=(
             "all"
             if peer.accept is None
@@ -76,6 +83,20 @@ def peer_config(peer: Peer, password_of: Callable[[SecretRef], bytes | None]) ->
         next_hop_ipv6=peer.next_hop_ipv6,
         disabled_reason=down,
     )
+
+
+def _last_choice(peer: Peer, asn: int) -> Policy | None:
+    """Make the policy by which all routes are told as a last choice (RFC 8326 section 4.2)."""
+    if peer.last_choice is None:
+        return None
+    # Within one AS a path with it in is a loop, and one that anybody may have may be within it.
+    external = peer.peer_asn not in (0, asn)
+    changes = Set(
+        local_preference=0,
+        add_communities=(GRACEFUL_SHUTDOWN,),
+        prepend=(asn,) * peer.last_choice.prepend if external else (),
+    )
+    return Policy(name="drain", terms=(Term(name="last choice", set=changes),))
 
 
 def route_attributes(attributes: Attributes) -> RouteAttributes:

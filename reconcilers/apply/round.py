@@ -176,10 +176,11 @@ class ApplyRound:
             return secret.data[ref.key].reveal().rstrip(b"\r\n")
 
         desired: dict[str, PeerConfig] = {}
+        local_asn = self._applied[instance].config.local_asn
         row: Peer
         for row in self._intent.peers.prefix(snapshot, KEY, (instance,)):
             try:
-                desired[row.name] = peer_config(row, password_of)
+                desired[row.name] = peer_config(row, local_asn, password_of)
             except ValueError as error:
                 self._note(steps.NEIGHBOR, f"{instance}/{row.name}", error, now, changed)
                 # What cannot be applied leaves what is there alone.

@@ -14,6 +14,13 @@ one is followed. ``translate``: objects of v2 are made of them, and those are fo
 """
 
 
+Drain = Literal["off", "withdraw", "deprefer"]
+"""What becomes of the routes of a node that is drained: nothing, they are taken back, or they are told
+as a last choice (RFC 8326)."""
+DRAIN_TAINTS = ("node.kubernetes.io/unschedulable",)
+"""The taint of a cordoned node."""
+
+
 class IntentOptions(msgspec.Struct, frozen=True):
     """The settings."""
 
@@ -29,3 +36,8 @@ class IntentOptions(msgspec.Struct, frozen=True):
     """Whether all nodes and NodeConfigs are seen. Otherwise only this node's are: what is to be said
     of the cluster is the operator's to say, router IDs from a pool are its to give, and a NodeConfig
     that it has written counts; where all is seen, one that a ClusterConfig controls is made anew."""
+    drain: Drain = "off"
+    drain_taints: tuple[str, ...] = DRAIN_TAINTS
+    """Keys of the taints of a node that is to be drained."""
+    drain_prepend: int = 0
+    """With ``deprefer``: how often our AS is in the path once more."""

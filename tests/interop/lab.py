@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,12 +133,20 @@ def give_addresses(link: Link) -> None:
 
 @contextlib.contextmanager
 def running_lab(
-    kind: str, directory: Path, *names: str, password: str | None = None, passive: bool = True
+    kind: str,
+    directory: Path,
+    *names: str,
+    password: str | None = None,
+    passive: bool = True,
+    arguments: Sequence[str] = (),
 ) -> Iterator[Lab]:
-    """Run a lab with the peers ``names``, all by default; nothing need be established yet."""
+    """Run a lab with the peers ``names``, all by default; nothing need be established yet.
+
+    ``arguments`` are the agent's.
+    """
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
-        agent = Agent(link.left, directory / "agent")
+        agent = Agent(link.left, directory / "agent", arguments=arguments)
         for manifest in HERE.iterdir():
             shutil.copy(manifest, agent.manifests)
         routers = {

@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from reconcilers.intent import drain
 from reconcilers.intent.cilium import node as v2
 from reconcilers.intent.cilium import operator, router_ids
 from reconcilers.intent.cilium.members import known_nodes
@@ -122,7 +123,9 @@ class Configuration:
             compiled = v2.compile_node(config, context)
         if compiled is not None:
             made.instances.extend(compiled.instances)
-            made.peers.extend(compiled.peers)
+            why = drain.reason(known.get(name), self._options)
+            peers = compiled.peers
+            made.peers.extend(peers if why is None else drain.drained(peers, why, self._options))
             made.route_sets.update(compiled.route_sets)
             made.problems.extend(compiled.problems)
         if name not in known:
