@@ -50,6 +50,7 @@ BY_CHART: Final = frozenset(
         "operator.leaseNamespace",
         "operator.routerIdAllocationIpPool",
         "resources.secretsNamespace",
+        "snapshot.file",
     }
 )
 """Options that the chart sets itself, from other values or for good."""
@@ -91,6 +92,7 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "agent.http.host": _HOST,
     "agent.http.port": _PORT,
     "agent.serviceAccount.name": _NAME,
+    "agent.snapshot.hostPath": {"type": "string", "pattern": "^(/.*)?$"},
     "apiServer.port": _PORT,
     "commonLabels": _TEXTS,
     "image.digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
@@ -290,8 +292,8 @@ def main() -> int:
     parser.add_argument("--helm", metavar="PROGRAM", help="also render the plain manifests")
     helm = parser.parse_args().helm
     # Helm checks values against the schema, so that comes first.
-    for made in (files(None), files(helm)):
-        for path, text in made.items():
+    for program in (None, helm):
+        for path, text in files(program).items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     return 0

@@ -18,6 +18,7 @@ from cells.logging import LoggingOptions
 from cells.operator.cell import OperatorOptions
 from cells.operator.cells import CELLS as OPERATOR_CELLS
 from cells.resources import ResourcesOptions
+from cells.snapshot import SnapshotOptions
 from deploy.generate import files
 from tests.support.helm import Helm
 
@@ -121,6 +122,19 @@ def test_values_become_settings(helm: Helm) -> None:
     translate = option(of_operator, "kubernetes", operator.source.OperatorSourceOptions)
     assert translate.translate_peering_policies is True
     assert option(of_agent, "resources", ResourcesOptions).secrets_namespace == "bgp"
+
+
+def test_a_snapshot_is_kept_on_the_node_where_that_is_asked_for(helm: Helm) -> None:
+    objects = helm.template({"agent": {"snapshot": {"hostPath": "/var/lib/waggle"}}})
+    snapshot = option(settings(objects, "agent"), "snapshot", SnapshotOptions)
+    assert snapshot.file is not None
+    mounts = {m["mountPath"]: m["name"] for m in container(objects, "agent")["volumeMounts"]}
+    name = mounts[str(Path(snapshot.file).parent)]
+    (volume,) = [v for v in pod(objects, "agent")["spec"]["volumes"] if v["name"] == name]
+    assert volume["hostPath"] == {"path": "/var/lib/waggle", "type": "DirectoryOrCreate"}
+    # By default no file of the node is touched.
+    volumes = pod(helm.template(), "agent")["spec"]["volumes"]
+    assert not any("hostPath" in volume for volume in volumes)
 
 
 def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:

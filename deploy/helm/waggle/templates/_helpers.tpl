@@ -72,6 +72,8 @@ app.kubernetes.io/part-of: waggle
   "kubernetes" (dict "kubeconfig" "in-cluster") -}}
 {{- if eq .part "operator" -}}
 {{- $_ := set $made "operator" (dict "leaseNamespace" $root.Release.Namespace) -}}
+{{- else if $own.snapshot.hostPath -}}
+{{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
 {{- end -}}
 {{- with $root.Values.routerIdAllocationIpPool -}}
 {{- $cell := ternary "operator" "intent" (eq $.part "operator") -}}
