@@ -231,7 +231,8 @@ class Engine:
 
     def _set_instance(self, config: InstanceConfig) -> None:
         before = self._instances.get(config.name)
-        if before is not None and before.config == config:
+        if before is not None and before.same_router(config):
+            before.config = config
             return
         after = self._instances[config.name] = Instance(
             self._core,

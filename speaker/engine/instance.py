@@ -11,6 +11,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, final
 
+from msgspec.structs import replace
+
 from speaker.api import (
     DynamicPeerConfig,
     InstanceConfig,
@@ -133,6 +135,11 @@ class Instance:
         if restarting:
             seconds = config.selection_deferral_time
             self._deferral = Deferral(core, self.name, seconds, self._select)
+
+    def same_router(self, config: InstanceConfig) -> bool:
+        """Tell whether another configuration leaves all sessions as they are."""
+        deferral = config.selection_deferral_time
+        return replace(self.config, selection_deferral_time=deferral) == config
 
     # ------------------------------------------------------------------ peers
 

@@ -36,6 +36,8 @@ _NOT_UPWARDS: Final = frozenset({Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLI
 _MARKS: Final = frozenset({Role.PROVIDER, Role.PEER, Role.ROUTE_SERVER})
 """Our roles towards those who must not pass on upwards what we tell them (RFC 9234 section 5)."""
 _WELL_KNOWN_TRANSITIVE: Final = 0x40
+_NOT_TRANSITIVE: Final = 0x40
+"""The bit of an extended community's first octet: not across the border of an AS (RFC 4360)."""
 
 
 class NextHop(msgspec.Struct, frozen=True):
@@ -136,6 +138,7 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
             originator_id=None,
             cluster_list=(),
             unknown=_partial(attributes),
+            **_within_the_as(path),
         )
     preference = attributes.local_preference
     if rules.confederation:
@@ -152,6 +155,24 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
         local_preference=DEFAULT_LOCAL_PREFERENCE if preference is None else preference,
         unknown=_partial(attributes),
     )
+
+
+def _within_the_as(path: Path) -> dict[str, tuple[bytes, ...]]:
+    """Return the extended communities of a received path without those that stay in an AS.
+
+    RFC 4360 section 6 and RFC 5701 section 2. What we were told to say ourselves is said.
+    """
+    attributes = path.attributes
+    if path.source.local:
+        return {}
+    return {
+        field: tuple(one for one in values if not one[0] & _NOT_TRANSITIVE)
+        for field, values in (
+            ("extended_communities", attributes.extended_communities),
+            ("ipv6_extended_communities", attributes.ipv6_extended_communities),
+        )
+        if values
+    }
 
 
 def _partial(attributes: PathAttributes) -> tuple[UnknownAttribute, ...]:

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from speaker.api import (
+    Confederation,
     GracefulRestart,
+    InstanceConfig,
     MaximumPrefixes,
     PeerConfig,
     Policy,
@@ -17,8 +19,9 @@ from speaker.api import (
     StateChanged,
 )
 from speaker.engine.changes import Effect, effect_of
+from speaker.engine.inputs import SetInstance
 from speaker.iana import IPV4_UNICAST, Role
-from tests.speaker.network import Host, Network
+from tests.speaker.network import INSTANCE, Host, Network
 
 A, B = "10.0.0.1", "10.0.0.2"
 BASE = PeerConfig(name="b", address=B, peer_asn=65002, route_set="one")
@@ -161,6 +164,42 @@ def test_f51_another_peer_as_restarts_the_session(pair: Pair) -> None:
     assert before.established
     assert not pair.a.status().established
     assert "peer AS 65002, expected 65003" in pair.a.status().reason
+
+
+INSTANCE_ROWS: list[tuple[dict[str, object], int]] = [
+    ({}, 0),
+    ({"selection_deferral_time": 7}, 0),
+    ({"local_asn": 64999}, 1),
+    ({"router_id": "192.0.2.1"}, 1),
+    ({"listen": ((A, 1179),)}, 1),
+    ({"vrf": "red"}, 1),
+    ({"confederation": Confederation(64999, (65001,))}, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "flaps"), INSTANCE_ROWS, ids=[str(row[0]) for row in INSTANCE_ROWS]
+)
+def test_a_change_of_the_router_is_another_router_or_nothing(
+    change: dict[str, object], flaps: int, pair: Pair
+) -> None:
+    """Another AS, identifier or way to listen: every session begins anew, and routes stay."""
+    values: dict[str, object] = {"name": INSTANCE, "local_asn": 65001, "router_id": A, **change}
+    pair.b.peer(PeerConfig(name="a", address=A, peer_asn=0, passive=True, import_="all"))
+    pair.network.run(5)
+    before = pair.b.status().flaps
+    pair.a.give(SetInstance(InstanceConfig(**values)))  # type: ignore[arg-type]
+    pair.network.run(10)
+    status = next(s for s in pair.b.engine.peers(pair.network.now) if s.name == "a")
+    assert status.established
+    assert status.flaps - before == flaps
+    assert set(pair.b.received(IPV4_UNICAST)) == {"10.1.0.0/16", "10.2.0.0/16"}
+
+
+def test_the_table_of_routers_has_a_row_for_every_setting() -> None:
+    assert {field for change, _ in INSTANCE_ROWS for field in change} | {"name"} == set(
+        InstanceConfig.__struct_fields__
+    )
 
 
 def test_soft_import_in_and_out_again(pair: Pair) -> None:

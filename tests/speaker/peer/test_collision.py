@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.api import GracefulRestart, PeerConfig, SessionError
+from speaker.message import KEEPALIVE, Open
 from speaker.peer.collision import keep_outgoing
+from tests.speaker.hostile import ATTACKER_ASN, BASIC, Arena
 from tests.speaker.network import Network
 
 IDENTIFIER = st.integers(1, 2**32 - 1)
@@ -28,6 +30,93 @@ def test_the_higher_identifier_keeps_its_own_connection() -> None:
 def test_equal_identifiers_are_decided_by_the_as_number_rfc_6286_section_2_3() -> None:
     assert keep_outgoing(7, 65002, 7, 65001)
     assert not keep_outgoing(7, 65001, 7, 65002)
+
+
+HIGHER, LOWER = 0x0AFFFFFF, 0x00000001
+"""Identifiers of the other side; ours is 10.0.0.1."""
+
+
+class Crossing:
+    """Our connection and the peer's, both up, and nothing said on either by the peer."""
+
+    def __init__(self, peer_id: int) -> None:
+        self.arena = Arena(passive=False)
+        self.arena.answer()
+        self.ours = self.arena.connection
+        self.theirs = 0
+        self._open = Open(
+            asn=ATTACKER_ASN, hold_time=90, router_id=peer_id, capabilities=BASIC
+        ).encode()
+
+    def connects(self) -> None:
+        """The peer connects, too."""
+        self.theirs = self.arena.accept()
+
+    def opens(self, connection: int) -> None:
+        """The peer's OPEN comes on a connection."""
+        self.arena.say(self._open, connection)
+
+    def confirms(self, connection: int) -> None:
+        """The peer's KEEPALIVE comes on a connection."""
+        self.arena.say(KEEPALIVE, connection)
+
+    def ended(self, connection: int) -> bool:
+        """Tell whether a connection was closed with a Cease for the collision (RFC 4486)."""
+        bodies = [body for kind, body in self.arena.messages(connection) if kind == 3]
+        assert bodies in ([], [b"\6\7"])
+        assert bool(bodies) == (connection in self.arena.closed)
+        return bool(bodies)
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
+def test_rfc4271_6_8_two_opens_leave_the_connection_of_the_higher_identifier(
+    peer_id: int, first: str
+) -> None:
+    crossing = Crossing(peer_id)
+    crossing.connects()
+    order = [crossing.ours, crossing.theirs]
+    for connection in order if first == "ours" else reversed(order):
+        crossing.opens(connection)
+    kept, gone = order if peer_id == LOWER else reversed(order)
+    assert crossing.ended(gone)
+    assert not crossing.ended(kept)
+    crossing.confirms(kept)
+    assert crossing.arena.status().established
+    crossing.arena.check()
+
+
+@pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
+@pytest.mark.parametrize("confirmed", [False, True], ids=["OpenConfirm", "Established"])
+def test_rfc4271_6_8_a_connection_that_comes_when_another_is_confirmed_is_closed(
+    peer_id: int, *, confirmed: bool
+) -> None:
+    """Our KEEPALIVE is out: the peer may be Established there, and an OPEN could not undo that."""
+    crossing = Crossing(peer_id)
+    crossing.opens(crossing.ours)
+    if confirmed:
+        crossing.confirms(crossing.ours)
+    crossing.connects()
+    assert crossing.ended(crossing.theirs)
+    assert not crossing.ended(crossing.ours)
+    crossing.confirms(crossing.ours)
+    assert crossing.arena.status().established
+    crossing.arena.check()
+
+
+@pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
+def test_rfc4271_6_8_a_connection_without_an_open_does_not_hold_up_the_other(peer_id: int) -> None:
+    """The peer may know of a connection only: the loser goes on when the winner says nothing."""
+    crossing = Crossing(peer_id)
+    crossing.connects()
+    crossing.opens(crossing.theirs)
+    crossing.confirms(crossing.theirs)
+    assert crossing.arena.status().established == (peer_id == HIGHER)
+    crossing.arena.wait(5)
+    assert crossing.arena.status().established
+    assert not crossing.ended(crossing.theirs)
+    assert crossing.ended(crossing.ours)
+    crossing.arena.check()
 
 
 @pytest.mark.parametrize("graceful", [None, GracefulRestart(60)])

@@ -18,10 +18,15 @@ from hypothesis import strategies as st
 from speaker.api import (
     GracefulRestart,
     InstanceConfig,
+    Match,
     PeerConfig,
+    Policy,
+    PrefixRule,
     RecordingEnded,
     RouteAttributes,
     Secret,
+    Set,
+    Term,
     UnknownName,
 )
 from speaker.engine import Engine
@@ -42,6 +47,18 @@ from tests.speaker.network import INSTANCE, Host, Lines, Network
 
 PASSWORD = "not for anybody's eyes"
 ROOT = Path(__file__).parents[3]
+
+
+POLICIES = (
+    Policy(default="accept"),
+    Policy(
+        terms=(
+            Term(match=Match(prefixes=(PrefixRule("10.0.0.0/13", le=16),)), action="reject"),
+            Term(match=Match(communities=("0:3",)), set=Set(add_communities=("1:1",), med=9)),
+            Term(set=Set(prepend=(65009,), local_preference=50)),
+        )
+    ),
+)
 
 
 def config(host: Host, asn: int, **changes: object) -> PeerConfig:
@@ -79,8 +96,12 @@ def session(seed: int, steps: int = 30) -> Network:
                     network.cut(host, connection)
                     host.give_closed(connection)
             case 5:
-                changed = rng.choice(("all", "local", "none"))
-                host.peer(config(other, int(other.name[1:]) + 65001, export=changed))
+                changed = {
+                    "export": rng.choice(("all", "local", "none")),
+                    "import_": rng.choice(("all", "none", *POLICIES)),
+                    "export_policy": rng.choice((None, *POLICIES)),
+                }
+                host.peer(config(other, int(other.name[1:]) + 65001, **changed))
             case 6:
                 host.give(ResetPeer(INSTANCE, other.name, "because"))
             case _:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from speaker.api import RouteAttributes
 from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, UnknownAttribute
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.rib.export import ExportRules, NextHop, export_attributes, export_next_hop
-from speaker.rib.local import LocalPaths
+from speaker.rib.local import LOCAL, LocalPaths
 from speaker.rib.path import Path, Source
 
 OWN4, OWN6 = bytes((10, 0, 0, 1)), bytes.fromhex("fd00") + bytes(13) + b"\x01"
@@ -95,6 +96,23 @@ def test_well_known_communities_of_received_routes_are_obeyed_rfc_1997(
     assert rules(ebgp=False).exports(path) is to_ibgp
     # On a route of our own they are meant for the peer.
     assert rules().exports(local(communities=(community,)))
+
+
+def test_rfc4360_6_extended_communities_that_are_not_transitive_stay_in_the_as() -> None:
+    """RFC 5701 section 2 has the same of those with an IPv6 address."""
+    everywhere, inside = b"\0\2" + bytes(6), b"\x40\4" + bytes(6)
+    path = learnt(
+        extended_communities=(inside, everywhere),
+        ipv6_extended_communities=(everywhere + bytes(12), inside + bytes(12)),
+    )
+    told = export_attributes(path, rules())
+    assert told.extended_communities == (everywhere,)
+    assert told.ipv6_extended_communities == (everywhere + bytes(12),)
+    for within in (rules(ebgp=False), msgspec.structs.replace(rules(), confederation=True)):
+        assert export_attributes(path, within).extended_communities == (inside, everywhere)
+    # What our own routes were given is meant for whoever is told them.
+    own = Path(PathAttributes(extended_communities=(inside,)), LOCAL)
+    assert export_attributes(own, rules()).extended_communities == (inside,)
 
 
 def test_ibgp_routes_are_not_for_ibgp_peers() -> None:
