@@ -125,7 +125,8 @@ class Peer:
 
     def _inside(self, confederation: Confederation) -> bool:
         # An AS that is to be learnt counts as outside: our OPEN may have to be the first.
-        return self.config.peer_asn in (self.host.local_asn, *confederation.members)
+        asn = self.config.peer_asn
+        return asn == self.host.local_asn or asn in confederation.members
 
     @property
     def confederation_peer(self) -> bool:

@@ -47,18 +47,23 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self,
         number: int,
+        buffer: memoryview,
         made: Callable[[Connection], None],
         received: Callable[[int, bytes], None],
         closed: Callable[[int, str], None],
         queued: Callable[[int, int], None],
     ) -> None:
+        """Begin; all connections of a loop may read into one ``buffer`` of `READ` octets.
+
+        (asyncio asks for it, fills it and says so in one step.)
+        """
         self.number = number
+        self._buffer = buffer
         self._made = made
         self._received = received
         self._closed = closed
         self._queued = queued
         self._transport: asyncio.Transport | None = None
-        self._buffer = bytearray()
         self._queue: deque[memoryview] = deque()
         self._waiting = 0
         self._paused = False
@@ -74,11 +79,9 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(0)
         self._made(self)
 
-    def get_buffer(self, sizehint: int) -> bytearray:
+    def get_buffer(self, sizehint: int) -> memoryview:
         """Give room for what has come (asyncio)."""
         del sizehint
-        # Not kept: a thousand peers are silent most of the time.
-        self._buffer = bytearray(READ)
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -88,8 +91,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._discarded > DISCARD and self._transport is not None:
                 self._transport.abort()
             return
-        data, self._buffer = bytes(memoryview(self._buffer)[:nbytes]), bytearray()
-        self._received(self.number, data)
+        self._received(self.number, bytes(self._buffer[:nbytes]))
 
     def pause_reading(self) -> None:
         """Leave what comes to the kernel, until `resume_reading`."""

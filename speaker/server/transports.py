@@ -22,7 +22,7 @@ from speaker.engine.inputs import (
 from speaker.peer.actions import Close, Configure, Connect, Write
 from speaker.server import sockets
 from speaker.server.bulk import PIECE, Bulk
-from speaker.server.connection import Connection
+from speaker.server.connection import READ, Connection
 
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds; the kernel itself would go on for over two minutes."""
@@ -44,6 +44,7 @@ class Transports:
         """``feed`` takes inputs; ``told`` is called after one that should have its effect at once."""
         self._feed = feed
         self._told = told
+        self._buffer = memoryview(bytearray(READ))
         self._bulk = Bulk()
         self._working = False
         self._brief_at = -SHARED
@@ -77,7 +78,7 @@ class Transports:
         except OSError as error:
             self._feed(TransportFailed(number, str(error)))
             return
-        connection = Connection(number, self._connected, self._received, self._closed, self._queued)
+        connection = self._connection(number, self._connected)
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await loop.sock_connect(sock, sockets.sockaddr(action.address, action.port))
@@ -93,6 +94,9 @@ class Transports:
         except asyncio.CancelledError:
             sock.close()
             raise
+
+    def _connection(self, number: int, made: Callable[[Connection], None]) -> Connection:
+        return Connection(number, self._buffer, made, self._received, self._closed, self._queued)
 
     def _connected(self, connection: Connection) -> None:
         self._connections[connection.number] = connection
@@ -111,7 +115,7 @@ class Transports:
             self._connections[connection.number] = connection
             self._feed(TransportAccepted(connection.number, instance, local, remote))
 
-        return Connection(self._accepted, made, self._received, self._closed, self._queued)
+        return self._connection(self._accepted, made)
 
     def configure(self, action: Configure) -> None:
         """Set the TTL of an accepted connection."""

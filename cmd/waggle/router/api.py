@@ -8,11 +8,11 @@ For tests, the demo's live table and benchmarks. Requests have ``op``: ``announc
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -57,48 +57,95 @@ class ApiError(OSError):
     """A socket that cannot be had; the text says why."""
 
 
+class _Client(asyncio.Protocol):
+    """One client: each line is answered at once, unless it leaves its answers unread."""
+
+    def __init__(self, answer: Callable[[bytes], dict[str, Any]], clients: set[_Client]) -> None:
+        self._answer = answer
+        self._clients = clients
+        self._transport: asyncio.Transport | None = None
+        self._lines = bytearray()
+        self._searched = 0
+        """Up to where there is no end of a line."""
+        self._reading = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take over the transport, unless there are too many (asyncio)."""
+        self._transport = cast("asyncio.Transport", transport)
+        if len(self._clients) >= MAX_CLIENTS:
+            self._transport.close()
+        else:
+            self._clients.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Forget it: it may go away at any time, also in the middle of a line (asyncio)."""
+        del error
+        self._clients.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer what is whole (asyncio)."""
+        self._lines += data
+        self._go_on()
+
+    def pause_writing(self) -> None:
+        """Neither read nor answer while it does not read (asyncio)."""
+        self._reading = False
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Go on with what it has asked meanwhile (asyncio)."""
+        self._reading = True
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            self._go_on()
+
+    def _go_on(self) -> None:
+        transport = self._transport
+        while transport is not None and self._reading and not transport.is_closing():
+            end = self._lines.find(b"\n", self._searched)
+            if end < 0:
+                self._searched = len(self._lines)
+                if self._searched > MAX_LINE:
+                    transport.close()
+                return
+            line = bytes(self._lines[:end])
+            del self._lines[: end + 1]
+            self._searched = 0
+            transport.write(msgspec.json.encode(self._answer(line)) + b"\n")
+
+    def close(self) -> None:
+        """End it."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
 class Api:
     """Serves one speaker's instance."""
 
     def __init__(self, speaker: Speaker) -> None:
         self._speaker = speaker
         self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
+        self._clients: set[_Client] = set()
         self._path: Path | None = None
 
     async def start(self, path: Path) -> None:
         """Open the socket. Raises `ApiError`."""
         sock = _bind(path)
         self._path = path
-        self._server = await asyncio.start_unix_server(self._serve, sock=sock, limit=MAX_LINE)
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(
+            lambda: _Client(self.answer, self._clients), sock=sock
+        )
 
     async def stop(self) -> None:
         """Close the socket and remove it."""
         if self._server is not None:
             self._server.close()
         for client in list(self._clients):
-            client.cancel()
-        if self._clients:
-            await asyncio.wait(self._clients)
+            client.close()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101  a coroutine runs in a task
-        if len(self._clients) >= MAX_CLIENTS:
-            writer.close()
-            return
-        self._clients.add(task)
-        try:
-            # The other side may go away at any time, also in the middle of a line.
-            with contextlib.suppress(OSError, ValueError, asyncio.CancelledError):
-                while line := await reader.readline():
-                    writer.write(msgspec.json.encode(self.answer(line)) + b"\n")
-                    await writer.drain()
-        finally:
-            self._clients.discard(task)
-            writer.close()
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """Answer one line."""

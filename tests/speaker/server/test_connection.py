@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from speaker.server.connection import CHUNK, DISCARD, Connection, _pair
+from speaker.server.connection import CHUNK, DISCARD, READ, Connection, _pair
 
 
 def test_a_link_local_address_has_its_zone() -> None:
@@ -31,6 +31,7 @@ def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
         measures: list[int] = []
         connection = Connection(
             1,
+            memoryview(bytearray(READ)),
             lambda _: None,
             lambda *_: None,
             lambda *_: None,
@@ -65,6 +66,7 @@ def test_the_end_of_the_other_side_is_told_once_and_ours_is_not() -> None:
             left.setblocking(False)
             connection = Connection(
                 1,
+                memoryview(bytearray(READ)),
                 lambda _: None,
                 lambda *_: None,
                 lambda _, reason: ends.append(reason),
@@ -93,6 +95,7 @@ async def _pair_of_tcp() -> tuple[Connection, socket.socket, list[bytes], list[s
         each.setblocking(False)
     connection = Connection(
         1,
+        memoryview(bytearray(READ)),
         lambda _: None,
         lambda _, octets: came.append(octets),
         lambda _, reason: ends.append(reason),
