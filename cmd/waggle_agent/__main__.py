@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 import structlog
+import uvloop
 
 from cells.agent import CELLS
 from cells.api.client import AgentError, get
@@ -61,7 +62,7 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
     except HiveError as error:
         _complain(error)
         return EXIT_USAGE
-    return asyncio.run(_run(hive))
+    return uvloop.run(_run(hive))
 
 
 def _quietly_cut(work: Callable[[], int]) -> int:

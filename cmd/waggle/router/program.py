@@ -8,6 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
+import uvloop
+
 from speaker.api import (
     CollectorChanged,
     ConnectionsRefused,
@@ -37,7 +39,7 @@ def main(config: Config, *, restarted: bool, record: Path | None, record_limit: 
     speaker = Speaker(
         on_event=events, restarting=restarted, record=record, record_limit=record_limit
     )
-    return asyncio.run(_main(config, speaker))
+    return uvloop.run(_main(config, speaker))
 
 
 class _Events:

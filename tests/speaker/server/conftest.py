@@ -1,0 +1,17 @@
+"""The tests of the shell run on both event loops: asyncio's own, and uvloop, which the programs use."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import uvloop
+
+
+@pytest.fixture(params=["asyncio", "uvloop"], autouse=True)
+def event_loop_of_both_kinds(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let `asyncio.run` be that of one kind of loop."""
+    if request.param == "uvloop":
+        monkeypatch.setattr(asyncio, "run", uvloop.run)
