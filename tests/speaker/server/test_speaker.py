@@ -31,7 +31,7 @@ NAME = "i"
 A, B = "127.0.0.1", "127.0.0.2"
 
 
-async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], Any], seconds: float = 30.0) -> None:
     """Wait for something to become true."""
     deadline = time.monotonic() + seconds
     while not condition():
