@@ -23,12 +23,18 @@ pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 PORT = 1790
 LEFT, RIGHT = "192.0.2.1", "192.0.2.2"
 VRF = "red"
-REACH = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).close()"
+REACH = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 0.5).close()"
 
 
 def _give_device(kind: str, left: Namespace) -> str:
-    """Make the device that the left router is bound to; its name."""
+    """Make the device that the left router is bound to, and the only way right; its name."""
     if kind == "interface":
+        # Of two ways the better one is wrong, for who may choose.
+        left.batch(f"route add {RIGHT}/32 dev lo")
+        # What comes by the other way is taken nevertheless.
+        left.run(
+            "sh", "-c", "for i in all cable; do echo 0 >/proc/sys/net/ipv4/conf/$i/rp_filter; done"
+        )
         return DEVICE
     try:
         left.batch(f"link add {VRF} type vrf table 10", f"link set {VRF} up")
@@ -110,6 +116,9 @@ def test_a_session_through_the_device_and_nobody_beside_it(
         with pytest.raises(RuntimeError, match="ConnectionRefusedError"):
             link.left.run(sys.executable, "-c", REACH, "127.0.0.1", str(PORT))
         link.right.run(sys.executable, "-c", REACH, "127.0.0.1", str(PORT))
+        # And a socket that is bound to no device does not even get out to the right one.
+        with pytest.raises(RuntimeError, match=r"TimeoutError|unreachable"):
+            link.left.run(sys.executable, "-c", REACH, RIGHT, str(PORT))
     finally:
         left.daemon.stop()
         right.daemon.stop()
