@@ -56,12 +56,14 @@ def digest(core: Core, instances: Mapping[str, Instance]) -> dict[str, str]:
         names: dict[Path, bytes] = {}
         parts["adjRibIn"] = _hash(_adj_ribs_in(ordered, names))
         parts["locRib"] = _hash(
-            line for instance in ordered for line in _ribs(instance.name, instance.loc, names)
+            line
+            for instance in ordered
+            for line in _ribs(instance.name, instance.telling.loc, names)
         )
         parts["routeSets"] = _hash(
             line
             for instance in ordered
-            for name, ribs in sorted(instance.sets.items())
+            for name, ribs in sorted(instance.telling.sets.items())
             for line in _ribs(f"{instance.name} {name}", ribs, names)
         )
         parts["adjRibOut"] = _hash(sorted(_adj_ribs_out(ordered, names)))
@@ -78,7 +80,7 @@ def _hash(lines: Iterable[bytes]) -> str:
 
 def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
     """Iterate over table, family, revision and number of routes."""
-    for name, ribs in [("", instance.loc), *sorted(instance.sets.items())]:
+    for name, ribs in [("", instance.telling.loc), *sorted(instance.telling.sets.items())]:
         for family, table in sorted(ribs.tables.items()):
             yield f"{instance.name} {name}", str(family), table.revision, len(table)
     for member in _members(instance):
@@ -138,7 +140,7 @@ def _adj_ribs_in(instances: Iterable[Instance], names: dict[Path, bytes]) -> Ite
 
 def _adj_ribs_out(instances: Iterable[Instance], names: dict[Path, bytes]) -> Iterator[bytes]:
     for instance in instances:
-        for group in instance.groups():
+        for group in instance.telling.groups():
             found = [repr(group.rules).encode(), b"%d" % group.oversized]
             found += [member.peer.name.encode() for member in group.members]
             for family in group.rules.add_path:

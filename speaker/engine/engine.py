@@ -100,7 +100,7 @@ class Engine:
             case Flush():
                 for instance in self._instances.values():
                     with self._fence("telling peers of changes", instance.name):
-                        instance.flush()
+                        instance.telling.flush()
                 self._monitoring.work()
             case TimersDue():
                 self._timers(now)
@@ -142,11 +142,11 @@ class Engine:
             ):
                 self._peer_command(item)
             case UpdateRoutes(name, route_set, changes):
-                self.instance(name).update_routes(route_set, changes)
+                self.instance(name).telling.update_routes(route_set, changes)
             case RemoveRouteSet(name, route_set):
                 known = self._instances.get(name)
                 if known is not None:
-                    known.remove_route_set(route_set)
+                    known.telling.remove_route_set(route_set)
             case Shutdown(communication):
                 cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
                 for instance in self._instances.values():
@@ -267,7 +267,7 @@ class Engine:
     def needs_flush(self) -> bool:
         """Whether the shell should give a `Flush`, once it has given what else has come."""
         return self._monitoring.needs_work or any(
-            instance.needs_flush for instance in self._instances.values()
+            instance.telling.needs_flush for instance in self._instances.values()
         )
 
     def next_deadline(self) -> float | None:

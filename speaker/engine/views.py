@@ -161,8 +161,8 @@ def _route(
 def available(instance: Instance, family: Family) -> Iterator[RouteView]:
     """Iterate over the Loc-RIB, then over what only route sets have."""
     shown: set[tuple[bytes, PathAttributes]] = set()
-    if family in instance.loc:
-        for nlri, paths in instance.loc.table(family).items():
+    if family in instance.telling.loc:
+        for nlri, paths in instance.telling.loc.table(family).items():
             for path in paths:
                 reason = Reason.BEST if path is paths[0] else explain(path, paths)
                 peer = None if path.source.local else path.source.name
@@ -177,7 +177,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                     reason=reason.value,
                     path_id=path.source.path_id,
                 )
-    for ribs in instance.sets.values():
+    for ribs in instance.telling.sets.values():
         if family not in ribs:
             continue
         for nlri, (path, *_) in ribs.table(family).items():
@@ -218,7 +218,7 @@ def advertised(member: Member, family: Family) -> Iterator[RouteView]:
 
 def received(instance: Instance, member: Member, family: Family) -> Iterator[RouteView]:
     """Iterate over one session's Adj-RIB-In, with why a route is not used."""
-    table = instance.loc.tables.get(family)
+    table = instance.telling.loc.tables.get(family)
     for nlri, path, used in member.adj_in.routes(family):
         paths = table.paths(nlri) if table is not None and used is not None else ()
         if path.rejected is not None:

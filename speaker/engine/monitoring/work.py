@@ -106,7 +106,7 @@ def adj_rib_out(subject: Session) -> Iterator[bytes]:
 
 def loc_rib(subject: LocRib) -> Iterator[bytes]:
     """Yield the best routes of an instance (RFC 9069), then End-of-RIB."""
-    tables = subject.instance.loc.tables
+    tables = subject.instance.telling.loc.tables
     for family in list(tables):
         table = tables[family]
         for prefixes in _slices((table.prefixes(),)):
@@ -158,7 +158,7 @@ def _of_session(subject: Session) -> Iterator[Statistic]:
 
 
 def _of_loc_rib(subject: LocRib) -> Iterator[Statistic]:
-    counts = [(family, len(table)) for family, table in subject.instance.loc.tables.items()]
+    counts = [(family, len(table)) for family, table in subject.instance.telling.loc.tables.items()]
     return _gauges(StatisticKind.LOC_RIB, StatisticKind.LOC_RIB_FAMILY, counts)
 
 

@@ -149,7 +149,7 @@ def held_behind_policy(member: Member) -> Table:
 def held_best(instance: Instance) -> Table:
     """Return the best routes; our own have the unspecified next hop, which IPv4 reads as none."""
     found: Table = {}
-    for family, table in instance.loc.tables.items():
+    for family, table in instance.telling.loc.tables.items():
         for nlri, (best, *_) in table.items():
             hop = best.attributes.next_hop or (b"" if family.afi == Afi.IPV4 else bytes(16))
             found.setdefault(family, {})[nlri] = replace(best.attributes, next_hop=hop)

@@ -117,7 +117,7 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
                 network.cut(leaf, number)
                 leaf.give_closed(number)
             # What it withdraws meanwhile is swept when it is back.
-            tables = instance_of(leaf).loc.tables
+            tables = instance_of(leaf).telling.loc.tables
             if IPV4_UNICAST in tables:
                 held = tables[IPV4_UNICAST].prefixes()[:5]
                 leaf.routes({prefix_to_text(IPV4_UNICAST, nlri): None for nlri in held})

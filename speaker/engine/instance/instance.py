@@ -1,4 +1,4 @@
-"""One BGP router: its peers, its Loc-RIB and route sets, and who is told what of them.
+"""One BGP router: its peers and their sessions, from their configuration to their routes.
 
 The host of its peers (`speaker.peer.peer.Host`). Errors of one peer end at that peer's fence; an
 instance never touches another.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,21 +18,20 @@ from speaker.api import (
     InstanceConfig,
     PeerConfig,
     PrefixLimit,
-    RouteAttributes,
     SessionError,
     UnknownName,
 )
 from speaker.engine.changes import Effect, effect_of
 from speaker.engine.deferral import Deferral, has_said_all
+from speaker.engine.instance.directory import Directory
+from speaker.engine.instance.member import Member
+from speaker.engine.instance.telling import Telling
 from speaker.engine.limits import Limits, limits_of
 from speaker.engine.observer import Observer
 from speaker.engine.refusals import Refusals
-from speaker.engine.ribs import Ribs, export_rules
 from speaker.engine.staleness import Staleness
-from speaker.fsm import State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, RefreshKind, RouteRefresh
-from speaker.negotiated import Negotiated
 from speaker.nlri import Family, has_prefixes
 from speaker.peer.actions import Close, Write
 from speaker.peer.addresses import address_key, address_octets
@@ -40,10 +39,8 @@ from speaker.peer.core import Core
 from speaker.peer.peer import SHOWN, SHUTDOWN, Peer
 from speaker.peer.session import Session
 from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.adj_out import Told, UpdateGroup
-from speaker.rib.export import ExportRules
 from speaker.rib.intake import Intake
-from speaker.rib.local import LOCAL, LocalPaths
+from speaker.rib.local import LOCAL
 from speaker.rib.path import Source
 from speaker.rib.policy import compile_export, compile_import
 
@@ -51,46 +48,6 @@ DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 CONFIGURATION: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
 CHANGED: Final = "configuration changed"
-
-
-@final
-class Member:
-    """An Established session as the RIBs know it; afterwards what is kept of it."""
-
-    __slots__ = (
-        "adj_in",
-        "group",
-        "intake",
-        "limits",
-        "negotiated",
-        "peer",
-        "session",
-        "source",
-        "stale",
-    )
-
-    def __init__(
-        self,
-        peer: Peer,
-        session: Session,
-        negotiated: Negotiated,
-        intake: Intake,
-        stale: Staleness,
-    ) -> None:
-        self.peer = peer
-        self.session = session
-        self.negotiated = negotiated
-        self.adj_in = stale.adj_in
-        self.source = self.adj_in.source
-        self.intake = intake
-        self.limits = limits_of(peer.config, self.adj_in.families)
-        self.stale = stale
-        self.group: UpdateGroup[Member] | None = None
-
-    def send(self, told: Told) -> None:
-        """Send what the group encoded."""
-        if told.octets:
-            self.session.send_updates((told.octets,), told.messages, told.prefixes)
 
 
 class Instance:
@@ -116,21 +73,14 @@ class Instance:
         self.members: dict[Peer, Member] = {}
         self.away: dict[Peer, Member] = {}
         """Peers that restart: what they said is kept meanwhile."""
-        self.loc = Ribs()
-        self.sets: dict[str, Ribs] = {}
+        self.telling = Telling(self)
         self.refusals = Refusals(config.name)
         """Connections from addresses that are nobody's, and of neighbours too many."""
         self.observer: Observer | None = None
         """Who is told of everything that happens to sessions and routes, where somebody is."""
-        self._by_address: dict[bytes, list[Peer]] = {}
-        """More than one where peers differ by their port only."""
+        self._directory = Directory()
         self._neighbors = neighbors
-        self._dynamic: dict[str, DynamicPeerConfig] = {}
-        self._local_paths = LocalPaths()
         self._numbers = itertools.count(LOCAL.number + 1)
-        self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
-        self._again: dict[Member, set[Family]] = {}
-        """Who asked to be told which families again, since the last flush."""
         self._deferral: Deferral | None = None
         if restarting:
             seconds = config.selection_deferral_time
@@ -183,22 +133,8 @@ class Instance:
         self.peers[peer.name] = peer
         if peer.config.address is None and peer.config.interface is not None:
             peer.neighbor = self._neighbors.get(peer.config.interface)
-        self._register(peer)
+        self._directory.add(peer)
         peer.start()
-
-    def _register(self, peer: Peer) -> None:
-        if peer.address is not None:
-            self._by_address.setdefault(address_key(peer.address), []).append(peer)
-
-    def _unregister(self, peer: Peer) -> None:
-        if peer.address is None:
-            return
-        key = address_key(peer.address)
-        others = [other for other in self._by_address.get(key, ()) if other is not peer]
-        if others:
-            self._by_address[key] = others
-        else:
-            self._by_address.pop(key, None)
 
     def neighbor_found(self, interface: str, address: str | None) -> None:
         """Go on with who is at the other end of an interface now."""
@@ -209,9 +145,9 @@ class Instance:
                 and config.interface == interface
                 and peer.neighbor != address
             ):
-                self._unregister(peer)
+                self._directory.discard(peer)
                 peer.neighbor_changed(address)
-                self._register(peer)
+                self._directory.add(peer)
 
     def _remove(self, peer: Peer, cease: Notification) -> None:
         self._forget(peer)
@@ -222,11 +158,11 @@ class Instance:
         kept = self.away.pop(peer, None)
         if kept is not None:
             kept.stale.clear()
-        self._unregister(peer)
+        self._directory.discard(peer)
 
     def remove_peer(self, name: str) -> None:
         """Take a peer away; dynamic ones with all that came in by them."""
-        if self._dynamic.pop(name, None) is not None:
+        if self._directory.dynamic.pop(name, None) is not None:
             for peer in [p for p in self.peers.values() if p.dynamic == name]:
                 self._remove(peer, DECONFIGURED)
         peer_ = self.peers.get(name)
@@ -242,8 +178,8 @@ class Instance:
     def _set_dynamic(self, config: DynamicPeerConfig) -> None:
         compile_import(config.name, config.import_)
         compile_export(config.name, config.export_policy)
-        before = self._dynamic.get(config.name)
-        self._dynamic[config.name] = config
+        before = self._directory.dynamic.get(config.name)
+        self._directory.dynamic[config.name] = config
         if before is None or before == config:
             return
         network = ipaddress.ip_network(config.prefix)
@@ -256,7 +192,7 @@ class Instance:
 
     def dynamic(self) -> Sequence[DynamicPeerConfig]:
         """Return the dynamic peer configurations."""
-        return list(self._dynamic.values())
+        return list(self._directory.dynamic.values())
 
     def _soften(self, peer: Peer, before: PeerConfig) -> None:
         """Apply what can be changed without a new session, telling only differences."""
@@ -269,32 +205,13 @@ class Instance:
                 self.observer.policy_changed(member)
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             member.limits = limits_of(peer.config, member.adj_in.families)
-        old = member.group
-        if old is None:
-            return
-        rules = self._rules(peer, member.session)
-        if old.rules == rules:
-            return
-        # Everybody has to know the tables as they are now before they can be compared.
-        self.flush()
-        new = self._group(rules)
-        told = new.difference(old, member)
-        old.leave(member)
-        self._forget_if_empty(old)
-        new.adopt(member)
-        member.group = new
-        self._send(member, told)
+        self.telling.move(member)
 
     def inherit(self, before: Instance) -> None:
         """Take over what a router of the same name was configured with."""
-        self.sets = before.sets
+        self.telling.inherit(before.telling)
         self.refusals = before.refusals
-        self._local_paths = before._local_paths
-        for family, table in before.loc.tables.items():
-            for path, nlri in table.best_by_path().items():
-                if path.source.local:
-                    self.loc.table(family).announce(path, nlri)
-        self._dynamic = before._dynamic
+        self._directory.dynamic = before._directory.dynamic
         for peer in before.peers.values():
             if peer.dynamic is None:
                 successor = Peer(self.core, self, peer.config)
@@ -305,11 +222,9 @@ class Instance:
 
     def accept(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
         """Take a connection; False refuses it without a word."""
-        known = self._by_address.get(address_key(remote[0]))
-        if known is not None:
-            peer = min(known, key=_established)
-        else:
-            config = self._dynamic_for(remote[0])
+        peer = self._directory.peer_at(remote[0])
+        if peer is None:
+            config = self._directory.dynamic_at(remote[0])
             if config is None:
                 self._refuse(remote[0], "nobody's address")
                 return False
@@ -327,18 +242,6 @@ class Instance:
         event = self.refusals.add(address, reason, self.core.now)
         if event is not None:
             self.core.tell(event)
-
-    def _dynamic_for(self, remote: str) -> DynamicPeerConfig | None:
-        """Return the configuration with the longest prefix that an address is in."""
-        address = ipaddress.ip_address(remote)
-        best: DynamicPeerConfig | None = None
-        for config in self._dynamic.values():
-            network = ipaddress.ip_network(config.prefix)
-            if address in network and (
-                best is None or network.prefixlen > ipaddress.ip_network(best.prefix).prefixlen
-            ):
-                best = config
-        return best
 
     def _is_full(self, config: DynamicPeerConfig) -> bool:
         return sum(peer.dynamic == config.name for peer in self.peers.values()) >= config.limit
@@ -373,7 +276,7 @@ class Instance:
             number=next(self._numbers),
         )
         tables = {
-            family: self.loc.table(family)
+            family: self.telling.loc.table(family)
             for family in sorted(negotiated.families)
             if has_prefixes(family)
         }
@@ -399,8 +302,7 @@ class Instance:
         )
         member = Member(peer, session, negotiated, intake, stale)
         self.members[peer] = member
-        member.group = self._group(self._rules(peer, session))
-        member.group.join(member)
+        self.telling.join(member)
         if self.observer is not None:
             self.observer.peer_up(member)
         self._select_if_all_is_said()
@@ -420,13 +322,9 @@ class Instance:
         member = self.members.pop(peer, None)
         if member is None:
             return
-        self._again.pop(member, None)
         if self.observer is not None:
             self.observer.peer_down(member)
-        if member.group is not None:
-            member.group.leave(member)
-            self._forget_if_empty(member.group)
-            member.group = None
+        self.telling.leave(member)
         if restart and member.stale.away(member.negotiated):
             self.away[peer] = member
         else:
@@ -440,9 +338,9 @@ class Instance:
             return
         heard = self._neighbors.get(interface)
         if heard is not None and heard != peer.neighbor:
-            self._unregister(peer)
+            self._directory.discard(peer)
             peer.neighbor = heard
-            self._register(peer)
+            self._directory.add(peer)
 
     def keeps(self, peer: Peer) -> bool:
         """Tell whether routes of a peer without session are kept (`Host`)."""
@@ -478,9 +376,6 @@ class Instance:
         if self._deferral is not None:
             self._deferral.stop()
             self._deferral = None
-
-    def _waits(self, group: UpdateGroup[Member]) -> bool:
-        return self._deferral is not None and group.rules.tells_received
 
     def update(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in an UPDATE (`Host`). Raises `NotificationError`."""
@@ -548,23 +443,7 @@ class Instance:
         elif message.subtype == RefreshKind.END:
             member.stale.sweep(family)
         elif message.subtype == RefreshKind.REQUEST:
-            # A request is 23 octets, the answer may be a whole table: however often a peer asks, it
-            # is told once per flush, and not before it has read what it was told last.
-            self._again.setdefault(member, set()).add(family)
-
-    def _tell_again(self) -> None:
-        for member in [member for member in self._again if not member.session.queued]:
-            families = self._again.pop(member)
-            if member.group is None or member in member.group.newcomers:
-                # It is told everything anyway.
-                continue
-            marked = member.negotiated.enhanced_route_refresh
-            for family in sorted(families):
-                if marked:
-                    member.session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
-                self._send(member, member.group.refresh(member, family))
-                if marked:
-                    member.session.send(RouteRefresh(family, RefreshKind.END).encode())
+            self.telling.tell_again(member, family)
 
     def request_refresh(self, name: str, families: Sequence[Family]) -> None:
         """Ask a peer to say a family's routes again, or those of all families (RFC 2918).
@@ -577,91 +456,3 @@ class Instance:
         for family in families or member.adj_in.families:
             if family in member.adj_in.families:
                 member.session.send(RouteRefresh(family).encode())
-
-    # ----------------------------------------------------------------- routes
-
-    def update_routes(
-        self,
-        route_set: str | None,
-        changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]],
-    ) -> None:
-        """Change a route set, or our own routes in the Loc-RIB."""
-        if route_set is None:
-            ribs = self.loc
-        else:
-            known = self.sets.get(route_set)
-            ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
-        self._local_paths.apply(ribs.table, changes)
-
-    def remove_route_set(self, route_set: str) -> None:
-        """Withdraw everything in a route set and forget it."""
-        ribs = self.sets.get(route_set)
-        if ribs is None:
-            return
-        for table in ribs.tables.values():
-            table.withdraw(LOCAL, [nlri for nlri, _ in table.items()])
-        self.flush()
-        if not any(group.rules.route_set == route_set for group in self._groups.values()):
-            del self.sets[route_set]
-
-    @property
-    def needs_flush(self) -> bool:
-        """Whether somebody has to be told something."""
-        return (
-            self.loc.changed
-            or any(ribs.changed for ribs in self.sets.values())
-            or any(group.newcomers and not self._waits(group) for group in self._groups.values())
-            or any(not member.session.queued for member in self._again)
-        )
-
-    def flush(self) -> None:
-        """Tell everybody what changed, and newcomers everything."""
-        for ribs in (self.loc, *self.sets.values()):
-            if not ribs.changed:
-                continue
-            changes, touched = ribs.take_changes(), ribs.take_touched()
-            if self.observer is not None and ribs is self.loc:
-                self.observer.loc_rib_changed(self, changes)
-            for group in self._groups.values():
-                if self._ribs(group.rules) is ribs:
-                    for member, told in group.tell(changes, touched):
-                        self._send(member, told)
-        self._tell_again()
-        for group in self._groups.values():
-            if self._waits(group):
-                continue
-            for member, told in group.welcome():
-                self._send(member, told)
-
-    def _send(self, member: Member, told: Told) -> None:
-        member.send(told)
-        if self.observer is not None and told.octets:
-            self.observer.told(member, told)
-
-    def _ribs(self, rules: ExportRules) -> Ribs:
-        if rules.export == "set":
-            return self.sets.setdefault(rules.route_set or "", Ribs())
-        return self.loc
-
-    def _rules(self, peer: Peer, session: Session) -> ExportRules:
-        negotiated = session.negotiated
-        assert negotiated is not None  # noqa: S101  only of Established sessions
-        return export_rules(peer.config, negotiated, session.local[0])
-
-    def _group(self, rules: ExportRules) -> UpdateGroup[Member]:
-        group = self._groups.get(rules)
-        if group is None:
-            group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
-        return group
-
-    def _forget_if_empty(self, group: UpdateGroup[Member]) -> None:
-        if group.empty:
-            self._groups.pop(group.rules, None)
-
-    def groups(self) -> Iterator[UpdateGroup[Member]]:
-        """Iterate over the update groups."""
-        yield from self._groups.values()
-
-
-def _established(peer: Peer) -> bool:
-    return peer.state is State.ESTABLISHED
