@@ -7,7 +7,6 @@ granted that is not asked for: both are compared, verb by verb and resource by r
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +16,18 @@ import pytest
 import yaml
 
 from cells.operator.migration import KINDS as MIGRATED
-from cells.report.cell import SETTLE
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
-from tests.reconcilers.build import advertisement, cluster_config, peer_config
+from resources.kinds import KINDS
+from tests.cmd.lab import NODE, configuration, routers
+from tests.reconcilers.build import peer_config
 from tests.support.daemon import Daemon
 from tests.support.helm import Helm
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.accounts import CRDS, put
+from tests.support.kubernetes.server import ApiServer, Request
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CILIUM = "/apis/cilium.io/v2"
 ELSEWHERE = {
     "ciliumloadbalancerippools": "CiliumLoadBalancerIPPool",
@@ -36,11 +36,15 @@ ELSEWHERE = {
 }
 """Kinds that Cilium defines, and Waggle reads without defining them."""
 SECONDS = 60.0
-SELECTED = {"matchLabels": {"bgp": "yes"}}
 
 Object = dict[str, Any]
 Grant = tuple[str, str, str, str]
 """Verb, group, resource, namespace (empty: everywhere)."""
+
+
+def _where(request: Request) -> str:
+    """Give the namespace of a request; Events are where their object is, so anywhere."""
+    return "" if request.resource == "events" else request.namespace
 
 
 def documents(text: str) -> list[Object]:
@@ -69,15 +73,6 @@ def granted(objects: list[Object], part: str) -> set[Grant]:
     return found
 
 
-def put(server: ApiServer, path: str, value: Object, manager: str = "person") -> Object:
-    """Apply an object."""
-    name = value["metadata"]["name"]
-    query = f"fieldManager={manager}&force=true"
-    answer = server.request("PATCH", f"{path}/{name}?{query}", value, kind="apply-patch+yaml")
-    assert answer.ok, answer.body.get("message")
-    return answer.body
-
-
 def node(name: str, **labels: str) -> Object:
     """Spell a Node."""
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
@@ -103,14 +98,10 @@ class Cluster:
         requests = self.server.asked_by(f"waggle-{part}", NAMESPACE, self.since)
         refused = sorted(str(request) for request in requests if request.status in (401, 403))
         assert not refused
-        # Events are where the objects are that they are of, so that a role for all places is needed.
-        found = {
-            (r.verb, r.group, r.resource, "" if r.resource == "events" else r.namespace)
-            for r in requests
-        }
+        found = {(r.verb, r.group, r.resource, _where(r)) for r in requests}
         # An object that comes to be by apply: a patch, for which the server wants `create` as well.
         found |= {
-            ("create", r.group, r.resource, r.namespace)
+            ("create", r.group, r.resource, _where(r))
             for r in requests
             if (r.verb, r.status) == ("patch", 201)
         }
@@ -162,8 +153,7 @@ def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
     apiserver.kubectl("apply", "-f", str(MANIFESTS))
     for plural, kind in ELSEWHERE.items():
         put(apiserver, CRDS, _definition(plural, kind))
-    for plural in ("ciliumbgpclusterconfigs", "ciliumbgpnodeconfigs", *ELSEWHERE):
-        eventually(lambda path=f"{CILIUM}/{plural}": _check_served(apiserver, path))  # type: ignore[misc]
+    eventually(lambda: _check_served(apiserver))
     made = Cluster(apiserver, tmp_path, [], apiserver.audited)
     yield made
     made.stop()
@@ -171,7 +161,7 @@ def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
         apiserver.request("DELETE", f"{CRDS}/{obj['metadata']['name']}")
     for plural in ELSEWHERE:
         apiserver.request("DELETE", f"{CRDS}/{plural}.cilium.io")
-    for name in ("n1", "n2"):
+    for name in (NODE, "n1", "n2"):
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
 
 
@@ -181,8 +171,11 @@ def _check_nothing_ends(server: ApiServer) -> None:
     assert not [i["metadata"]["name"] for i in items if "deletionTimestamp" in i["metadata"]]
 
 
-def _check_served(server: ApiServer, path: str) -> None:
-    assert server.request("GET", path).ok
+def _check_served(server: ApiServer) -> None:
+    plurals = [kind.plural for kind in KINDS if kind.group == "cilium.io"]
+    for plural in plurals:
+        version = "v2alpha1" if plural == "ciliumbgppeeringpolicies" else "v2"
+        assert server.request("GET", f"/apis/cilium.io/{version}/{plural}").ok
 
 
 def _definition(plural: str, kind: str) -> Object:
@@ -201,7 +194,7 @@ def _definition(plural: str, kind: str) -> Object:
     }
 
 
-def configuration(objects: list[Object], part: str) -> str:
+def settings(objects: list[Object], part: str) -> str:
     """Give the configuration file that the manifests have for a part."""
     (found,) = [
         o["data"]["config.yaml"]
@@ -214,64 +207,52 @@ def configuration(objects: list[Object], part: str) -> str:
 def test_both_programs_need_their_roles_and_all_of_them(cluster: Cluster) -> None:
     server = cluster.server
     objects = documents(MANIFESTS.read_text())
-    for name in ("n1", "n2"):
-        put(server, "/api/v1/nodes", node(name, bgp="yes"))
-    put(
-        server,
-        f"{CILIUM}/ciliumbgpadvertisements",
-        cilium("CiliumBGPAdvertisement", advertisement()),
-    )
-    override: Object = {"metadata": {"name": "n1"}, "spec": {"bgpInstances": [{"name": "i"}]}}
-    put(
-        server,
-        f"{CILIUM}/ciliumbgpnodeconfigoverrides",
-        cilium("CiliumBGPNodeConfigOverride", override),
-    )
-    _store_as_before(server)
-    owner = put(
-        server,
-        f"{CILIUM}/ciliumbgpclusterconfigs",
-        cilium("CiliumBGPClusterConfig", cluster_config("c", nodeSelector=SELECTED)),
-    )
-    peer = peer_config(authSecretRef="nothing")
-    put(server, f"{CILIUM}/ciliumbgppeerconfigs", cilium("CiliumBGPPeerConfig", peer))
-    reference = {**_owner("c", owner["metadata"]["uid"]), "kind": owner["kind"]}
-    reference["apiVersion"] = owner["apiVersion"]
-    stray = {"bgpInstances": [{"name": "stray", "localASN": 65099}]}
-    _post(server, "CiliumBGPNodeConfig", "n2", stray, reference)
+    with routers(cluster.directory, 1) as ports:
+        _fill(server, configuration(ports))
+        owner = server.request("GET", f"{CILIUM}/ciliumbgpclusterconfigs/rack").body
+        reference = {**_owner("rack", owner["metadata"]["uid"]), "kind": owner["kind"]}
+        reference["apiVersion"] = owner["apiVersion"]
+        stray = {"bgpInstances": [{"name": "stray", "localASN": 65099}]}
+        _post(server, "CiliumBGPNodeConfig", "n2", stray, reference)
+        _store_as_before(server)
 
-    operator = cluster.run("operator", configuration(objects, "operator"), 0)
-    agent = cluster.run(
-        "agent",
-        configuration(objects, "agent"),
-        0,
-        "--node-name=n1",
-        f"--api-socket={cluster.directory / 'api'}",
-    )
-    grants = {part: granted(objects, part) for part in ("agent", "operator")}
-    repeated = {("patch", "events.k8s.io", "events", "")}
-    cluster.until_used("agent", grants["agent"] - repeated, agent)
+        operator = cluster.run("operator", settings(objects, "operator"), 0)
+        socket = f"--api-socket={cluster.directory / 'api'}"
+        agent = cluster.run("agent", settings(objects, "agent"), 0, f"--node-name={NODE}", socket)
+        grants = {part: granted(objects, part) for part in ("agent", "operator")}
 
-    def comes_and_goes() -> None:
-        """Put something right, and wrong again: the Event of it has a count then."""
-        for router_id in ({"routerID": "192.0.2.1"}, {}):
-            override["spec"]["bgpInstances"] = [{"name": "i", **router_id}]
-            put(
-                server,
-                f"{CILIUM}/ciliumbgpnodeconfigoverrides",
-                cilium("CiliumBGPNodeConfigOverride", override),
-            )
-            time.sleep(2 * SETTLE)
-        assert repeated <= cluster.used("agent")
+        # A session that comes up is an Event; the same again goes on in it.
+        cluster.soon(lambda: _check_state(server, "established"), agent)
+        (peer,) = [o for o in configuration(ports) if o["kind"] == "CiliumBGPPeerConfig"]
+        peer["spec"]["timers"]["holdTimeSeconds"] = 30
+        put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
+        cluster.until_used("agent", grants["agent"], agent)
 
-    cluster.soon(comes_and_goes, operator)
-    cluster.soon(lambda: _check_node_configs(server, "n1", "n2"), operator)
-    put(server, "/api/v1/nodes", node("n2", bgp="no"))
-    cluster.soon(lambda: _check_node_configs(server, "n1"), operator)
-    cluster.until_used("operator", grants["operator"], operator)
-    cluster.stop()
+        cluster.soon(lambda: _check_node_configs(server, NODE, "n2"), operator)
+        put(server, "/api/v1/nodes", node("n2", rack="r2"))
+        cluster.soon(lambda: _check_node_configs(server, NODE), operator)
+        cluster.until_used("operator", grants["operator"], operator)
+        cluster.stop()
     for part in ("agent", "operator"):
         assert cluster.used(part) == grants[part]
+
+
+def _fill(server: ApiServer, objects: list[Object]) -> None:
+    """Put in two nodes, one of them with a router, and an object of each kind of v2."""
+    for obj in objects:
+        kind = next(kind for kind in KINDS if kind.name == obj["kind"])
+        status = obj.pop("status", None)
+        put(server, kind.path(kind.versions[0]), obj)
+        if status:
+            path = f"{kind.path(kind.versions[0])}/{obj['metadata']['name']}/status"
+            answer = server.request("PATCH", path, {"status": status}, "merge-patch+json")
+            assert answer.ok, answer.body
+    put(server, "/api/v1/nodes", node("n2", rack="r1"))
+    peer = peer_config("with-password", authSecretRef="nothing")
+    put(server, f"{CILIUM}/ciliumbgppeerconfigs", cilium("CiliumBGPPeerConfig", peer))
+    override = {"metadata": {"name": NODE}, "spec": {"bgpInstances": [{"name": "main"}]}}
+    path = f"{CILIUM}/ciliumbgpnodeconfigoverrides"
+    put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
 
 
 def test_what_is_not_granted_is_forbidden(cluster: Cluster) -> None:
@@ -339,7 +320,7 @@ def test_an_operator_that_translates_needs_what_the_chart_adds(
     for kind, (name, spec) in TRANSLATED.items():
         _post(server, kind, name, spec, _owner("a", gone))
         _post(server, kind, "stray", spec, _owner("a", uid))
-    operator = cluster.run("operator", configuration(objects, "operator"), 0)
+    operator = cluster.run("operator", settings(objects, "operator"), 0)
     cluster.until_used("operator", added, operator)
     cluster.soon(lambda: _check_taken(server, uid), operator)
 
@@ -384,6 +365,14 @@ def _post(server: ApiServer, kind: str, name: str, spec: Object, owner: Object) 
     path = f"{CILIUM}/{kind.lower()}s?fieldManager=cilium-operator"
     answer = server.request("POST", path, cilium(kind, value))
     assert answer.ok, answer.body
+
+
+def _check_state(server: ApiServer, state: str) -> None:
+    answer = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs/{NODE}")
+    assert answer.ok
+    instances = answer.body.get("status", {}).get("bgpInstances", [])
+    peers = [peer for instance in instances for peer in instance.get("peers", [])]
+    assert [peer.get("peeringState") for peer in peers] == [state]
 
 
 def _check_node_configs(server: ApiServer, *names: str) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from cells.operator.migration import KINDS as MIGRATED
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.support.daemon import Daemon
-from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, undefine
+from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, rules, undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
@@ -23,48 +22,6 @@ CILIUM = "/apis/cilium.io/v2"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
 ACCOUNT = "operator-of-the-test"
 
-CLUSTER_ROLE = [
-    (
-        ["", "cilium.io"],
-        ["nodes", "ciliumnodes", "ciliumbgpnodeconfigoverrides"],
-        ["list", "watch"],
-    ),
-    (
-        ["cilium.io"],
-        ["ciliumbgpclusterconfigs", "ciliumbgppeerconfigs"],
-        ["list", "watch", "get"],
-    ),
-    (
-        ["cilium.io"],
-        ["ciliumbgpclusterconfigs/status", "ciliumbgppeerconfigs/status"],
-        ["patch"],
-    ),
-    (
-        ["cilium.io"],
-        ["ciliumbgpnodeconfigs"],
-        ["list", "watch", "get", "patch", "create", "delete"],
-    ),
-    (
-        ["cilium.io"],
-        [kind.plural for kind in MIGRATED],
-        ["list", "patch"],
-    ),
-    (
-        ["apiextensions.k8s.io"],
-        ["customresourcedefinitions"],
-        ["get"],
-    ),
-    (
-        ["apiextensions.k8s.io"],
-        ["customresourcedefinitions/status"],
-        ["patch"],
-    ),
-]
-NAMESPACE_ROLE = [
-    ([""], ["secrets"], ["list", "watch"]),
-    (["coordination.k8s.io"], ["leases"], ["get", "create", "update"]),
-]
-
 
 @pytest.fixture
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
@@ -72,8 +29,8 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     made = define(apiserver)
     for name in ("n1", "n2"):
         _put_node(apiserver, name)
-    for scope, rules in (("Cluster", CLUSTER_ROLE), ("", NAMESPACE_ROLE)):
-        grant(apiserver, ACCOUNT, scope, rules)
+    for scope in ("Cluster", ""):
+        grant(apiserver, ACCOUNT, scope, rules("operator", scope))
     yield apiserver
     undefine(apiserver, made)
     for path in ("/api/v1/nodes/n1", "/api/v1/nodes/n2", "/api/v1/nodes/n3", LEASE):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cmd.lab import NODE, configuration, routers, service
 from tests.support.daemon import Daemon
-from tests.support.kubernetes.accounts import access, define, grant, put, undefine
+from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 from waggle import agent as client
@@ -24,23 +24,13 @@ NODE_CONFIG = f"{CILIUM}/ciliumbgpnodeconfigs/{NODE}"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 ACCOUNT = "agent-of-the-test"
 
-CLUSTER_ROLE = [
-    ([""], ["nodes", "namespaces", "services"], ["list", "watch"]),
-    (["discovery.k8s.io"], ["endpointslices"], ["list", "watch"]),
-    (["cilium.io"], ["*"], ["list", "watch"]),
-    (["cilium.io"], ["ciliumbgpnodeconfigs"], ["get"]),
-    (["cilium.io"], ["ciliumbgpnodeconfigs/status"], ["patch"]),
-    (["events.k8s.io"], ["events"], ["create", "patch"]),
-]
-NAMESPACE_ROLE = [([""], ["secrets"], ["list", "watch"])]
-
 
 @pytest.fixture
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     """A server with our definitions, and an account of an agent."""
     made = define(apiserver)
-    for scope, rules in (("Cluster", CLUSTER_ROLE), ("", NAMESPACE_ROLE)):
-        grant(apiserver, ACCOUNT, scope, rules)
+    for scope in ("Cluster", ""):
+        grant(apiserver, ACCOUNT, scope, rules("agent", scope))
     yield apiserver
     undefine(apiserver, made)
     for path in (f"/api/v1/nodes/{NODE}", "/api/v1/namespaces/shop"):
@@ -197,7 +187,12 @@ def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: 
 def test_what_may_not_be_written_is_named_and_stops_nothing(
     server: ApiServer, tmp_path: Path
 ) -> None:
-    grant(server, ACCOUNT, "Cluster", [rule for rule in CLUSTER_ROLE if "patch" not in rule[2]])
+    grant(
+        server,
+        ACCOUNT,
+        "Cluster",
+        [rule for rule in rules("agent", "Cluster") if "patch" not in rule["verbs"]],
+    )
     with routers(tmp_path, 1) as ports:
         fill(server, ports)
         daemon = agent(server, tmp_path, "--http-address=0")

@@ -1,4 +1,7 @@
-"""Accounts on an API server that may do exactly what a role says, and objects applied by a person."""
+"""Accounts on an API server that may do exactly what a role says, and objects applied by a person.
+
+The roles are the chart's, as they are in the plain manifests.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from deploy.generate import MANIFESTS
 from resources.crds.generate import DEFINED, custom_resource_definition
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
@@ -17,8 +23,28 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NAMESPACE = "kube-system"
 ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 
-Rules = Sequence[tuple[list[str], list[str], list[str]]]
-"""API groups, resources and verbs."""
+Rules = Sequence[dict[str, Any]]
+"""The rules of a Role."""
+
+
+def rules(part: str, scope: str) -> Rules:
+    """Return what the chart grants to ``agent`` or ``operator``, everywhere or in a namespace.
+
+    ``scope`` is "Cluster" or "", as for `grant`.
+    """
+    objects = list(yaml.safe_load_all(MANIFESTS.read_text()))
+    roles = {
+        o["roleRef"]["name"]
+        for o in objects
+        if o["kind"] == f"{scope}RoleBinding"
+        and f"waggle-{part}" in [subject["name"] for subject in o["subjects"]]
+    }
+    return [
+        rule
+        for o in objects
+        if o["kind"] == f"{scope}Role" and o["metadata"]["name"] in roles
+        for rule in o["rules"]
+    ]
 
 
 def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +85,7 @@ def grant(server: ApiServer, account: str, scope: str, rules: Rules) -> None:
         "apiVersion": version,
         "kind": f"{scope}Role",
         "metadata": {"name": account},
-        "rules": [{"apiGroups": g, "resources": r, "verbs": v} for g, r, v in rules],
+        "rules": list(rules),
     }
     put(server, f"{place}/{scope.lower()}roles", role)
     binding = {
