@@ -94,6 +94,8 @@ class ApiServer:
         self.leases: dict[str, Object] = {}
         self.definitions: dict[str, Object] = {}
         """CustomResourceDefinitions by name; only asked for, nothing follows from them."""
+        self.events: list[Object] = []
+        """Events (events.k8s.io) that were created."""
         self.token: str | None = None
         self.bookmark_every: float | None = None
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -236,6 +238,9 @@ class ApiServer:
         namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else ""
         if plural == "leases":
             return await self._lease(request, parts)
+        if plural == "events" and request.method == "POST":
+            self.events.append(await request.json())
+            return web.json_response(self.events[-1], status=201)
         if plural == "customresourcedefinitions":
             return await self._definition(request, _name(parts))
         kind = _BY_PLURAL.get(plural)
