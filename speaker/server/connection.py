@@ -199,6 +199,8 @@ class Connection(asyncio.BufferedProtocol):
         # A socket that is closed with octets unread, or gets some later, resets the connection, and
         # a peer that is just sending would see that instead of our last NOTIFICATION (RFC 9293
         # section 3.6.1). So we say that we are through, and read on until the peer is, too.
+        if transport.is_closing():
+            return
         try:
             transport.write_eof()
         except OSError:
