@@ -50,7 +50,9 @@ class ApplyLoop:
         self._duration = metrics.reconcile_duration.labels("apply")
         self._errors = metrics.reconcile_errors.labels("apply")
         self._health = health
-        self._passed = readiness.gate("first-pass", "the first complete apply round")
+        self._open = readiness.gate("first-pass", "the first complete apply round")
+        self.passed = asyncio.Event()
+        """Set once that has been done."""
         # Made once: it remembers what the speaker was told, also over a restart of the job.
         self._round = ApplyRound(database, intent_tables, tables.secrets, speaker)
         self._outcomes = intent_tables.outcomes.changes(database)
@@ -83,7 +85,8 @@ class ApplyLoop:
                     await asyncio.sleep(0)
                     if since is not None:
                         self._metrics.propagation_duration.observe(time.monotonic() - since)
-                self._passed()
+                self._open()
+                self.passed.set()
 
     def _report(self) -> None:
         for change in self._outcomes.next(self._database.snapshot()):

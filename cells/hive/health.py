@@ -127,6 +127,11 @@ class Readiness:
 
         return passed
 
+    def wait_for(self, name: str, what: str) -> None:
+        """Say more exactly what a gate waits for, as long as it does."""
+        if self._gates[name] is not None:
+            self._gates[name] = what
+
     def when_ready(self, callback: Callable[[], None]) -> None:
         """Call back once, as soon as all gates have been passed."""
         self._callbacks.append(callback)

@@ -62,7 +62,12 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         ),
         dynamic=peer.dynamic is not None,
         route_set=config.route_set,
+        told_all=member is not None and not _is_new(member),
     )
+
+
+def _is_new(member: Member) -> bool:
+    return member.group is not None and member in member.group.newcomers
 
 
 def _kept(family: Family, away: Member | None) -> FamilyStatus:

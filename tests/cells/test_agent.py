@@ -37,7 +37,7 @@ def test_the_graph_is_complete_and_nothing_runs_before_start() -> None:
     hive.check()
     assert {cell.name for cell in hive.order} == {cell.name for cell in CELLS}
     assert threading.active_count() == 1
-    assert hive.readiness.waiting().keys() == {"sources", "first-pass"}
+    assert hive.readiness.waiting().keys() == {"sources", "first-pass", "peers"}
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
@@ -80,6 +80,7 @@ def without_outside(tmp_path: Path) -> Hive:
     flags = {
         "--manifests": [str(tmp_path)],
         "--node-name": NODE,
+        "--ready-timeout-seconds": "0",
         "disable_cell": ["logging", "api"],
     }
     return Hive(CELLS, load(CELLS, flags=flags))

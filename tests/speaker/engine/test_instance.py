@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speaker.api import PeerConfig, RouteAttributes
-from speaker.engine.inputs import RemoveRouteSet
+from speaker.engine.inputs import BytesReceived, RemoveRouteSet
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.message import KEEPALIVE
 from speaker.peer.actions import Write
 from tests.speaker.network import INSTANCE, Host, Network
+from tests.speaker.raw import Raw
 
 HUB = "10.0.0.1"
 
@@ -187,3 +189,16 @@ def test_writes_are_made_once_per_peer_and_flush() -> None:
     hub.routes({"10.8.0.0/24": RouteAttributes(), "fd00::/64": RouteAttributes(med=2)}, "s")
     network.run(0.001)
     assert len([w for w in hub.writes if isinstance(w, Write) and w.prefixes]) == len(leaves)
+
+
+def test_a_session_has_been_told_all_once_it_has_had_the_end_of_rib() -> None:
+    raw = Raw(export="all")
+    assert not raw.status.told_all
+    raw.to_open_confirm()
+    raw.engine_only(BytesReceived(raw.connection, KEEPALIVE))
+    assert raw.status.established
+    assert not raw.status.told_all
+    raw.flush()
+    assert raw.status.told_all
+    raw.drop()
+    assert not raw.status.told_all

@@ -1,0 +1,121 @@
+"""Ready is who has told every peer that shall be up everything, or has waited for long enough."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from cells.agent import CELLS
+from cells.hive import Hive, load
+from cells.reach import GATE, SHOWN, _names, unreached
+from reconcilers.model import Peer
+from speaker.api import InstanceConfig, PeerConfig, PeerStatus
+from speaker.server import Speaker
+from tests.cells.test_manifests import until
+from tests.cmd.lab import NODE, configuration, free_port, service
+from tests.reconcilers.build import usual
+from tests.reconcilers.report.test_round import session
+
+
+def wanted() -> Peer:
+    cluster = usual()
+    cluster.run()
+    (peer,) = cluster.intent.peers.all(cluster.db.snapshot())
+    return peer
+
+
+UP = session(told_all=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (UP, None),
+        (replace(UP, told_all=False), "it has not been told everything"),
+        (replace(UP, queued_octets=17), "it has not been told everything"),
+        (session(state="Active"), "no route"),
+        (session(name="other"), "there is no session"),
+    ],
+    ids=["told", "not told", "not taken", "down", "missing"],
+)
+def test_a_peer_is_reached_when_it_is_up_and_has_been_told_everything(
+    status: PeerStatus, why: str | None
+) -> None:
+    sessions = {(status.instance, status.name): status}
+    expected = {} if why is None else {"i/p": why}
+    assert unreached([wanted()], sessions) == expected
+
+
+def test_a_peer_that_must_not_come_up_is_not_waited_for() -> None:
+    assert unreached([replace(wanted(), down_reason="no Secret")], {}) == {}
+
+
+def test_many_peers_are_a_number() -> None:
+    missing = {f"i/p{number}": "down" for number in range(SHOWN + 2)}
+    assert _names(missing) == "peers i/p0, i/p1, i/p2, i/p3, i/p4 and 2 more"
+    assert _names({"i/p": "down"}) == "peer i/p"
+
+
+def run(directory: Path, timeout: str, scenario: Callable[[Hive, int], Awaitable[None]]) -> None:
+    """Run an agent with one peer at 127.0.0.2, and no router there."""
+    port = free_port("127.0.0.2")
+    for item in (*configuration([port]), service("web", "198.51.100.10")):
+        name = f"{item['kind']}-{item['metadata']['name']}.json"
+        (directory / name).write_text(json.dumps(item))
+    flags = {
+        "--manifests": [str(directory)],
+        "--node-name": NODE,
+        "--ready-timeout-seconds": timeout,
+        "disable_cell": ["logging", "api"],
+    }
+    hive = Hive(CELLS, load(CELLS, flags=flags))
+
+    async def whole() -> None:
+        task = asyncio.create_task(hive.run())
+        try:
+            async with asyncio.timeout(30):
+                await scenario(hive, port)
+        finally:
+            hive.shutdown()
+            await task
+
+    asyncio.run(whole())
+
+
+def test_an_agent_is_ready_when_its_routes_are_at_the_router(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, port: int) -> None:
+        await until(lambda: "main/tor-1" in hive.readiness.waiting().get(GATE, ""))
+        async with Speaker() as router:
+            router.set_instance(
+                InstanceConfig(
+                    name="r",
+                    local_asn=65000,
+                    router_id="192.0.2.1",
+                    listen=(("127.0.0.2", port),),
+                )
+            )
+            router.set_peer(
+                "r",
+                PeerConfig(name="agent", address="127.0.0.1", peer_asn=65001, passive=True),
+            )
+            await until(lambda: hive.readiness.ready)
+            (status,) = router.peers()
+            assert status.established
+            await until(lambda: next(f.received for f in router.peers()[0].families) == 1)
+
+    run(tmp_path, "1000", scenario)
+
+
+def test_a_peer_that_is_down_holds_it_up_no_longer_than_it_may(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, port: int) -> None:
+        await until(lambda: hive.readiness.ready)
+        status = hive.health.scope("reach").status
+        assert status is not None
+        assert status.message == "ready without peer main/tor-1"
+
+    run(tmp_path, "0.3", scenario)
