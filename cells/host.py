@@ -11,7 +11,7 @@ from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import Cell, Health, Jobs, Signal
 from cells.node import ThisNode
-from reconcilers.intent.cilium import interfaces
+from reconcilers.intent.cilium.host_needs import followed, is_host_needed
 from resources.host import Host
 from resources.tables import Tables
 from statedb import Database, Initializer
@@ -32,16 +32,8 @@ class HostWatch:
         jobs.add("netlink", self._run)
 
     async def _run(self) -> None:
-        t = self._tables
-        followed = (
-            t.cilium_advertisements,
-            t.cilium_peer_configs,
-            t.cilium_cluster_configs,
-            t.cilium_node_configs,
-            t.node_networks,
-        )
         self._health.ok("nothing refers to an interface or a default route")
-        with Signal(*(table.observable for table in followed)) as signal:
+        with Signal(*(table.observable for table in followed(self._tables))) as signal:
             while not self._is_needed():
                 await signal.wait()
         # Only now: the library takes as much memory as the rest of the agent.
@@ -55,14 +47,7 @@ class HostWatch:
             raise
 
     def _is_needed(self) -> bool:
-        t, snapshot = self._tables, self._database.snapshot()
-        if t.node_networks.get(snapshot, ("", self._node)) is not None:
-            return False
-        return interfaces.are_needed(
-            t.cilium_advertisements.all(snapshot),
-            t.cilium_peer_configs.all(snapshot),
-            (*t.cilium_cluster_configs.all(snapshot), *t.cilium_node_configs.all(snapshot)),
-        )
+        return is_host_needed(self._tables, self._database.snapshot(), self._node)
 
     def _tell(self, host: Host | None) -> None:
         with self._database.write(self._tables.host) as txn:

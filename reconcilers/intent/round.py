@@ -20,6 +20,7 @@ from opentelemetry.trace import SpanContext
 from reconcilers.intent import join
 from reconcilers.intent.cilium import interfaces, pod_cidrs, pod_ip_pools, services
 from reconcilers.intent.cilium.configuration import Configuration
+from reconcilers.intent.cilium.host_needs import is_host_needed
 from reconcilers.intent.cilium.members import known_nodes
 from reconcilers.intent.cilium.policy import RouteSet
 from reconcilers.intent.explanation import Explanation
@@ -109,7 +110,9 @@ class IntentRound:
         snapshot = self._db.snapshot()
         if not all(table.initialized(snapshot) for table in self._resources.resources):
             return Summary(ready=False)
-        if not self._resources.host.initialized(snapshot) and self._needs_host(snapshot):
+        if not self._resources.host.initialized(snapshot) and is_host_needed(
+            self._resources, snapshot, self._options.node
+        ):
             return Summary(ready=False)
         links = [trace.Link(context) for context in self._causes.take()]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
@@ -119,17 +122,6 @@ class IntentRound:
                 span.set_attribute("waggle.services", summary.services)
                 span.set_attribute("waggle.routes", summary.routes)
         return replace(summary, span=span.get_span_context())
-
-    def _needs_host(self, snapshot: Snapshot) -> bool:
-        """Tell whether some object refers to this host's interfaces or routes, of its kernel."""
-        r = self._resources
-        if r.node_networks.get(snapshot, ("", self._options.node)) is not None:
-            return False
-        return interfaces.are_needed(
-            r.cilium_advertisements.all(snapshot),
-            r.cilium_peer_configs.all(snapshot),
-            (*r.cilium_cluster_configs.all(snapshot), *r.cilium_node_configs.all(snapshot)),
-        )
 
     def _host(self, snapshot: Snapshot) -> Host | None:
         r = self._resources

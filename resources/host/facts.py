@@ -20,6 +20,8 @@ class Device(msgspec.Struct, frozen=True, order=True):
     """IF_OPER_* of the kernel in lower case: up, unknown (interfaces without a carrier), down ..."""
     addresses: tuple[str, ...] = ()
     """Canonical text, without length and zone."""
+    mac: str = ""
+    """The link-layer address in lower case, as 02:00:5e:10:00:01; empty where there is none."""
 
     @property
     def usable(self) -> bool:

@@ -90,6 +90,7 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
             bool(link["flags"] & _IFF_UP),
             str(link.get_attr("IFLA_OPERSTATE") or "unknown").lower(),
             tuple(by_index.get(link["index"], ())),
+            str(link.get_attr("IFLA_ADDRESS") or "").lower(),
         )
         for link in links
     ]

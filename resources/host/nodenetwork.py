@@ -17,6 +17,7 @@ from resources.errors import FieldError
 from resources.host.facts import DefaultRoute, Device, Host
 from resources.meta import Resource, Struct
 
+MAC = r"^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5})?$"
 InterfaceName = Annotated[str, Meta(min_length=1, max_length=15)]
 
 
@@ -27,6 +28,7 @@ class NetworkDevice(Struct, frozen=True):
     admin_up: bool = True
     oper_state: str = "up"
     addresses: tuple[str, ...] = ()
+    mac_address: Annotated[str, Meta(pattern=MAC)] = ""
 
 
 class NetworkDefaultRoute(Struct, frozen=True):
@@ -59,6 +61,7 @@ class NodeNetwork(Resource, frozen=True):
                     device.admin_up,
                     device.oper_state.lower(),
                     tuple(map(canonical_address, device.addresses)),
+                    device.mac_address.lower(),
                 )
                 for device in self.spec.devices
             ),

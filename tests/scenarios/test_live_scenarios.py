@@ -54,6 +54,7 @@ def test_routers_hold_what_the_scenario_expects(
             tokens: dict[str, str] = {}
             for stage in stages:
                 kept = {name: lab.held(stage, name) for name in stage.step.uninterrupted}
+                resets = stage.resets(before)
                 lab.carry_out(directory, stage)
 
                 def check() -> None:
@@ -63,18 +64,12 @@ def test_routers_hold_what_the_scenario_expects(
                             # Not an AssertionError, which would be waited for.
                             raise RuntimeError(f"{name} had to do without {sorted(lost)}")
                     lab.check(stage)  # noqa: B023
+                    after = lab.tokens(stage)  # noqa: B023
+                    for name, reset in resets.items():  # noqa: B023
+                        same = after[name] == tokens[name]  # noqa: B023
+                        assert same is not reset, f"{name}: reset is expected to be {reset}"
 
                 settles(check, stays=SETTLED, within=WITHIN, interval=INTERVAL, context=lab.logs)
                 lab.check_commands(stage)
-                if not lab.agent.daemon.running:
-                    before, tokens = None, {}
-                    continue
-                after = lab.tokens(stage)
-                for name in tokens.keys() & after.keys():
-                    assert before is not None
-                    same = stage.step.agent is None and before.identity(name) == stage.identity(
-                        name
-                    )
-                    if same:
-                        assert after[name] == tokens[name], f"the session with {name} was reset"
-                before, tokens = stage, after
+                up = lab.agent.daemon.running
+                before, tokens = (stage, lab.tokens(stage)) if up else (None, {})

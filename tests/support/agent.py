@@ -78,7 +78,7 @@ class Agent:
         """End it politely."""
         self.daemon.stop()
 
-    def ask(self, target: str, **query: str | None) -> list[dict[str, Any]]:
+    def ask(self, target: str, /, **query: str | None) -> list[dict[str, Any]]:
         """Return the items of an answer of its API."""
         self.daemon.check()
         try:

@@ -58,6 +58,11 @@ class Far:
     own: str
     """Our address of the session."""
 
+    @property
+    def end(self) -> tuple[str, int, int]:
+        """What one process is."""
+        return (self.address, self.port, self.asn)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Stage:
@@ -79,7 +84,20 @@ class Stage:
         instance, peer = self.wanted[name]
         soft = {"advertise", "accept", "connectRetryTime"}
         settings = {key: value for key, value in peer.items() if key not in soft}
-        return (instance["name"], instance["localASN"], instance["routerID"], settings)
+        own = [instance[key] for key in ("name", "localASN", "routerID", "listenPort")]
+        return (*own, settings)
+
+    def resets(self, before: Stage | None) -> dict[str, bool]:
+        """Tell of each session that was there before whether it ends and comes back."""
+        if before is None or self.step.agent is not None:
+            return {}
+        found = {
+            name: self.identity(name) != before.identity(name)
+            for name in before.step.expect.routes.keys() & self.step.expect.routes.keys()
+        }
+        # What a scenario says of them has to be what their settings say.
+        assert not self.step.resets or set(self.step.resets) == {n for n, r in found.items() if r}
+        return found
 
 
 def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
@@ -171,22 +189,27 @@ class Lab:
         self, scenario: Scenario, kind: str, stages: list[Stage], link: Link, directory: Path
     ) -> None:
         self._link = link
-        fars = sorted(seen_as(stages).items())
-        for each, _ in fars:
+        sessions = seen_as(stages)
+        usual = {address for stage in stages for address in (*stage.own, *DEFAULT_OWN)}
+        # The address that is connected last is the one that is taken where none is configured.
+        for each in sorted(sessions, key=lambda far: (far.own in usual, far)):
             link.connect(each.own, each.address)
-        self.routers = {
-            each: _router(kind, each, asns, index, link, directory)
-            for index, (each, asns) in enumerate(fars, start=1)
-        }
+        made: dict[tuple[str, int, int], Router] = {}
+        for index, end in enumerate(sorted({far.end for far in sessions}), start=1):
+            asns = {far.own: asns for far, asns in sorted(sessions.items()) if far.end == end}
+            made[end] = _router(kind, end, asns, index, link, directory)
+        self._made = tuple(made.values())
+        self.routers = {far: made[far.end] for far in sessions}
         self.agent = Agent(
             link.left, directory / "agent", node=scenario.node, arguments=scenario.flags
         )
         self.announced: dict[Far, set[str]] = {}
+        self._known: dict[str, Far] = {}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Run everything, from the start to the end."""
-        parts: list[Agent | Router] = [self.agent, *self.routers.values()]
+        parts: list[Agent | Router] = [self.agent, *self._made]
         with contextlib.ExitStack() as stack:
             for part in parts:
                 part.start()
@@ -197,12 +220,13 @@ class Lab:
 
     def logs(self) -> str:
         """Return the end of everybody's log."""
-        daemons = [self.agent.daemon, *(router.daemon for router in self.routers.values())]
+        daemons = [self.agent.daemon, *(router.daemon for router in self._made)]
         return "\n".join(daemon.tail() for daemon in daemons)
 
     def carry_out(self, source: Path, stage: Stage) -> None:
         """Do what a step does."""
         step = stage.step
+        self._known |= stage.peers
         if step.agent in ("stop", "restart"):
             self.agent.stop()
         elif step.agent == "kill":
@@ -226,16 +250,19 @@ class Lab:
 
     def held(self, stage: Stage, name: str) -> set[str]:
         """Return the prefixes that a peer's router has."""
-        return set(self.routers[stage.peers[name]].all_routes())
+        session = stage.peers[name]
+        return set(self.routers[session].all_routes(session.own))
 
     def _seen(self, session: Far) -> RouterPeer:
-        return next(iter(self.routers[session].peers().values()))
+        return self.routers[session].peers()[session.own]
 
     def check(self, stage: Stage) -> None:
         """Assert what a step expects, and what holds at every step."""
         expect = stage.step.expect
         for name, prefixes in expect.held.items():
             assert self.held(stage, name) == {str(ipaddress.ip_network(p)) for p in prefixes}, name
+        for name in expect.ceased:
+            assert self.routers[self._known[name]].received_cease(), name
         if not self.agent.daemon.running:
             self._check_absence(stage)
             return
@@ -281,7 +308,7 @@ class Lab:
     def _check_routes(self, stage: Stage, name: str, expected: list[str | ExpectedRoute]) -> None:
         session = stage.peers[name]
         instance, peer = stage.wanted[name]
-        routes = self.routers[session].all_routes()
+        routes = self.routers[session].all_routes(session.own)
         wanted = expected_routes(expected)
         assert set(routes) == set(wanted), name
         if peer["peerASN"] == 0:
@@ -341,26 +368,28 @@ class Lab:
 
 
 def _router(
-    kind: str, each: Far, own_asns: set[int], index: int, link: Link, directory: Path
+    kind: str,
+    end: tuple[str, int, int],
+    own: Mapping[str, set[int]],
+    index: int,
+    link: Link,
+    directory: Path,
 ) -> Router:
-    """Make one router that waits for the agent."""
+    """Make one router that waits for the agent, at each of ``own`` addresses with their ASes."""
     driver = KINDS[kind]
-    settings = PeerSettings(
-        each.own,
-        min(own_asns),
-        any_external=len(own_asns) > 1,
-        multihop=TTL,
-        hold_time=HOLD_TIME,
-        extended_next_hop="extended_next_hop" not in driver.CANNOT and ":" in each.own,
+    address, port, asn = end
+    peers = tuple(
+        PeerSettings(
+            each,
+            min(asns),
+            any_external=len(asns) > 1,
+            multihop=TTL,
+            hold_time=HOLD_TIME,
+            extended_next_hop="extended_next_hop" not in driver.CANNOT and ":" in each,
+        )
+        for each, asns in own.items()
     )
-    return driver(
-        RouterSettings(
-            asn=each.asn,
-            router_id=f"192.0.2.{index}",
-            addresses=(each.address,),
-            port=each.port,
-            peers=(settings,),
-        ),
-        link.right,
-        directory / f"router-{index}",
+    settings = RouterSettings(
+        asn=asn, router_id=f"192.0.2.{index}", addresses=(address,), port=port, peers=peers
     )
+    return driver(settings, link.right, directory / f"router-{index}")

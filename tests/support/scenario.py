@@ -75,6 +75,8 @@ class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     generated_names: list[str] | None = None
     explain: list[Question] = []
     held: dict[str, list[str]] = {}
+    ceased: list[str] = []
+    """Peers of this or an earlier step whose routers have been told goodbye at some time."""
     sessions: dict[str, dict[str, Any]] = {}
     received: dict[str, list[str]] = {}
     available: list[str] | None = None
@@ -91,6 +93,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What happens to the running agent: ended before the files change, begun after it."""
     announce: dict[str, list[str]] = {}
     """By peer all that its router originates from now on."""
+    resets: list[str] = []
+    """Peers whose sessions end and come back; those of all others that were there do not."""
     uninterrupted: list[str] = []
     """Peers that may not be without a route that they had before, not for a moment."""
     expect: Expect = Expect()

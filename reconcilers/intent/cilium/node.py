@@ -6,10 +6,11 @@ Pure. What cannot be becomes a `Problem` that names the object and the field; ev
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from reconcilers.intent.cilium import sessions
 from reconcilers.intent.cilium.policy import RouteSet, route_set
@@ -29,6 +30,7 @@ from resources.labels import LabelSelector
 from resources.meta import ObjectMeta
 from speaker.nlri import Family
 
+CILIUM_HOST = "cilium_host"
 _DEFAULTS = CiliumBGPPeerConfig(metadata=ObjectMeta(name=""), spec=PeerConfigSpec())
 
 
@@ -57,6 +59,15 @@ class Compiled(NamedTuple):
 def router_id_of(node: Node | None) -> str | None:
     """Find the node's IPv4 address: the internal one first (Cilium's default mode)."""
     return _address_of(node, ipaddress.IPv4Address)
+
+
+def router_id_of_host(host: Host) -> str | None:
+    """Read the last four octets of the MAC address of Cilium's own interface as a router ID."""
+    device = host.device(CILIUM_HOST)
+    if device is None or not device.mac:
+        return None
+    found = ipaddress.IPv4Address(bytes.fromhex(device.mac.replace(":", ""))[-4:])
+    return str(found) if int(found) else None
 
 
 def next_hop_ipv6_of(node: Node | None, session: str) -> str | None:
@@ -96,6 +107,15 @@ def compile_node(config: CiliumBGPNodeConfig, context: Context) -> Compiled:
     return compiled
 
 
+class _CannotBeError(Exception):
+    """Why an instance or a peer is left out: the field, within its own, and the other objects."""
+
+    def __init__(self, field: str, message: str, *objects: ObjectRef) -> None:
+        super().__init__(message)
+        self.field = field
+        self.objects = objects
+
+
 def _instance(
     ref: ObjectRef,
     path: str,
@@ -104,66 +124,90 @@ def _instance(
     compiled: Compiled,
     sets: dict[bytes, RouteSet | None],
 ) -> None:
-    def problem(field: str, message: str, *others: ObjectRef, peer: str | None = None) -> None:
-        left_out = (instance.name,) if peer is None else (instance.name, peer)
-        compiled.problems.append(Problem((ref, *others), f"{path}.{field}", message, left_out))
+    def left_out(error: _CannotBeError, where: str, names: tuple[str, ...], text: str) -> None:
+        problem = Problem((ref, *error.objects), f"{where}.{error.field}", text, names)
+        compiled.problems.append(problem)
 
+    try:
+        made = _identity(instance, context)
+    except _CannotBeError as error:
+        left_out(error, path, (instance.name,), f"instance {instance.name!r} {error}")
+        return
+    port = made.listen_port
+    holder = next((i.name for i in compiled.instances if i.listen_port == port), None)
+    if port is not None and holder is not None:
+        text = f"instance {instance.name!r} does not listen: {port} is the port of {holder!r}"
+        compiled.problems.append(Problem((ref,), f"{path}.localPort", text))
+        made = replace(made, listen_port=None)
+    compiled.instances.append(made)
+    for j, peer in enumerate(instance.peers):
+        try:
+            compiled.peers.append(_checked_peer(ref, instance, peer, context, compiled, sets))
+        except _CannotBeError as error:
+            text = f"peer {peer.name!r} is left out: {error}"
+            left_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
+
+
+def _identity(instance: NodeInstance, context: Context) -> Instance:
+    """Make an instance. Raises `_CannotBeError`."""
     if instance.local_asn is None:
-        problem("localASN", f"instance {instance.name!r} has no AS number of its own")
-        return
+        raise _CannotBeError("localASN", "has no AS number of its own")
     router_id = instance.router_id
-    if router_id is None and context.router_id_of_node:
-        router_id = router_id_of(context.node)
-    if router_id is None and not context.router_id_of_node:
-        problem("routerID", f"instance {instance.name!r} has no router ID from the pool")
-        return
     if router_id is None:
-        problem(
+        if not context.router_id_of_node:
+            raise _CannotBeError("routerID", "has no router ID from the pool")
+        router_id = router_id_of(context.node) or router_id_of_host(context.host)
+    if router_id is None:
+        raise _CannotBeError(
             "routerID",
-            f"instance {instance.name!r} has no router ID: the node has no IPv4 address; set "
+            f"has no router ID: the node has no IPv4 address, and no interface {CILIUM_HOST}; set "
             "routerID in a CiliumBGPNodeConfigOverride",
         )
-        return
-    compiled.instances.append(
-        Instance(instance.name, None, instance.local_asn, router_id, instance.local_port)
-    )
-    for j, peer in enumerate(instance.peers):
-        where = f"peers[{j}]"
-        try:
-            address = _address(peer, context.host)
-        except ValueError as error:
-            message = f"peer {peer.name!r} is left out: {error}"
-            problem(f"{where}.peerAddress", message, peer=peer.name)
-            continue
-        if peer.peer_asn is None:
-            message = f"peer {peer.name!r} is left out: it has no AS number"
-            problem(f"{where}.peerASN", message, peer=peer.name)
-            continue
-        peer_config = _DEFAULTS
-        if peer.peer_config_ref is not None:
-            name = peer.peer_config_ref.name
-            if name not in context.peer_configs:
-                problem(
-                    f"{where}.peerConfigRef.name",
-                    f"peer {peer.name!r} is left out: there is no CiliumBGPPeerConfig {name!r}",
-                    ObjectRef("CiliumBGPPeerConfig", "", name),
-                    peer=peer.name,
-                )
-                continue
-            peer_config = context.peer_configs[name]
-        try:
-            source = _source(peer, address, peer_config, context.host)
-        except ValueError as error:
-            problem(
-                f"{where}.peerConfigRef",
-                f"peer {peer.name!r} is left out: {error}",
-                ObjectRef("CiliumBGPPeerConfig", "", peer_config.metadata.name),
-                peer=peer.name,
-            )
-            continue
-        compiled.peers.append(
-            _peer(ref, instance, peer, (address, source), peer_config, context, compiled, sets)
-        )
+    return Instance(instance.name, None, instance.local_asn, router_id, instance.local_port)
+
+
+def _checked_peer(
+    ref: ObjectRef,
+    instance: NodeInstance,
+    peer: NodePeer,
+    context: Context,
+    compiled: Compiled,
+    sets: dict[bytes, RouteSet | None],
+) -> Peer:
+    """Make a peer. Raises `_CannotBeError`."""
+    try:
+        address = _address(peer, context.host)
+    except ValueError as error:
+        raise _CannotBeError("peerAddress", str(error)) from None
+    if peer.peer_asn is None:
+        raise _CannotBeError("peerASN", "it has no AS number")
+    config = _DEFAULTS
+    if peer.peer_config_ref is not None:
+        name = peer.peer_config_ref.name
+        if name not in context.peer_configs:
+            missing = ObjectRef("CiliumBGPPeerConfig", "", name)
+            text = f"there is no CiliumBGPPeerConfig {name!r}"
+            raise _CannotBeError("peerConfigRef.name", text, missing)
+        config = context.peer_configs[name]
+    config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    try:
+        source = _source(peer, address, config, context.host)
+    except ValueError as error:
+        raise _CannotBeError("peerConfigRef", str(error), config_ref) from None
+    made = _peer(ref, instance, peer, (address, source), config, context, compiled, sets)
+    if not made.families:
+        text = "none of its families is spoken"
+        raise _CannotBeError("peerConfigRef", text, config_ref)
+    other = same_end(made, compiled.peers)
+    if other is not None:
+        raise _CannotBeError("peerAddress", f"its address is that of peer {other!r}")
+    return made
+
+
+def same_end(peer: Peer, others: Iterable[Peer]) -> str | None:
+    """Find a peer of the same instance with the same address: sessions could not be told apart."""
+    end = (peer.instance, peer.address, peer.interface)
+    return next((o.name for o in others if (o.instance, o.address, o.interface) == end), None)
 
 
 def _address(peer: NodePeer, host: Host) -> str:
@@ -181,13 +225,15 @@ def _source(peer: NodePeer, address: str, config: CiliumBGPPeerConfig, host: Hos
 
     Raises ValueError saying why there is none.
     """
-    if peer.local_address:
-        return canonical_address(peer.local_address)
-    interface = config.spec.transport.source_interface
-    if not interface:
-        return None
     base, *_ = address.partition("%")
-    return source_address(host, interface, ipaddress.ip_address(base).version)
+    version = ipaddress.ip_address(base).version
+    if peer.local_address:
+        local = canonical_address(peer.local_address)
+        if ipaddress.ip_address(local).version != version:
+            raise ValueError(f"its localAddress {local} is no IPv{version} address")
+        return local
+    interface = config.spec.transport.source_interface
+    return source_address(host, interface, version) if interface else None
 
 
 def _peer(

@@ -104,9 +104,14 @@ def _router(
         )
         compiled.problems.append(Problem((ref, _node_ref(context)), path, text, (name,)))
         return
-    compiled.instances.append(
-        Instance(name, None, router.local_asn, router_id, settings.local_port)
-    )
+    port = settings.local_port
+    holder = next((i.name for i in compiled.instances if i.listen_port == port), None)
+    if port is not None and holder is not None:
+        text = f"virtual router {name} does not listen: {port} is the port of {holder}"
+        where = _annotation(f"cilium.io/bgp-virtual-router.{name}")
+        compiled.problems.append(Problem((_node_ref(context), ref), where, text))
+        port = None
+    compiled.instances.append(Instance(name, None, router.local_asn, router_id, port))
     seen: set[str] = set()
     for j, neighbor in enumerate(router.neighbors):
         where = f"{path}.neighbors[{j}]"
@@ -115,7 +120,13 @@ def _router(
             compiled.problems.append(Problem((ref,), f"{where}.peerAddress", text))
             continue
         seen.add(neighbor.address)
-        compiled.peers.append(_peer(ref, where, router, neighbor, context, compiled))
+        peer = _peer(ref, where, router, neighbor, context, compiled)
+        if peer.families:
+            compiled.peers.append(peer)
+        else:
+            text = f"{neighbor.address} is left out: none of its families is spoken"
+            out = (name, neighbor.address)
+            compiled.problems.append(Problem((ref,), f"{where}.families", text, out))
 
 
 def _peer(
