@@ -1,0 +1,149 @@
+"""No order counts: of manifests, of events, of what was there in between.
+
+The objects of every scenario, in any order, at once or one by one with rounds in between, come to the
+same document. What does depend on history is said here by name, and nothing else may.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconcilers.intent.options import IntentOptions
+from reconcilers.intent.round import IntentRound
+from reconcilers.render import document
+from reconcilers.tables import IntentTables
+from resources.kinds import Kind
+from resources.manifests import load
+from resources.meta import Resource
+from resources.tables import Tables
+from statedb import Database
+from tests.support import scenario
+
+FIRST_COME = {
+    "C47-C49-conflict": "a node stays with the ClusterConfig that has it",
+    "C72-first-policy-wins": "a node stays with the policy that it follows",
+    "v1-translated": "the same, of ClusterConfigs that policies are translated to",
+    "C53-router-id-pool": "a router ID stays with the instance that has it",
+}
+"""Where the one that came first keeps what it has, on purpose."""
+SCENARIOS = [path for path in scenario.directories() if scenario.load(path).steps]
+
+
+class State(NamedTuple):
+    """The objects after one step of a scenario, and the document that they come to."""
+
+    options: IntentOptions
+    objects: list[tuple[Kind[Any], Resource]]
+    expected: dict[str, Any]
+    explained: list[tuple[str, ...]]
+
+
+class Cluster:
+    """Tables that objects are put into one by one."""
+
+    def __init__(self, options: IntentOptions) -> None:
+        self.db = Database()
+        self.resources, self.intent = Tables(self.db), IntentTables(self.db)
+        self.options = options
+        self.round = IntentRound(self.db, self.resources, self.intent, options)
+
+    def put(self, kind: Kind[Any], row: Resource) -> None:
+        table = self.resources.of(kind)
+        with self.db.write(table) as txn:
+            table.upsert(txn, row)
+
+    def delete(self, kind: Kind[Any], row: Resource) -> None:
+        table = self.resources.of(kind)
+        with self.db.write(table) as txn:
+            table.delete(txn, row.key)
+
+    def document(self) -> dict[str, Any]:
+        self.round.run()
+        return document(self.db.snapshot(), self.options.node, self.resources, self.intent)
+
+    def explained(self) -> list[tuple[str, ...]]:
+        return [
+            tuple(
+                map(str, (v.instance, v.peer, v.object, v.type, v.nlri, v.told, v.reason, v.rule))
+            )
+            for group in self.round.explanation().verdicts()
+            for v in group
+        ]
+
+
+@functools.cache
+def states(directory: Path) -> list[State]:
+    """Return the states after each step; objects that the API server would refuse are not there."""
+    described = scenario.load(directory)
+    files: set[str] = set()
+    found = []
+    for step in described.steps:
+        files = (files - set(step.remove)) | set(step.apply)
+        loaded = load([str(directory / name) for name in sorted(files)])
+        objects = [(kind, row) for kind, event in loaded.replacements for row in event.objects]
+        cluster = Cluster(described.intent_options)
+        for kind, row in objects:
+            cluster.put(kind, row)
+        expected = cluster.document()
+        found.append(State(described.intent_options, objects, expected, cluster.explained()))
+    return found
+
+
+CHOSEN = st.sampled_from(SCENARIOS).flatmap(lambda path: st.sampled_from(states(path)))
+LATER = st.sampled_from([p for p in SCENARIOS if p.name not in FIRST_COME]).flatmap(
+    lambda path: st.tuples(st.sampled_from(states(path)), st.just(states(path)))
+)
+RELAXED = settings(
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.data_too_large]
+)
+
+
+def test_what_depends_on_history_is_there() -> None:
+    assert FIRST_COME.keys() <= {path.name for path in SCENARIOS}
+
+
+@RELAXED
+@given(CHOSEN, st.randoms(use_true_random=False))
+def test_the_order_of_manifests_does_not_count(state: State, rng: Any) -> None:  # noqa: ANN401
+    objects = list(state.objects)
+    rng.shuffle(objects)
+    cluster = Cluster(state.options)
+    for kind, row in objects:
+        cluster.put(kind, row)
+    assert cluster.document() == state.expected
+    assert cluster.explained() == state.explained
+
+
+@RELAXED
+@given(LATER, st.randoms(use_true_random=False))
+def test_the_order_of_events_does_not_count(
+    chosen: tuple[State, list[State]],
+    rng: Any,  # noqa: ANN401
+) -> None:
+    state, all_of = chosen
+    wanted = {(kind.name, row.key): (kind, row) for kind, row in state.objects}
+    # Objects of other steps come and go meanwhile, and other versions of those that stay.
+    others = [item for other in all_of for item in other.objects]
+    passing = rng.sample(others, min(len(others), rng.randint(0, 6)))
+    events = [*((False, item) for item in passing), *((True, item) for item in wanted.values())]
+    rng.shuffle(events)
+    cluster = Cluster(state.options)
+    for _, (kind, row) in events:
+        cluster.put(kind, row)
+        if rng.random() < 0.4:
+            cluster.round.run()
+    for kind, row in passing:
+        there = wanted.get((kind.name, row.key))
+        if there is None:
+            cluster.delete(kind, row)
+        else:
+            cluster.put(*there)
+        if rng.random() < 0.4:
+            cluster.round.run()
+    assert cluster.document() == state.expected
+    assert cluster.explained() == state.explained
