@@ -102,7 +102,9 @@ class Speaker:
         self._inputs: deque[Input] = deque()
         self._feeding = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0
+        """When it comes (loop time). uvloop's cannot always say: one that comes at once is none."""
         self._flushing = False
         self._early = False
         """Whether peers were told of something in this turn of the loop already."""
@@ -394,13 +396,13 @@ class Speaker:
                 self._timer = None
             return
         when = deadline if self._clock is None else loop.time() + max(0.0, deadline - self._now())
-        if timer is not None and not timer.cancelled() and timer.when() <= when:
+        if timer is not None and self._timer_at <= when:
             # It comes earlier than needed and is armed again then: cheaper than a new timer each
             # time that a deadline moves.
             return
         if timer is not None:
             timer.cancel()
-        self._timer = loop.call_at(when, self._due)
+        self._timer, self._timer_at = loop.call_at(when, self._due), when
 
     def _due(self) -> None:
         self._timer = None

@@ -132,6 +132,29 @@ def test_stop_tells_the_peer_and_is_quick() -> None:
     asyncio.run(main())
 
 
+def test_an_input_just_before_a_deadline_is_an_input_like_any_other() -> None:
+    """The timer is then one that comes at once, and uvloop's cannot say when that is."""
+
+    async def main() -> None:
+        now = 1000.0
+        speaker = Speaker(clock=lambda: now)
+        await speaker.start()
+        speaker.set_instance(InstanceConfig(name=NAME, local_asn=65001, router_id="192.0.2.1"))
+        peer = PeerConfig(name="b", address="127.0.0.9", port=1, peer_asn=65002)
+        speaker.set_peer(NAME, peer)
+        deadline = speaker._engine.next_deadline()
+        assert deadline is not None
+        now = deadline - 0.0001
+        for prefix in ("10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"):
+            speaker.update_routes(NAME, "s", routes(prefix))
+        # Nobody waits longer than that for it.
+        now = deadline
+        await until(lambda: speaker._engine.next_deadline() != deadline, 1)
+        await speaker.stop()
+
+    asyncio.run(main())
+
+
 def test_stop_ends_an_attempt_that_gets_no_answer() -> None:
     async def main() -> None:
         speaker = Speaker()
