@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from resources.crds.generate import DEFINED
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
 from tests.support.kubernetes.server import ApiServer
@@ -212,11 +213,11 @@ def _apply(server: ApiServer) -> None:
         [sys.executable, "-m", "waggle", "crds"], capture_output=True, text=True, check=True
     ).stdout
     server.kubectl("apply", "--server-side", "-f", "-", text=crds)
-    names = ("clusterconfigs", "peerconfigs", "advertisements")
 
     def served() -> None:
-        for name in names:
-            assert server.request("GET", f"/apis/cilium.io/v2/ciliumbgp{name}").ok
+        # An agent that finds one missing looks again after half a minute.
+        for kind in DEFINED:
+            assert server.request("GET", kind.path(kind.versions[0])).ok
 
     eventually(served)
     server.kubectl("apply", "-f", "-", text=MANIFESTS)
