@@ -92,7 +92,10 @@ class KubernetesSource:
         return self._statuses
 
     async def run(self) -> None:
-        """Read everything, then what changes, until cancelled."""
+        """Read everything, then what changes, until cancelled; may be run again."""
+        if self.reflectors:
+            # What is known already is held against the lists, as it would be without an end.
+            self._recalled = self._known()
         connection = Connection(self._access, self._timing.connect)
         self.reflectors = tuple(
             reflector for kind in self._kinds for reflector in self._reflectors(kind, connection)
@@ -106,6 +109,12 @@ class KubernetesSource:
             raise failed.exceptions[0] from None
         finally:
             await connection.close()
+
+    def _known(self) -> dict[str, list[Resource]]:
+        found: dict[str, list[Resource]] = {}
+        for reflector in self.reflectors:
+            found.setdefault(reflector.feed.kind.name, []).extend(reflector.feed.rows.values())
+        return found
 
     def _reflectors(self, kind: Kind[Any], connection: Connection) -> list[Reflector]:
         selection = self._selections[kind.name]

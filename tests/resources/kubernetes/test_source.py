@@ -683,6 +683,28 @@ def test_f05_one_empty_list_takes_nothing_away_two_do(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_f05_a_source_that_is_run_again_wants_an_empty_list_confirmed_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            told = reader(server, tmp_path)
+            async with told:
+                await until(lambda: told.names() == {"web"})
+            empty = text(
+                200,
+                '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}',
+                "application/json",
+            )
+            server.once("list", "services", empty)
+            first = len(server.asked("list", "services"))
+            async with told:
+                await until(lambda: told.replacements() == 2)
+                assert told.names() == {"web"}
+                assert len(server.asked("list", "services")) == first + 2
+
+    run(scenario)
+
+
 def test_f06_a_forbidden_kind_is_named_and_the_others_work(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
