@@ -22,7 +22,7 @@ from tests.cmd.lab import NODE, configuration, routers
 from tests.reconcilers.build import peer_config
 from tests.support.daemon import Daemon
 from tests.support.helm import Helm
-from tests.support.kubernetes.accounts import CRDS, put
+from tests.support.kubernetes.accounts import CRDS, RBAC, put
 from tests.support.kubernetes.server import ApiServer, Request
 from tests.support.wait import eventually
 
@@ -161,6 +161,10 @@ def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
         apiserver.request("DELETE", f"{CRDS}/{obj['metadata']['name']}")
     for plural in ELSEWHERE:
         apiserver.request("DELETE", f"{CRDS}/{plural}.cilium.io")
+    for obj in documents(MANIFESTS.read_text()):
+        if obj["kind"] in ("ClusterRole", "ClusterRoleBinding"):
+            path = f"{RBAC}/{obj['kind'].lower()}s/{obj['metadata']['name']}"
+            assert apiserver.request("DELETE", path).ok
     for name in (NODE, "n1", "n2"):
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
 
