@@ -3,6 +3,9 @@
 A monitor is opened first and everything is read after that, so that no change falls between. What the
 monitor says is only taken as the news that there is news: what counts is read anew, as a whole, a
 moment later. A monitor that overflows or breaks is opened again by whoever runs `watch`.
+
+The event loop of the caller may be one that opens no netlink sockets, as uvloop's. So the monitor is a
+plain socket, which any loop can wait for, and pyroute2 reads in a thread with a loop of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import socket
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -29,6 +33,8 @@ SETTLE: Final = 0.05
 _GROUPS: Final = (
     RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE
 )
+_DATAGRAM: Final = 1 << 16
+"""Octets of a datagram that are read; the rest does not matter."""
 _IFF_UP: Final = 1
 _MAIN_TABLE: Final = 254
 
@@ -38,36 +44,51 @@ async def watch(found: Callable[[Host], None]) -> None:
 
     Raises OSError (pyroute2's NetlinkError is one) when the kernel cannot be asked any more.
     """
-    async with AsyncIPRoute() as monitor:
-        await monitor.bind(_GROUPS)
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as monitor:
+        monitor.setblocking(False)
+        monitor.bind((0, _GROUPS))
         news = asyncio.Event()
-        listener = asyncio.ensure_future(_listen(monitor, news))
+        errors: list[OSError] = []
+
+        def hear() -> None:
+            try:
+                _drain(monitor)
+            except OSError as error:
+                errors.append(error)
+            news.set()
+
+        loop.add_reader(monitor, hear)
         try:
             while True:
                 news.clear()
                 found(await read())
-                waiter = asyncio.ensure_future(news.wait())
-                await asyncio.wait({waiter, listener}, return_when=asyncio.FIRST_COMPLETED)
-                waiter.cancel()
-                if listener.done():
-                    listener.result()
+                await news.wait()
+                if errors:
+                    raise errors[0]
                 await asyncio.sleep(SETTLE)
         finally:
-            # Before the socket is closed: a reader that waits on it would fail instead of end.
-            listener.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):
-                await listener
+            loop.remove_reader(monitor)
 
 
-async def _listen(monitor: Any, news: asyncio.Event) -> None:  # noqa: ANN401  not typed
-    while True:
-        # Ends after each datagram.
-        async for _ in monitor.get():
-            news.set()
+def _drain(monitor: socket.socket) -> None:
+    """Take all that the monitor has to say. Raises OSError, as when it has missed something."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            monitor.recv(_DATAGRAM)
 
 
 async def read() -> Host:
     """Read everything once. Raises OSError."""
+    return await asyncio.to_thread(_read)
+
+
+def _read() -> Host:
+    with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
+        return runner.run(_ask())
+
+
+async def _ask() -> Host:
     async with AsyncIPRoute() as kernel:
         links = [link async for link in await kernel.link("dump")]
         addresses = [address async for address in await kernel.addr("dump")]

@@ -16,11 +16,11 @@ from tests.support.netns import DEVICE, Link, linked_namespaces, unavailable
 pytestmark = [pytest.mark.netns, pytest.mark.program]
 
 WATCH = """
-import asyncio, json, sys, msgspec
+import asyncio, json, sys, msgspec, uvloop
 from resources.host import netlink
 def found(host):
     print(json.dumps(msgspec.to_builtins(host)), flush=True)
-asyncio.run(netlink.watch(found))
+{"asyncio": asyncio, "uvloop": uvloop}[sys.argv[1]].run(netlink.watch(found))
 """
 
 
@@ -36,9 +36,9 @@ def link() -> Iterator[Link]:
 class Watch:
     """`netlink.watch` in a process inside of the namespace."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, loop: str) -> None:
         self.process = subprocess.Popen(
-            [*link.left.command(), sys.executable, "-c", WATCH],
+            [*link.left.command(), sys.executable, "-c", WATCH, loop],
             stdout=subprocess.PIPE,
             text=True,
             cwd=Path(__file__).parents[3],
@@ -62,7 +62,8 @@ def device(host: dict[str, Any], name: str) -> dict[str, Any]:
     return next((d for d in host["devices"] if d["name"] == name), {})
 
 
-def test_addresses_states_and_default_routes_follow_the_kernel(link: Link) -> None:
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_addresses_states_and_default_routes_follow_the_kernel(link: Link, loop: str) -> None:
     link.left.batch(
         "link add lo1 type veth peer name lo2",
         "link set lo1 up",
@@ -70,7 +71,7 @@ def test_addresses_states_and_default_routes_follow_the_kernel(link: Link) -> No
         "addr add 192.0.2.1/24 dev lo1",
         "addr add fd00::1/64 dev lo1 nodad",
     )
-    watch = Watch(link)
+    watch = Watch(link, loop)
     try:
         host = watch.until(lambda h: device(h, "lo1").get("oper_state") == "up")
         lo1 = device(host, "lo1")
