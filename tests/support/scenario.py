@@ -73,6 +73,9 @@ class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     problems: list[dict[str, Any]] | None = None
     generated: list[dict[str, Any]] = []
     generated_names: list[str] | None = None
+    condition_types: dict[str, list[str]] = {}
+    stored_versions: dict[str, list[str]] = {}
+    api_versions: dict[str, str] = {}
     explain: list[Question] = []
     held: dict[str, list[str]] = {}
     ceased: list[str] = []
@@ -93,6 +96,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What happens to the running agent: ended before the files change, begun after it."""
     announce: dict[str, list[str]] = {}
     """By peer all that its router originates from now on."""
+    operator: dict[str, bool | str] | None = None
+    """In the run with an operator: it ends, and another one starts with these flags."""
     resets: list[str] = []
     """Peers whose sessions end and come back; those of all others that were there do not."""
     uninterrupted: list[str] = []
@@ -109,6 +114,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: list[Step]
     render_only: bool = False
     """Nothing here that a router could see."""
+    operator: bool = False
+    """Whether it is run through an operator, too."""
     options: dict[str, bool | str] = {}
     """Of `waggle render` and of the agent: flags without their dashes before."""
 
