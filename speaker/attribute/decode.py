@@ -160,10 +160,12 @@ def _aggregator(value: bytes, session: Negotiated) -> Aggregator:
 
 
 def _communities(value: bytes, _: Negotiated) -> tuple[int, ...]:
+    """RFC 1997; each once, in the order in which they came."""
     return tuple({int.from_bytes(item, "big"): None for item in _multiple(value, 4)})
 
 
 def _large(value: bytes, _: Negotiated) -> tuple[tuple[int, int, int], ...]:
+    """RFC 8092; section 5 takes those that are there twice as one."""
     items = {
         (
             int.from_bytes(item[:4], "big"),
@@ -176,10 +178,12 @@ def _large(value: bytes, _: Negotiated) -> tuple[tuple[int, int, int], ...]:
 
 
 def _extended(value: bytes, _: Negotiated) -> tuple[bytes, ...]:
+    """RFC 4360."""
     return tuple(dict.fromkeys(_multiple(value, 8)))
 
 
 def _ipv6_extended(value: bytes, _: Negotiated) -> tuple[bytes, ...]:
+    """RFC 5701."""
     return tuple(dict.fromkeys(_multiple(value, 20)))
 
 

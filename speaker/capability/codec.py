@@ -1,4 +1,4 @@
-"""Capabilities to and from octets; total functions over whatever a peer may send."""
+"""Capabilities (RFC 5492) to and from octets; total functions over whatever a peer may send."""
 
 from __future__ import annotations
 

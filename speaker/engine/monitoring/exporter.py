@@ -1,4 +1,4 @@
-"""The engine's observer: what happens becomes messages, made once for all stations that want them.
+"""The engine's observer: what happens becomes BMP (RFC 7854), once for all stations that want it.
 
 An UPDATE is passed on with the octets in which it came wherever the Adj-RIB-In says the same as it;
 where it does not (a malformed one, a family that is not spoken) the routes are said as they are held.

@@ -42,6 +42,23 @@ def chain(**middle: object) -> tuple[Network, Host, Host, Host]:
     return network, a, b, c
 
 
+def test_rfc8212_2_without_a_policy_nothing_comes_in_and_nothing_goes_out() -> None:
+    """By default, towards peers of every kind, until the configuration says otherwise."""
+    for other in (65001, 65003):
+        network = Network()
+        a, b = network.host("a", A, 65001), network.host("b", B, other)
+        # What is configured with nothing but who the peer is.
+        a.peer(PeerConfig(name="b", address=B, peer_asn=other))
+        b.peer(config("a", A, 65001, passive=True))
+        for host in (a, b):
+            host.routes(ROUTES)
+        network.run(5)
+        assert a.status().established
+        assert {route.peer for route in a.available(IPV4_UNICAST).values()} == {None}
+        assert set(a.received(IPV4_UNICAST)) == set(ROUTES)
+        assert b.received(IPV4_UNICAST) == {}
+
+
 def test_an_import_policy_decides_what_enters_and_as_what() -> None:
     policy = Policy(
         terms=(Term(match=TENS, set=Set(local_preference=200, add_communities=("1:1",))),)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speaker.api import Fault, GracefulRestart, SessionError
+from speaker.api import Fault, GracefulRestart, InstanceConfig, PeerConfig, SessionError
 from speaker.capability import (
     FourOctetAs,
     GracefulRestartCapability,
     Multiprotocol,
     RouteRefreshCapability,
 )
-from speaker.engine.inputs import QueueChanged, TimersDue, TransportAccepted
+from speaker.engine import Engine
+from speaker.engine.inputs import (
+    QueueChanged,
+    SetInstance,
+    SetPeer,
+    TimersDue,
+    TransportAccepted,
+)
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.message import KEEPALIVE, Notification, RouteRefresh, decode_open, frame_message
 from speaker.peer.peer import Peer
@@ -190,6 +199,36 @@ def test_h11_a_peer_that_reads_slowly_keeps_its_session() -> None:
         raw.wait(20)
         raw.say(KEEPALIVE)
     assert raw.state == "Established"
+
+
+def test_rfc4271_10_keepalives_come_after_75_to_100_percent_of_their_time() -> None:
+    raw = at("established", hold_time=90, keepalive_time=30)
+    gaps = []
+    for _ in range(30):
+        before, sent = raw.now, len(raw.sent)
+        while len(raw.sent) == sent:
+            raw.wait(0.25)
+        gaps.append(raw.now - before)
+        raw.say(KEEPALIVE)
+    assert 22.5 <= min(gaps) < 24
+    assert 28.5 < max(gaps) <= 30.25
+    assert len(set(gaps)) > 10
+
+
+def test_rfc4271_10_attempts_to_connect_are_not_made_in_step() -> None:
+    pauses = set()
+    for seed in range(20):
+        engine = Engine(random.Random(seed))  # noqa: S311  a seed, no secret
+        engine.handle(
+            SetInstance(InstanceConfig(name=INSTANCE, local_asn=65001, router_id=LOCAL)), 0.0
+        )
+        peer = PeerConfig(name="p", address=REMOTE, peer_asn=65002, connect_retry_time=120)
+        engine.handle(SetPeer(INSTANCE, peer), 0.0)
+        due = engine.next_deadline()
+        assert due is not None
+        assert 90 <= due <= 120
+        pauses.add(due)
+    assert len(pauses) == 20
 
 
 def test_rfc9687_3_3_what_waits_from_before_the_session_counts_once_it_is_up() -> None:

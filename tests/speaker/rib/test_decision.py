@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from speaker.attribute import AS_SEQUENCE, AS_SET, PathAttributes, Segment
 from speaker.rib.decision import Reason, best, explain, order
 from speaker.rib.local import LOCAL
-from speaker.rib.path import Path, Source
+from speaker.rib.path import LLGR_STALE, Path, Source
 
 
 def path(
@@ -30,26 +30,71 @@ def path(
     )
 
 
+def identified(path_id: int) -> Path:
+    source = Source("p", address=b"\x0a\0\0\x01").part(path_id, path_id + 1)
+    return Path(PathAttributes(as_path=(Segment(AS_SEQUENCE, (1,)),)), source)
+
+
+def reflected(*clusters: bytes, originator: bytes) -> Path:
+    attributes = PathAttributes(
+        as_path=(Segment(AS_SEQUENCE, (1,)),), originator_id=originator, cluster_list=clusters
+    )
+    return Path(attributes, Source("rr", address=b"\x0a\0\0\x09", router_id=9, ebgp=False))
+
+
+STALE = Path(
+    PathAttributes(communities=(LLGR_STALE,), local_preference=900), Source("p", address=b"1")
+)
+RULES = [
+    # Section, the better one, the other one, and why not that one.
+    ("waggle", path(local=True), path(1, preference=900), Reason.LOCAL),
+    ("RFC 9494 4.3", path(1), STALE, Reason.LONG_LIVED_STALE),
+    ("9.1.1", path(1, 2, 3, preference=101), path(1), Reason.LOCAL_PREFERENCE),
+    ("9.1.2.2 a", path(1, 2), path(1, 2, 3), Reason.AS_PATH),
+    ("9.1.2.2 b", path(1, origin=0), path(1, origin=1), Reason.ORIGIN),
+    ("9.1.2.2 b", path(1, origin=1), path(1, origin=2), Reason.ORIGIN),
+    ("9.1.2.2 c", path(1, med=5), path(1, med=6), Reason.MED),
+    ("9.1.2.2 c", path(1), path(1, med=1), Reason.MED),
+    ("9.1.2.2 d", path(1, router_id=9), path(2, ebgp=False, router_id=1), Reason.EBGP),
+    ("9.1.2.2 f", path(1, router_id=1), path(2, router_id=2), Reason.ROUTER_ID),
+    (
+        "RFC 4456 9",
+        reflected(b"1111", originator=b"\0\0\0\1"),
+        reflected(b"1111", originator=b"\0\0\0\2"),
+        Reason.ROUTER_ID,
+    ),
+    (
+        "RFC 4456 9",
+        reflected(b"1111", originator=b"\0\0\0\1"),
+        reflected(b"1111", b"2222", originator=b"\0\0\0\1"),
+        Reason.CLUSTER_LIST,
+    ),
+    (
+        "9.1.2.2 g",
+        path(1, address=b"\x0a\0\0\x01"),
+        path(2, address=b"\x0a\0\0\x02"),
+        Reason.ADDRESS,
+    ),
+    ("RFC 7911", identified(1), identified(2), Reason.EQUAL),
+]
+
+
 @pytest.mark.parametrize(
-    ("winner", "loser", "reason"),
-    [
-        (path(local=True), path(1, preference=900), Reason.LOCAL),
-        (path(1, 2, 3, preference=101), path(1), Reason.LOCAL_PREFERENCE),
-        (path(1, 2), path(1, 2, 3), Reason.AS_PATH),
-        (path(1, origin=0), path(1, origin=1), Reason.ORIGIN),
-        (path(1, med=5), path(1, med=6), Reason.MED),
-        (path(1), path(1, med=1), Reason.MED),
-        (path(1, router_id=9), path(2, ebgp=False, router_id=1), Reason.EBGP),
-        (path(1, router_id=1), path(2, router_id=2), Reason.ROUTER_ID),
-        (path(1, address=b"\x0a\0\0\x01"), path(2, address=b"\x0a\0\0\x02"), Reason.ADDRESS),
-    ],
+    ("section", "winner", "loser", "reason"),
+    RULES,
+    ids=[f"{section}: {reason.value}" for section, _, _, reason in RULES],
 )
 def test_the_first_rule_that_differs_decides_and_is_named(
-    winner: Path, loser: Path, reason: Reason
+    section: str, winner: Path, loser: Path, reason: Reason
 ) -> None:
+    del section
     assert best([loser, winner]) is winner
     assert explain(loser, [loser, winner]) is reason
     assert explain(winner, [loser, winner]) is Reason.BEST
+
+
+def test_there_is_a_case_for_every_reason() -> None:
+    assert {reason for *_, reason in RULES} | {Reason.BEST} == set(Reason)
 
 
 def test_med_is_not_compared_between_neighbouring_ases() -> None:
