@@ -26,7 +26,7 @@ from speaker.engine.deferral import Deferral, has_said_all
 from speaker.engine.instance.directory import Directory
 from speaker.engine.instance.member import Member
 from speaker.engine.instance.telling import Telling
-from speaker.engine.limits import Limits, limits_of
+from speaker.engine.limits import limits_of
 from speaker.engine.observer import Observer
 from speaker.engine.refusals import Refusals
 from speaker.engine.staleness import Staleness
@@ -206,6 +206,8 @@ class Instance:
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             member.limits = limits_of(peer.config, member.adj_in.families)
         self.telling.move(member)
+        if peer in self.members:
+            self._enforce(member)
 
     def inherit(self, before: Instance) -> None:
         """Take over what a router of the same name was configured with."""
@@ -385,8 +387,7 @@ class Instance:
         if intake.take_usual(body):
             if self.observer is not None:
                 self.observer.usual_received(member, body)
-            if member.limits is not None and member.limits.reached(member.adj_in):
-                self._limit(member, member.limits)
+            self._enforce(member)
             return
         update = intake.update(body)
         if self.observer is not None:
@@ -395,8 +396,7 @@ class Instance:
             member.stale.sweep(intake.ended)
             intake.ended = None
             self._select_if_all_is_said()
-        if member.limits is not None and member.limits.reached(member.adj_in):
-            self._limit(member, member.limits)
+        self._enforce(member)
         fault = intake.rejected(update) if update.faults or intake.surplus else None
         if fault is not None:
             self.core.tell(
@@ -413,7 +413,11 @@ class Instance:
                 )
             )
 
-    def _limit(self, member: Member, limits: Limits) -> None:
+    def _enforce(self, member: Member) -> None:
+        """Warn, or end a session, whose peer has said more than it may."""
+        limits = member.limits
+        if limits is None or not limits.reached(member.adj_in):
+            return
         peer = member.peer
         for reached in limits.take(member.adj_in):
             self.core.tell(

@@ -124,6 +124,17 @@ def test_a_limit_that_changes_is_no_reset() -> None:
     assert b.status().flaps == 0
 
 
+def test_a_limit_that_comes_below_what_is_there_counts_at_once() -> None:
+    network, a, b = pair({}, {})
+    a.routes(prefixes(30))
+    network.run(1)
+    b.peer(config("a", A, 65001, passive=True, maximum_prefixes=(MaximumPrefixes(20),)))
+    network.run(1)
+    assert limits(b) == [(30, True)]
+    assert b.status().state == "Idle"
+    assert "the limit is 20" in b.status().reason
+
+
 # ------------------------------------------------------------------- RFC 9234
 
 PAIRS = {
