@@ -68,8 +68,88 @@ def option(settings: Settings, cell: str, kind: type[Any]) -> Any:  # noqa: ANN4
     return found
 
 
-def test_helm_finds_nothing_wrong(helm: Helm) -> None:
-    assert "0 chart(s) failed" in helm.lint()
+EVERYTHING: Mapping[str, Any] = {
+    "apiServer": {"host": "192.0.2.5"},
+    "commonLabels": {"team": "net"},
+    "image": {"digest": "sha256:" + "0" * 64},
+    "imagePullSecrets": [{"name": "pull"}],
+    "metrics": {"serviceMonitor": {"enabled": True}},
+    "namespace": {"create": True},
+    "routerIdAllocationIpPool": "10.0.0.0/24",
+    "secrets": {"namespace": "bgp", "create": True},
+    "agent": {
+        "affinity": {"nodeAffinity": {}},
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  in the Pod
+        "extraVolumes": [{"name": "tmp", "emptyDir": {}}],
+        "podAnnotations": {"a": "b"},
+        "podLabels": {"c": "d"},
+        "serviceAccount": {"annotations": {"e": "f"}},
+        "snapshot": {"hostPath": "/var/lib/waggle"},
+    },
+    "operator": {
+        "affinity": {"nodeAffinity": {}},
+        "cells": {"kubernetes": {"translatePeeringPolicies": True}},
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "hostNetwork": False,
+        "podAnnotations": {"a": "b"},
+        "podLabels": {"c": "d"},
+    },
+}
+"""Values that take every way through the templates."""
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING, {"operator": {"enabled": False}}])
+def test_helm_finds_nothing_wrong(helm: Helm, values: Mapping[str, Any]) -> None:
+    assert "0 chart(s) failed" in helm.lint(values)
+
+
+def test_what_is_added_is_where_it_belongs(helm: Helm) -> None:
+    objects = helm.template(EVERYTHING)
+    for part in ("agent", "operator"):
+        metadata = pod(objects, part)["metadata"]
+        assert (metadata["annotations"]["a"], metadata["labels"]["c"]) == ("b", "d")
+        assert {"name": "TZ", "value": "UTC"} in container(objects, part)["env"]
+        assert pod(objects, part)["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+        assert pod(objects, part)["spec"]["affinity"] == {"nodeAffinity": {}}
+    mounts = container(objects, "agent")["volumeMounts"]
+    names = {volume["name"] for volume in pod(objects, "agent")["spec"]["volumes"]}
+    assert {mount["name"] for mount in mounts} == names
+    account = find(objects, "ServiceAccount", "waggle-agent")
+    assert account["metadata"]["annotations"] == {"e": "f"}
+    namespace = find(objects, "Namespace", "waggle-system")
+    standard = "pod-security.kubernetes.io/enforce"
+    assert namespace["metadata"]["labels"][standard] == "privileged"
+
+
+@pytest.mark.parametrize(
+    ("report", "writes"),
+    [
+        ({}, {"ciliumbgpnodeconfigs/status", "events"}),
+        ({"events": False}, {"ciliumbgpnodeconfigs/status"}),
+        # What an agent wrote before it has to remove.
+        ({"status": False}, {"ciliumbgpnodeconfigs/status", "events"}),
+        ({"enabled": False}, set()),
+    ],
+)
+def test_an_agent_may_write_what_it_is_set_to_write(
+    helm: Helm, report: Mapping[str, bool], writes: set[str]
+) -> None:
+    objects = helm.template({"agent": {"cells": {"report": report}}})
+    settings(objects, "agent")
+    rules = find(objects, "ClusterRole", "waggle-agent")["rules"]
+    found = {r for rule in rules for r in rule["resources"] if "patch" in rule["verbs"]}
+    assert found == writes
+
+
+@pytest.mark.parametrize(("migrate", "granted"), [(True, True), (False, False)])
+def test_an_operator_may_touch_definitions_where_it_is_set_to(
+    helm: Helm, *, migrate: bool, granted: bool
+) -> None:
+    cells = {"operator": {"migrateStorageVersions": migrate}}
+    objects = helm.template({"operator": {"cells": cells}})
+    rules = find(objects, "ClusterRole", "waggle-operator")["rules"]
+    assert any("apiextensions.k8s.io" in rule["apiGroups"] for rule in rules) is granted
 
 
 def test_what_is_committed_is_what_is_generated(helm: Helm) -> None:

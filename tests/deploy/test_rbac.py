@@ -221,6 +221,8 @@ def test_both_programs_need_their_roles_and_all_of_them(cluster: Cluster) -> Non
         _store_as_before(server)
 
         operator = cluster.run("operator", settings(objects, "operator"), 0)
+        # Then all Events of the session are of the NodeConfig, from the first one on.
+        cluster.soon(lambda: _check_node_configs(server, NODE, "n2"), operator)
         socket = f"--api-socket={cluster.directory / 'api'}"
         agent = cluster.run("agent", settings(objects, "agent"), 0, f"--node-name={NODE}", socket)
         grants = {part: granted(objects, part) for part in ("agent", "operator")}
@@ -232,7 +234,6 @@ def test_both_programs_need_their_roles_and_all_of_them(cluster: Cluster) -> Non
         put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
         cluster.until_used("agent", grants["agent"], agent)
 
-        cluster.soon(lambda: _check_node_configs(server, NODE, "n2"), operator)
         put(server, "/api/v1/nodes", node("n2", rack="r2"))
         cluster.soon(lambda: _check_node_configs(server, NODE), operator)
         cluster.until_used("operator", grants["operator"], operator)
@@ -302,6 +303,34 @@ def test_what_is_not_granted_is_forbidden(cluster: Cluster) -> None:
             answer = cluster.server.request(method, path, body, kind, token=token)
             assert answer.status == 403, f"{part}: {method} {path}: {answer.status}"
             assert answer.body["reason"] == "Forbidden"
+
+
+@pytest.mark.helm
+def test_pods_are_admitted_where_the_chart_puts_them(apiserver: ApiServer, helm: Helm) -> None:
+    """What the API server says of Pods of each part, in namespaces of two standards."""
+    objects = helm.template({"operator": {"hostNetwork": False}})
+    standards = {"strict": "restricted", "open": "privileged"}
+    for name, standard in standards.items():
+        labels = {"pod-security.kubernetes.io/enforce": standard}
+        metadata = {"name": f"pods-{name}", "labels": labels}
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        put(apiserver, "/api/v1/namespaces", namespace)
+    admitted = {}
+    for kind in ("DaemonSet", "Deployment"):
+        (template,) = [o["spec"]["template"] for o in objects if o["kind"] == kind]
+        metadata = {**template["metadata"], "name": kind.lower()}
+        value = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+        for name in standards:
+            path = f"/api/v1/namespaces/pods-{name}/pods?dryRun=All"
+            answer = apiserver.request("POST", path, value)
+            assert answer.ok or "violates PodSecurity" in answer.body["message"], answer.body
+            admitted[kind, name] = answer.ok
+    assert admitted == {
+        ("DaemonSet", "strict"): False,
+        ("DaemonSet", "open"): True,
+        ("Deployment", "strict"): True,
+        ("Deployment", "open"): True,
+    }
 
 
 @pytest.mark.helm

@@ -76,6 +76,8 @@ def replay(stage: Stage, sources: Path, root: Path) -> None:
     (programs / "python3").symlink_to(Path(sys.executable).resolve())
     kept = ("HOME", "PIP_CONFIG_FILE", "PIP_INDEX_URL", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
+    # Of what is seldom imported no bytecode is needed here.
+    environment |= {"PIP_NO_COMPILE": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     environment["PATH"] = f"{programs}:/usr/bin:/bin"
     work = root
     for one in stage.instructions:
