@@ -1,4 +1,4 @@
-"""The messages of BGP-4 as values, to and from octets; framing, and every check of RFC 4271 section 6.
+"""The messages of BGP-4 as values, to and from octets, with every check of RFC 4271 section 6.
 
 Pure functions and values. Writing UPDATEs for many peers at once is `speaker.rib.pack`.
 """
@@ -7,7 +7,6 @@ from speaker.message.header import (
     HEADER_SIZE,
     KEEPALIVE,
     MARKER,
-    Framer,
     check_header,
     frame_message,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "HEADER_SIZE",
     "KEEPALIVE",
     "MARKER",
-    "Framer",
     "Notification",
     "Open",
     "Reach",

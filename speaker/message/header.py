@@ -1,8 +1,8 @@
-"""The header of every message (RFC 4271 section 4.1), and cutting a byte stream into messages."""
+"""The header of every message (RFC 4271 section 4.1); a stream is cut by `speaker.peer.stream`."""
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final
 
 from speaker.errors import header_error
 from speaker.iana import HeaderSubcode, MessageType
@@ -54,32 +54,3 @@ def check_header(data: bytes, position: int = 0, maximum: int = MAX_MESSAGE) -> 
             HeaderSubcode.BAD_MESSAGE_LENGTH, octets, f"{length} octets in a message of type {name}"
         )
     return kind, length
-
-
-@final
-class Framer:
-    """Cuts octets, in whatever pieces they come, into messages."""
-
-    __slots__ = ("_buffer", "maximum")
-
-    def __init__(self, maximum: int = MAX_MESSAGE) -> None:
-        self._buffer = b""
-        self.maximum = maximum
-
-    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Take octets; the type and body of each message that is complete.
-
-        Raises `NotificationError` for a bad header; what came before it is lost with the session.
-        """
-        buffer = self._buffer + data if self._buffer else data
-        found: list[tuple[int, bytes]] = []
-        position = 0
-        while len(buffer) - position >= HEADER_SIZE:
-            kind, length = check_header(buffer, position, self.maximum)
-            end = position + length
-            if end > len(buffer):
-                break
-            found.append((kind, buffer[position + HEADER_SIZE : end]))
-            position = end
-        self._buffer = buffer[position:]
-        return found

@@ -24,8 +24,8 @@ class Stream:
 
     __slots__ = ("_fragments", "_have", "_need", "maximum")
 
-    def __init__(self) -> None:
-        self.maximum = MAX_MESSAGE
+    def __init__(self, maximum: int = MAX_MESSAGE) -> None:
+        self.maximum = maximum
         """Octets of the longest message that the peer may send; may change between messages."""
         self._fragments: list[bytes] = []
         self._have = 0

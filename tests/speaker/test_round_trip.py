@@ -20,12 +20,10 @@ from speaker.attribute import (
     encode_attributes,
     frame,
 )
-from speaker.attribute.as_path import needs_as4
 from speaker.capability import Capability, decode_capabilities, encode_capabilities
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.message import (
     HEADER_SIZE,
-    Framer,
     Notification,
     Open,
     RouteRefresh,
@@ -35,6 +33,7 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import PathNlri, join_add_path, split, split_add_path
+from speaker.peer.stream import Stream
 from speaker.rib import pack
 from tests.speaker import strategies as s
 
@@ -96,10 +95,10 @@ def test_attributes_together(attributes: PathAttributes) -> None:
 def test_attributes_over_a_session_with_two_octet_as_numbers(attributes: PathAttributes) -> None:
     """RFC 6793 section 4.2: AS4_PATH and AS4_AGGREGATOR bring back what did not fit.
 
-    Confederation segments are not in AS4_PATH, so behind a path that needs one they come back as
-    AS_TRANS: such paths do not leave a confederation.
+    Confederation segments are not in AS4_PATH, so that large numbers in them come back as AS_TRANS,
+    and they are not where they were in a path that needs one: such paths leave no confederation.
     """
-    if needs_as4(attributes.as_path):
+    if any(asn > 0xFFFF for _, asns in attributes.as_path for asn in asns):
         path = s.joined([segment for segment in attributes.as_path if segment.kind < 3])
         attributes = replace(attributes, as_path=path)
     _read_and_written_alike(attributes, as4=False)
@@ -151,7 +150,7 @@ def test_route_refresh(value: RouteRefresh) -> None:
 @settings(BUSY, max_examples=40)
 @given(st.lists(s.MESSAGES, max_size=5))
 def test_messages_behind_one_another(messages: list[bytes]) -> None:
-    framed = Framer(65535).feed(b"".join(messages))
+    framed = Stream(65535).messages(b"".join(messages))
     assert [HEADER_SIZE + len(body) for _, body in framed] == [len(m) for m in messages]
 
 
@@ -166,7 +165,7 @@ def _encode(
 
 
 def _decode(message: bytes, session: Negotiated) -> Update:
-    ((_, body),) = Framer(65535).feed(message)
+    ((_, body),) = Stream(65535).messages(message)
     return UpdateDecoder(session).decode(body)
 
 

@@ -19,9 +19,10 @@ from speaker.engine.inputs import (
 )
 from speaker.errors import BgpError
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
-from speaker.message import Framer, Notification, RouteRefresh, UpdateDecoder, decode_open
+from speaker.message import Notification, RouteRefresh, UpdateDecoder, decode_open
 from speaker.message.header import frame_message
 from speaker.negotiated import MAX_EXTENDED_MESSAGE, Negotiated
+from speaker.peer.stream import Stream
 from tests.speaker.hostile import BASIC, INSTANCE, PROFILES, RICH, SEEDS, STATES, Arena
 
 _BOTH = frozenset({IPV4_UNICAST, IPV6_UNICAST})
@@ -49,7 +50,7 @@ def decode_octets(data: bytes) -> None:
     session = CONTEXTS[data[0] % len(CONTEXTS)]
     decoder = UpdateDecoder(session)
     try:
-        for kind, body in Framer(MAX_EXTENDED_MESSAGE).feed(data[1:]):
+        for kind, body in Stream(MAX_EXTENDED_MESSAGE).messages(data[1:]):
             _decode_message(kind, body, decoder)
     except BgpError as error:
         assert str(error).isprintable()  # noqa: PT017  any BgpError will do

@@ -13,7 +13,6 @@ from speaker.iana import CeaseSubcode
 from speaker.message import (
     HEADER_SIZE,
     KEEPALIVE,
-    Framer,
     Notification,
     Open,
     RouteRefresh,
@@ -25,6 +24,7 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+from speaker.peer.stream import Stream
 from tests.speaker.hostile import ATTRIBUTES, SEEDS
 
 SESSION = Negotiated()
@@ -97,20 +97,6 @@ def test_extended_messages_are_for_updates_only() -> None:
     assert check_header(long, 0, 65535) == (2, 5019)
     with pytest.raises(NotificationError):
         check_header(frame_message(1, bytes(5000)), 0, 65535)
-
-
-@settings(deadline=None)
-@given(st.lists(st.binary(max_size=60), max_size=6), st.data())
-def test_h09_messages_are_the_same_however_they_are_cut(
-    bodies: list[bytes], data: st.DataObject
-) -> None:
-    stream = b"".join(frame_message(2, b"\0\0\0\0" + body) for body in bodies)
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
-    framer = Framer()
-    found = []
-    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        found += framer.feed(stream[start:end])
-    assert found == [(2, b"\0\0\0\0" + body) for body in bodies]
 
 
 # OPEN: RFC 4271 section 6.2
@@ -368,7 +354,7 @@ def test_a_route_refresh_of_the_wrong_length_is_an_error_of_its_own() -> None:
 def _read(octets: bytes, decoder: UpdateDecoder | None = None) -> None:
     """Read whatever it is, as a session would: only the package's own errors may come out."""
     try:
-        for kind, body in Framer(65535).feed(octets):
+        for kind, body in Stream(65535).messages(octets):
             if kind == 1:
                 decode_open(body).encode()
             elif kind == 2:

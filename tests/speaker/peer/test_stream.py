@@ -14,7 +14,9 @@ BODIES = st.lists(st.binary(min_size=4, max_size=200), max_size=8)
 
 
 @given(BODIES, st.lists(st.integers(1, 60), min_size=1, max_size=40))
-def test_messages_do_not_depend_on_the_pieces(bodies: list[bytes], sizes: list[int]) -> None:
+def test_h09_messages_are_the_same_however_they_are_cut(
+    bodies: list[bytes], sizes: list[int]
+) -> None:
     octets = b"".join(frame_message(2, body) for body in bodies)
     stream = Stream()
     found = []
