@@ -4,11 +4,11 @@
 
     BgpError
     ├── NotificationError      the session ends with this NOTIFICATION (RFC 4271 section 6)
-    │   └── (built by header_error, open_error, update_error, fsm_error, refresh_error)
+    │   └── (built by header_error, open_error, update_error, refresh_error)
     ├── Truncated              a field needs more octets than there are; its caller knows the code
     └── EncodingError          a value that does not fit the wire; a fault of this side
 
-RFC 7606's milder outcomes are not exceptions but values: `speaker.attribute.fault`.
+RFC 7606's milder outcomes are not exceptions but values: `speaker.attribute.values.Fault`.
 """
 
 from __future__ import annotations

@@ -115,15 +115,6 @@ class AttributeType(IntEnum):
     PREFIX_SID = 40
 
 
-class AttributeFlag(IntEnum):
-    """The high four bits of an attribute's flags (RFC 4271 section 4.3)."""
-
-    OPTIONAL = 0x80
-    TRANSITIVE = 0x40
-    PARTIAL = 0x20
-    EXTENDED_LENGTH = 0x10
-
-
 class Origin(IntEnum):
     """Values of ORIGIN."""
 

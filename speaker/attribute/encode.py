@@ -1,6 +1,6 @@
 """Path attributes to octets, in ascending order of type (RFC 4271 appendix F.3).
 
-NEXT_HOP and MP_REACH_NLRI are not written here: they belong to the NLRI (`speaker.message.pack`).
+NEXT_HOP and MP_REACH_NLRI are not written here: they belong to the NLRI (`speaker.rib.pack`).
 """
 
 from __future__ import annotations

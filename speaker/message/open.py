@@ -34,11 +34,6 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     router_id: int
     capabilities: tuple[Capability, ...] = ()
 
-    @property
-    def has_four_octet_as(self) -> bool:
-        """Whether the sender speaks four-octet AS numbers."""
-        return any(isinstance(c, FourOctetAs) for c in self.capabilities)
-
     def encode(self) -> bytes:
         """Write the whole message; the extended form only where the plain one is too short."""
         octets = encode_capabilities(self.capabilities)

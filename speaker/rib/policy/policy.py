@@ -90,11 +90,6 @@ class CompiledPolicy:
         """Whether it needs no look at a route."""
         return not self._terms and not self._default
 
-    @property
-    def by_prefix(self) -> bool:
-        """Whether the result depends on the prefix."""
-        return bool(self._lists)
-
     def place(self, family: Family, nlri: bytes) -> int:
         """Return which prefix lists a prefix is in, one bit per list."""
         found = 0

@@ -31,7 +31,7 @@ from speaker.bmp import (
     Termination,
     TerminationReason,
 )
-from speaker.capability import GracefulRestartCapability, Multiprotocol
+from speaker.capability import FourOctetAs, GracefulRestartCapability, Multiprotocol
 from speaker.engine.inputs import (
     RemoveInstance,
     ResetPeer,
@@ -546,7 +546,7 @@ def test_rfc9069_5_the_loc_rib_is_a_peer_with_a_name_and_no_address() -> None:
     assert {tlv.type: tlv.text for tlv in up.information} == {PeerUpTlv.TABLE_NAME: "global"}
     opened = decode_open(up.sent_open[HEADER_SIZE:])
     assert up.received_open == up.sent_open
-    assert opened.has_four_octet_as
+    assert FourOctetAs(LOCAL_ASN) in opened.capabilities
     assert Multiprotocol(IPV6_UNICAST) in opened.capabilities
 
 
