@@ -45,8 +45,8 @@ HEADS = {
     "rss_before": "peak RSS before, MB",
 }
 NAMES = {
-    "waggle": "Waggle", "bird": "BIRD", "frr": "FRR", "openbgpd": "OpenBGPD", "gobgp": "GoBGP",
-    "exabgp": "ExaBGP",
+    "waggle": "Waggle", "compiled": "Waggle, compiled", "bird": "BIRD", "frr": "FRR",
+    "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP",
 }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def judge(outcome: Outcome) -> list[Judged]:
     found = []
     ours = next((one for one in outcome.case.repetitions if one.split(":")[0] == OURS), OURS)
     for goal in outcome.case.goals:
-        value = outcome.median(ours, goal.figure)
+        value = outcome.median(ours if goal.who == OURS else goal.who, goal.figure)
         base: float | None = 1.0
         if goal.rival is not None:
             base = outcome.median(goal.rival, goal.figure)

@@ -1,4 +1,7 @@
-"""``waggle router``, as it is installed: validation, policy and bookkeeping switched on."""
+"""``waggle router``, as it is installed: validation, policy and bookkeeping switched on.
+
+Also with the hot path as C, where ``make compiled`` has made it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ class Waggle(Contender):
         return f"{Driver.version()}, Python {sys.version.split()[0]}"
 
     def command(self) -> Sequence[str | Path]:
-        return [sys.executable, "-m", "waggle", "router", "-c", self.directory / "router.yaml"]
+        # -P: what is installed, not what is in the directory from which this runs.
+        config = self.directory / "router.yaml"
+        return [sys.executable, "-P", "-m", "waggle", "router", "-c", config]
 
     def configuration(self) -> Mapping[str, str]:
         setting = self.setting
@@ -70,3 +75,19 @@ class Waggle(Contender):
 
     def switch(self, way: str, *, announce: bool) -> None:
         self.ask("announce" if announce else "withdraw", prefixes=[self.setting.switched])
+
+
+class Compiled(Waggle):
+    """The same with the hot path as C."""
+
+    name = "compiled"
+    TREE = Path(__file__).resolve().parents[3] / "build" / "compiled"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        if not list(cls.TREE.glob("*__mypyc*.so")):
+            return "make compiled has not been run"
+        return super().missing()
+
+    def environment(self) -> Mapping[str, str]:
+        return {"PYTHONPATH": f"{self.TREE}:{self.TREE / 'cmd'}"}
