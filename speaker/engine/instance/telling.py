@@ -141,12 +141,15 @@ class Telling:
     @property
     def needs_flush(self) -> bool:
         """Whether somebody has to be told something."""
-        return (
-            self.loc.changed
-            or any(ribs.changed for ribs in self.sets.values())
-            or any(group.newcomers and not self._waits(group) for group in self._groups.values())
-            or any(not member.session.queued for member in self._again)
-        )
+        if self.loc.changed:
+            return True
+        for ribs in self.sets.values():
+            if ribs.changed:
+                return True
+        for group in self._groups.values():
+            if group.newcomers and not self._waits(group):
+                return True
+        return any(not member.session.queued for member in self._again) if self._again else False
 
     def flush(self) -> None:
         """Tell everybody what changed, and newcomers everything."""

@@ -182,7 +182,7 @@ class Exporter:
     @property
     def needs_work(self) -> bool:
         """Whether there is a slice to be made."""
-        return any(station.ready for station in self._streaming)
+        return bool(self._streaming) and any(station.ready for station in self._streaming)
 
     @_fenced
     def work(self) -> None:
