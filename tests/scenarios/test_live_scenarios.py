@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Lab, choose_router, plan
+from tests.support.live import Far, Lab, choose_router, plan
 from tests.support.netns import linked_namespaces
 from tests.support.scenario import directories, load
 from tests.support.wait import settles
@@ -51,7 +51,7 @@ def test_routers_hold_what_the_scenario_expects(
         lab = Lab(scenario, kind, stages, link, tmp_path)
         with lab.running():
             before = None
-            tokens: dict[str, str] = {}
+            tokens: dict[str, tuple[Far, str]] = {}
             for stage in stages:
                 kept = {name: lab.held(stage, name) for name in stage.step.uninterrupted}
                 resets = stage.resets(before)

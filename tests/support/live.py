@@ -173,6 +173,8 @@ def choose_router(stages: list[Stage], turn: int) -> str:
         for kind in ALL_ROUND
         if (kind != "bird" or not any(stage.mapped for stage in stages))
         and (kind == "bird" or not any(stage.step.agent for stage in stages))
+        # GoBGP waits for seconds after each reset.
+        and (kind != "gobgp" or not any(stage.step.resets for stage in stages))
         and (kind != "gobgp" or all(len(asns) == 1 for asns in seen_as(stages).values()))
     }
     index = turn % len(ALL_ROUND)
@@ -242,11 +244,10 @@ class Lab:
             self.agent.start()
             self.agent.wait_ready()
 
-    def tokens(self, stage: Stage) -> dict[str, str]:
+    def tokens(self, stage: Stage) -> dict[str, tuple[Far, str]]:
         """Return something for each session that changes when it is established anew."""
-        return {
-            name: self._seen(stage.peers[name]).uptime_token for name in stage.step.expect.routes
-        }
+        sessions = {name: stage.peers[name] for name in stage.step.expect.routes}
+        return {name: (far, self._seen(far).uptime_token) for name, far in sessions.items()}
 
     def held(self, stage: Stage, name: str) -> set[str]:
         """Return the prefixes that a peer's router has."""

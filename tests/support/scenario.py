@@ -147,13 +147,14 @@ def directories() -> list[Path]:
 
 def carry_out(directory: Path, step: Step, manifests: Path) -> None:
     """Put the step's files into the manifest directory."""
-    for name in step.remove:
-        (manifests / name).unlink()
     for name in step.apply:
         # A file appears whole: copied beside it, then renamed.
         temporary = manifests / f".{name}.new"
         shutil.copy(directory / name, temporary)
         temporary.rename(manifests / name)
+    # Afterwards: an object that goes from one file to another is never gone.
+    for name in step.remove:
+        (manifests / name).unlink()
 
 
 def expected_routes(routes: list[str | ExpectedRoute]) -> dict[str, ExpectedRoute]:
