@@ -199,16 +199,16 @@ class Engine:
             if isinstance(item, TransportConnected):
                 core.out.append(Close(item.connection, abort=True))
             return
-        peer = session.peer
+        connections = session.peer.connections
         match item:
             case TransportConnected(connection, local, remote):
-                peer.connected(connection, local, remote)
+                connections.connected(connection, local, remote)
             case TransportFailed(connection, reason):
-                peer.connect_failed(connection, reason)
+                connections.failed(connection, reason)
             case TransportClosed(connection, reason):
-                peer.closed(connection, reason)
+                connections.closed(connection, reason)
             case QueueChanged(connection, octets):
-                peer.queue_changed(connection, octets, self.max_queue)
+                connections.queue_changed(connection, octets, self.max_queue)
 
     def _timers(self, now: float) -> None:
         for (owner, timer), due in self._core.timers.expire(now):

@@ -20,7 +20,7 @@ ORIGINS = ("IGP", "EGP", "incomplete")
 def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
     """Return one session; ``since`` is on the core's clock."""
     config = peer.config
-    session = peer.primary
+    session = peer.connections.primary
     member = instance.members.get(peer)
     up = member is not None
     opened = session.peer_open
@@ -49,7 +49,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         keepalive_time=session.keepalive_time if up else None,
         retry_in=telling.retry_in(peer),
         capabilities=() if opened is None else tuple(map(str, opened.capabilities)),
-        last_error=peer.last_error,
+        last_error=peer.ending.last_error,
         flaps=peer.flaps,
         messages_received=session.messages_received,
         messages_sent=session.messages_sent,

@@ -126,7 +126,10 @@ class Session:
     def _do(self, action: Action, before: State) -> None:  # noqa: C901  the list of actions
         match action:
             case Action.START_CONNECT_RETRY:
-                self._start(Timer.CONNECT_RETRY, self.peer.connect_retry(self.state))
+                self._start(
+                    Timer.CONNECT_RETRY,
+                    self.peer.pauses.connect_retry(self.state, self.peer.config.connect_retry_time),
+                )
             case Action.STOP_CONNECT_RETRY:
                 self._stop(Timer.CONNECT_RETRY)
             case Action.START_DELAY_OPEN:
@@ -166,9 +169,9 @@ class Session:
             case Action.DROP:
                 self._drop()
             case Action.ZERO_RETRY_COUNTER:
-                self.peer.retries = 0
+                self.peer.pauses.retries = 0
             case Action.COUNT_RETRY:
-                self.peer.retries += 1
+                self.peer.pauses.retries += 1
             case Action.SESSION_UP:
                 self.peer.session_up(self)
             case Action.PROCESS_UPDATE:
@@ -233,7 +236,7 @@ class Session:
             case Timer.COLLISION:
                 self.release()
             case Timer.SEND_HOLD:
-                self.peer.failed("send hold timer expired: the peer does not read")
+                self.peer.ending.failed("send hold timer expired: the peer does not read")
                 self.fire(Event.SEND_HOLD_TIMER_EXPIRES)
             case Timer.HOLD:
                 if self.core.now - due > LATE and not self._late:
@@ -241,7 +244,7 @@ class Session:
                     self._late = True
                     self._start(Timer.HOLD, LATE)
                     return
-                self.peer.failed("hold timer expired")
+                self.peer.ending.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
 
     # -------------------------------------------------------------- transport
@@ -397,18 +400,20 @@ class Session:
                     error=f"{type(error).__name__}: {error}",
                 )
             )
-            self.peer.failed("internal error while handling a message")
+            self.peer.ending.failed("internal error while handling a message")
             self.peer.cease = Notification.cease(CeaseSubcode.OUT_OF_RESOURCES)
             self.fire(Event.AUTOMATIC_STOP)
 
     def _fail(self, event: Event, error: NotificationError) -> None:
         self.error = error
-        self.peer.failed(error.detail if error.code == ErrorCode.OPEN_MESSAGE else str(error))
+        self.peer.ending.failed(
+            error.detail if error.code == ErrorCode.OPEN_MESSAGE else str(error)
+        )
         self.fire(event)
 
     def _update(self, body: bytes) -> None:
         if self.state is not State.ESTABLISHED:
-            self.peer.failed(f"UPDATE received in {self.state}")
+            self.peer.ending.failed(f"UPDATE received in {self.state}")
             self.fire(Event.UPDATE_MSG)
             return
         # Event 27 in Established leads to Established: the table's two actions, done directly,
@@ -425,7 +430,7 @@ class Session:
             self.open_received = body
             self.peer.opened(self, body)
         else:
-            self.peer.failed(f"OPEN received in {self.state}")
+            self.peer.ending.failed(f"OPEN received in {self.state}")
             self.fire(Event.BGP_OPEN)
 
     def _notification(self, body: bytes) -> None:
@@ -440,7 +445,7 @@ class Session:
     def _route_refresh(self, body: bytes) -> None:
         if self.state is not State.ESTABLISHED:
             # RFC 2918 gives no event of its own; it fits the state as little as an UPDATE does.
-            self.peer.failed(f"ROUTE-REFRESH received in {self.state}")
+            self.peer.ending.failed(f"ROUTE-REFRESH received in {self.state}")
             self.fire(Event.UPDATE_MSG)
             return
         self.restart_hold()

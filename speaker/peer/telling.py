@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def reason(peer: Peer) -> str:
     """Return why the session is not Established; empty when it is."""
-    state = peer.primary.state
+    state = peer.connections.primary.state
     if state is State.ESTABLISHED:
         return ""
     if peer.config.disabled_reason is not None:
@@ -26,23 +26,23 @@ def reason(peer: Peer) -> str:
     if peer.address is None:
         return f"no neighbour was heard on interface {peer.config.interface} yet"
     doing = _doing(peer, state)
-    why = "; then ".join(text for text in (peer.failure, peer.trouble) if text)
+    why = "; then ".join(text for text in (peer.ending.failure, peer.ending.trouble) if text)
     return f"{why} ({doing})" if why else doing
 
 
 def retry_in(peer: Peer) -> float | None:
     """Return the seconds until the next attempt of ours, None where none is due."""
-    if peer.primary.state not in (State.IDLE, State.ACTIVE):
+    if peer.connections.primary.state not in (State.IDLE, State.ACTIVE):
         return None
     for timer in (Timer.IDLE_HOLD, Timer.CONNECT_RETRY):
-        due = peer.primary.deadline(timer)
+        due = peer.connections.primary.deadline(timer)
         if due is not None:
             return max(0.0, due - peer.core.now)
     return None
 
 
 def _doing(peer: Peer, state: State) -> str:
-    if state is State.ACTIVE and peer.primary.connection is not None:
+    if state is State.ACTIVE and peer.connections.primary.connection is not None:
         # With DelayOpen the peer's OPEN comes first.
         return "waiting for the peer's OPEN"
     if state in (State.IDLE, State.ACTIVE):

@@ -217,7 +217,7 @@ class Instance:
         for peer in before.peers.values():
             if peer.dynamic is None:
                 successor = Peer(self.core, self, peer.config)
-                successor.failed(CHANGED)
+                successor.ending.failed(CHANGED)
                 self._add(successor)
 
     # ------------------------------------------------------------ connections
@@ -238,7 +238,7 @@ class Instance:
                 return True
             peer = Peer(self.core, self, config.for_address(remote[0]), dynamic=config.name)
             self._add(peer)
-        return peer.accepted(connection, local, remote)
+        return peer.connections.accepted(connection, local, remote)
 
     def _refuse(self, address: str, reason: str) -> None:
         event = self.refusals.add(address, reason, self.core.now)
