@@ -1,13 +1,15 @@
 """The kubernetes cell: an API server as the source of objects.
 
 How each kind's feed is, is told in health and, when it changes, in the log. An API server that is
-away stops nothing: what was known before still counts, and health says so.
+away stops nothing: what was known before still counts, and health says so, in a line of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Annotated
 
 import structlog
@@ -67,8 +69,13 @@ class Kubernetes:
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.access = Access(options.kubeconfig or "", options.context)
+        self._clock = clock
+        self._away_since = 0.0
+        """When the API server was found to be away, in seconds since 1970; 0 while it answers."""
+        self._answered = False
         self._health = health
         self._statuses: dict[str, FeedStatus] = {}
         self._known: frozenset[SourceProblem] = frozenset()
@@ -116,6 +123,28 @@ class Kubernetes:
             if before is None or (before.phase, before.message) != (status.phase, status.message):
                 self._show(status)
                 self._log(status, before.phase if before is not None else Phase.WAITING)
+        self._tell_server()
+
+    def _tell_server(self) -> None:
+        """Say in one line whether the API server is away: something fails, and nothing is followed."""
+        statuses = self._statuses.values()
+        if any(status.phase is Phase.FOLLOWING for status in statuses):
+            self._answered = True
+            if self._away_since:
+                away = round(self._clock() - self._away_since, 1)
+                self._away_since = 0.0
+                log.info("the API server is back", event_name="kubernetes.back", away=away)
+                self._health.ok(f"reading from {self.access}")
+            return
+        cause = next((status.cause for status in statuses if status.cause), "")
+        if not cause:
+            return
+        if not self._away_since:
+            self._away_since = self._clock()
+            log.warning("the API server is away", event_name="kubernetes.away", reason=cause)
+        since = datetime.fromtimestamp(self._away_since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        known = "the last known state is kept" if self._answered else "nothing has been read yet"
+        self._health.degraded(f"the API server is away since {since}; {known}: {cause}")
 
     def _show(self, status: FeedStatus) -> None:
         scope = self._health.scope(status.name)

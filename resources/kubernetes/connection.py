@@ -202,10 +202,11 @@ def _reason(error: BaseException) -> str:
     """Say what is wrong in a few words; credentials are in none of these errors."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
-    if isinstance(error, aiohttp.ClientConnectorError) and error.strerror:
-        return error.strerror
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        # The text is the event loop's, with the address once more, or the system's.
+        return os.strerror(error.errno)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = " ".join(str(error).split())

@@ -73,6 +73,7 @@ class Reflector:
         self._broken: tuple[str, int] = ("", 0)
         self._phase = Phase.WAITING
         self._message = ""
+        self._cause = ""
         self.lists = 0
         """Complete lists, for the metrics."""
         self.watches = 0
@@ -83,7 +84,12 @@ class Reflector:
         """How it is."""
         feed = self.feed
         return FeedStatus(
-            feed.kind.name, feed.namespace, self._phase, self._message, len(feed.rows)
+            feed.kind.name,
+            feed.namespace,
+            self._phase,
+            self._message,
+            len(feed.rows),
+            self._cause,
         )
 
     async def run(self) -> None:
@@ -249,7 +255,9 @@ class Reflector:
             case Unreachable() | Silent():
                 self._doubtful = True
                 await self._connection.renew()
-        self._set(Phase.FAILING, self._explain(error))
+        cause = self._explain(error)
+        kept = f"; the {len(self.feed.rows)} known before still count"
+        self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
         wait = error.retry_after if isinstance(error, Refused) else 0.0
         return self._backoff.next(wait)
 
@@ -305,13 +313,12 @@ class Reflector:
         text = str(error)
         if isinstance(error, NotUnderstood | Refused):
             text = f"{self._connection.server} {'answers ' if isinstance(error, Refused) else ''}{text}"
-        if self.feed.rows:
-            text += f"; the {len(self.feed.rows)} objects known before still count"
         return text
 
-    def _set(self, phase: Phase, message: str) -> None:
-        if (phase, message) != (self._phase, self._message):
-            self._phase, self._message = phase, message
+    def _set(self, phase: Phase, message: str, cause: str = "") -> None:
+        told = (phase, message, cause)
+        if told != (self._phase, self._message, self._cause):
+            self._phase, self._message, self._cause = told
             self._on_status()
 
 

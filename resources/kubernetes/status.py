@@ -27,6 +27,8 @@ class FeedStatus(msgspec.Struct, frozen=True):
     phase: Phase
     message: str
     objects: int
+    cause: str = ""
+    """Why it is failing, without what becomes of it; empty otherwise."""
 
     @property
     def name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -92,11 +93,35 @@ def test_an_api_server_that_goes_is_named_in_health_and_metrics(tmp_path: Path) 
         await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.DEGRADED)
         told = levels(hive)["kubernetes/Service"][1]
         assert told.startswith(f"cannot reach {server.url}: ")
-        assert told.endswith("; the 1 objects known before still count")
+        assert told.endswith("; the 1 known before still count")
         assert names(hive) == {"web"}
+        refused = "the last known state is kept: cannot reach {}: Connection refused"
+        await until(lambda: levels(hive)["kubernetes"][1].endswith(refused.format(server.url)))
+        # One line says it of the server, whichever kinds are read from it.
+        told = levels(hive)["kubernetes"][1]
+        assert re.match(r"the API server is away since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", told)
         scraped = hive.get("metrics", Metrics).render().decode()
         assert 'waggle_kubernetes_feed_up{kind="Service",namespace=""} 0.0' in scraped
         assert 'waggle_kubernetes_lists_total{kind="Service",namespace=""} 1.0' in scraped
+        await server.start()
+        await until(lambda: hive.health.level() is Level.OK)
+        assert levels(hive)["kubernetes"][1].startswith("reading from kubeconfig ")
+
+    run(tmp_path, scenario)
+
+
+def test_an_api_server_that_still_answers_for_some_kinds_is_not_away(tmp_path: Path) -> None:
+    async def scenario(hive: Hive, server: ApiServer) -> None:
+        server.put(service("web"))
+        await until(lambda: names(hive) == {"web"})
+        server.always("list", "services", status(500, "", "broken"))
+        server.always("watch", "services", status(500, "", "broken"))
+        await server.stop()
+        await until(lambda: levels(hive)["kubernetes"][0] is Level.DEGRADED)
+        await server.start()
+        await until(lambda: levels(hive)["kubernetes/Node"][0] is Level.OK)
+        await until(lambda: "answers 500" in levels(hive)["kubernetes/Service"][1])
+        assert levels(hive)["kubernetes"][0] is Level.OK
 
     run(tmp_path, scenario)
 

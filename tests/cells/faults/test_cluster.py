@@ -89,6 +89,7 @@ def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_says_whom_it_
             await it.server.stop()
             await it.start_agent(http_address=str(port))
             await until(lambda: f"cannot reach {it.server.url}" in it.says("kubernetes/Service"))
+            assert "; nothing has been read yet: cannot reach " in it.says("kubernetes")
             assert await probes(port) == {"livez": 200, "readyz": 503}
             await it.server.start()
             await it.has(PODS)

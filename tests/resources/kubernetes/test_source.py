@@ -282,7 +282,7 @@ def test_f01_an_api_server_that_is_away_takes_nothing_away(tmp_path: Path) -> No
                 await until(lambda: told.phase() is Phase.FAILING)
                 message = told.statuses["Service"].message
                 assert message.startswith(f"cannot reach {server.url}: ")
-                assert message.endswith("; the 1 objects known before still count")
+                assert message.endswith("; the 1 known before still count")
                 server.delete("Service", "web", "shop")
                 server.put(service("new"))
                 await asyncio.sleep(0.3)
