@@ -35,8 +35,8 @@ def allocate(
 ) -> Allocated:
     """Give every instance a router ID.
 
-    ``node_configs`` have those of overrides only, ``present`` were written by somebody else and
-    keep what they have, ``held`` is from the time before.
+    ``node_configs`` have those of overrides only, ``present`` are those that are written, by us or
+    by somebody else, and keep what they have; ``held`` is from the time before.
     """
     problems: list[Problem] = []
     wanted = {
@@ -44,17 +44,22 @@ def allocate(
         for node, config in sorted(node_configs.items())
         for instance in config.spec.bgp_instances
     }
-    kept: dict[Holder, str] = {
+    written = {
         (node, instance.name): instance.router_id
         for node, config in present.items()
         for instance in config.spec.bgp_instances
-        if instance.router_id is not None and _within(instance.router_id, pool)
+        if instance.router_id is not None
     }
-    for holder, override in wanted.items():
-        before = held.get(holder)
-        if override is None and before is not None and _within(before, pool):
+    foreign = {holder: router_id for holder, router_id in written.items() if holder not in wanted}
+    kept: dict[Holder, str] = {}
+    taken: dict[str, Holder] = {}
+    for holder, before in (*foreign.items(), *held.items(), *written.items()):
+        # What an override replaces is free again; what it says as before is the holder's own. What
+        # is written may be older than what is held.
+        stays = holder in foreign or (holder in wanted and wanted[holder] in (None, before))
+        if stays and holder not in kept and before not in taken and _within(before, pool):
             kept[holder] = before
-    taken = {address: holder for holder, address in kept.items()}
+            taken[before] = holder
     refused: set[Holder] = set()
     for holder, override in wanted.items():
         if override is None or not _within(override, pool):

@@ -58,6 +58,29 @@ def test_an_override_outside_of_the_pool_frees_the_pools() -> None:
     assert ("a", "i") not in held
 
 
+def test_an_override_goes_before_what_is_written_already() -> None:
+    written = configs(a="10.0.0.0", b="10.0.0.1")
+    held: dict[Holder, str] = {("a", "i"): "10.0.0.0", ("b", "i"): "10.0.0.1"}
+    made, held, problems = allocate(configs(a="192.0.2.1", b="10.0.0.3"), written, held, POOL)
+    assert ids(made) == {"a": "192.0.2.1", "b": "10.0.0.3"}
+    assert held == {("b", "i"): "10.0.0.3"}
+    assert problems == []
+
+
+def test_what_is_written_late_is_not_given_twice() -> None:
+    written = configs(a="10.0.0.0", b="192.0.2.1")
+    held: dict[Holder, str] = {("b", "i"): "10.0.0.0"}
+    made, _, _ = allocate(configs(a=None, b=None), written, held, POOL)
+    assert ids(made) == {"a": "10.0.0.1", "b": "10.0.0.0"}
+
+
+def test_an_override_keeps_what_it_has_from_a_later_one() -> None:
+    _, held, _ = allocate(configs(b="10.0.0.2"), {}, {}, POOL)
+    made, _, problems = allocate(configs(a="10.0.0.2", b="10.0.0.2"), {}, held, POOL)
+    assert ids(made) == {"a": None, "b": "10.0.0.2"}
+    assert "'i' of node b" in problems[0].message
+
+
 def test_an_override_of_somebody_elses_is_refused_by_name() -> None:
     held: dict[Holder, str] = {("a", "i"): "10.0.0.0"}
     made, _, problems = allocate(configs(a=None, b="10.0.0.0"), {}, held, POOL)
