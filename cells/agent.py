@@ -19,13 +19,13 @@ from cells import (
     reach,
     resources,
     snapshot,
-    speaker,
     status,
     telemetry,
 )
 from cells.api.cell import CELL as API
 from cells.hive import Cell
 from cells.report.cell import CELL as REPORT
+from cells.speaker.cell import CELL as SPEAKER
 
 CELLS: tuple[Cell, ...] = (
     logging.CELL,
@@ -40,7 +40,7 @@ CELLS: tuple[Cell, ...] = (
     snapshot.CELL,
     host.CELL,
     intent.CELL,
-    speaker.CELL,
+    SPEAKER,
     apply.CELL,
     reach.CELL,
     status.CELL,

@@ -16,7 +16,7 @@ from dependency_injector.containers import DeclarativeContainer
 from cells.hive import Cell, Health, Jobs, Readiness, Signal
 from cells.intent import IntentLoop
 from cells.metrics import Metrics
-from cells.speaker import Sessions
+from cells.speaker.sessions import Sessions
 from reconcilers.apply import ApplyRound
 from reconcilers.tables import IntentTables
 from resources.tables import Tables

@@ -14,7 +14,7 @@ from dependency_injector.containers import DeclarativeContainer
 from cells.hive import Cell, Health, Jobs, Signal
 from cells.intent import IntentLoop
 from cells.node import ThisNode
-from cells.speaker import Sessions
+from cells.speaker.sessions import Sessions
 from reconcilers.report.round import ReportRound
 from reconcilers.tables import IntentTables
 from resources.tables import Tables

@@ -21,7 +21,7 @@ from cells.node import ThisNode
 from cells.report.events import EventWriting
 from cells.report.occurrences import Occurrences
 from cells.report.statuses import StatusWriting
-from cells.speaker import SpeakerEvents
+from cells.speaker.events import SpeakerEvents
 from cells.status import NodeStatuses
 from reconcilers.report.events import EventLog, Occurrence
 from reconcilers.tables import IntentTables

@@ -16,14 +16,10 @@ from prometheus_client.registry import Collector
 
 from cells.hive import Health, Jobs, Level, Lifecycle, Supervisor
 from cells.metrics import Metrics
-from cells.speaker import (
-    Session,
-    Sessions,
-    SpeakerEvents,
-    SpeakerMetrics,
-    SpeakerOptions,
-    make_speaker,
-)
+from cells.speaker.cell import SpeakerOptions, make_speaker
+from cells.speaker.events import SpeakerEvents
+from cells.speaker.metrics import SpeakerMetrics
+from cells.speaker.sessions import Session, Sessions
 from speaker.api import (
     ConnectionsRefused,
     Event,

@@ -1,0 +1,163 @@
+"""What happens at sessions: to an observable, the health tree, the log, and counters.
+
+Tells, and decides nothing; subscribers do their work elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import assert_never
+
+import structlog
+from reactivex import Observable
+from reactivex.subject import Subject
+
+from cells.hive import Health
+from speaker.api import (
+    ESTABLISHED,
+    CollectorChanged,
+    ConnectionsRefused,
+    Event,
+    Fault,
+    ListenChanged,
+    PrefixLimit,
+    RecordingEnded,
+    SessionError,
+    StateChanged,
+)
+from speaker.iana import is_assigned
+
+log = structlog.get_logger("waggle.speaker")
+
+
+class SpeakerEvents:
+    """What happens at sessions: to an observable, the health tree, the log, and counters."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._subject: Subject[Event] = Subject()
+        self.transitions: Counter[tuple[str, str, str, str]] = Counter()
+        """By instance, peer, old and new state."""
+        self.notifications: Counter[tuple[str, str, bool, int, int]] = Counter()
+        """By instance, peer, whether sent, code, subcode."""
+
+    @property
+    def observable(self) -> Observable[Event]:
+        """Every event, in the loop's thread. Subscribers do no work of their own in it."""
+        return self._subject
+
+    def publish(self, event: Event) -> None:
+        """Take one event from the speaker; never raises into it."""
+        match event:
+            case StateChanged():
+                self._state_changed(event)
+            case SessionError():
+                self._session_error(event)
+            case ListenChanged():
+                self._listen_changed(event)
+            case PrefixLimit():
+                log.warning(
+                    "prefix limit",
+                    event_name="peer.prefix_limit",
+                    instance=event.instance,
+                    peer=event.peer,
+                    family=str(event.family),
+                    received=event.received,
+                    limit=event.limit,
+                    ended=event.ended,
+                )
+            case CollectorChanged():
+                log.info(
+                    "monitoring station",
+                    event_name="collector.changed",
+                    collector=event.name,
+                    connected=event.connected,
+                    reason=event.reason,
+                )
+            case ConnectionsRefused():
+                log.warning(
+                    "connections refused",
+                    event_name="listener.refused",
+                    instance=event.instance,
+                    peer_address=event.address,
+                    reason=event.reason,
+                    count=event.count,
+                )
+            case RecordingEnded():
+                log.warning(
+                    "nothing more is recorded",
+                    event_name="speaker.recording_ended",
+                    reason=event.reason,
+                )
+            case Fault():
+                log.error(
+                    "fault",
+                    event_name="speaker.fault",
+                    instance=event.instance,
+                    peer=event.peer,
+                    where=event.where,
+                    error=event.error,
+                )
+            case _:
+                assert_never(event)
+        self._subject.on_next(event)
+
+    def _state_changed(self, event: StateChanged) -> None:
+        self.transitions[event.instance, event.peer, event.old, event.new] += 1
+        names = {
+            "instance": event.instance,
+            "peer": event.peer,
+            "peer_address": event.address,
+            "from": event.old,
+            "to": event.new,
+            "reason": event.reason or None,
+        }
+        if event.new == ESTABLISHED:
+            log.info("session is up", event_name="peer.up", **names)
+        elif event.old == ESTABLISHED:
+            log.warning("session is down", event_name="peer.down", **names)
+        else:
+            log.debug("session changed state", event_name="peer.state", **names)
+
+    def _session_error(self, event: SessionError) -> None:
+        if not event.survived:
+            # A peer can send any numbers: those that mean nothing are one label.
+            known = is_assigned(event.code, event.subcode)
+            code, subcode = (event.code, event.subcode) if known else (0, 0)
+            self.notifications[event.instance, event.peer, event.sent, code, subcode] += 1
+        log.warning(
+            "session error",
+            event_name="peer.error",
+            instance=event.instance,
+            peer=event.peer,
+            peer_address=event.address,
+            sent=event.sent,
+            code=event.code,
+            subcode=event.subcode,
+            text=event.text,
+            data=event.data or None,
+            survived=event.survived or None,
+        )
+
+    def _listen_changed(self, event: ListenChanged) -> None:
+        where = f"{event.address}:{event.port}"
+        scope = self._health.scope(event.instance).scope(f"listener {where}")
+        if event.error is None:
+            scope.ok("listening")
+            log.info(
+                "listening",
+                event_name="speaker.listening",
+                instance=event.instance,
+                address=event.address,
+                port=event.port,
+            )
+        else:
+            scope.degraded(event.error)
+            log.error(
+                "cannot listen",
+                event_name="speaker.listen_failed",
+                instance=event.instance,
+                address=event.address,
+                port=event.port,
+                reason=event.error,
+            )

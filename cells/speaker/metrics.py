@@ -1,0 +1,135 @@
+"""The sessions in numbers, read when somebody scrapes.
+
+Labels are names that our own configuration gives, never text of a peer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from cells.metrics import Metrics
+from cells.speaker.events import SpeakerEvents
+from speaker.api import PeerStatus
+from speaker.server import Speaker
+
+PEER_LABELS = ["instance", "peer", "peer_address"]
+
+
+class SpeakerMetrics:
+    """The sessions' metrics, read when somebody scrapes."""
+
+    def __init__(self, metrics: Metrics, speaker: Speaker, events: SpeakerEvents) -> None:
+        self._speaker = speaker
+        self._events = events
+        metrics.collect(self.collect)
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of all sessions."""
+        peers = list(self._speaker.peers())
+        yield from _sessions(peers)
+        yield from _routes(peers)
+        yield from _counters(peers, self._events)
+        refused = CounterMetricFamily(
+            "waggle_bgp_connections_refused",
+            "Connections of nobody that is known, and of neighbours too many.",
+            labels=["instance"],
+        )
+        for instance in self._speaker.instances():
+            refused.add_metric([instance.name], instance.refused)
+        yield refused
+
+
+def _labels(peer: PeerStatus) -> list[str]:
+    return [peer.instance, peer.name, peer.address or ""]
+
+
+def _sessions(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
+    up = GaugeMetricFamily(
+        "waggle_bgp_session_up",
+        "1 while the session is Established.",
+        labels=[*PEER_LABELS, "peer_asn", "local_asn"],
+    )
+    state = GaugeMetricFamily(
+        "waggle_bgp_session_state",
+        "1 for the state that the session is in.",
+        labels=[*PEER_LABELS, "state"],
+    )
+    since = GaugeMetricFamily(
+        "waggle_bgp_session_established_timestamp_seconds",
+        "Since when the session has been Established.",
+        labels=PEER_LABELS,
+    )
+    for peer in peers:
+        labels = _labels(peer)
+        up.add_metric([*labels, str(peer.peer_asn), str(peer.local_asn)], peer.established)
+        state.add_metric([*labels, peer.state], 1)
+        if peer.established:
+            since.add_metric(labels, peer.since)
+    return up, state, since
+
+
+def _routes(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
+    advertised = GaugeMetricFamily(
+        "waggle_bgp_advertised_routes",
+        "Routes told to the peer.",
+        labels=[*PEER_LABELS, "family"],
+    )
+    received = GaugeMetricFamily(
+        "waggle_bgp_received_routes",
+        "Routes of the peer, by what became of them.",
+        labels=[*PEER_LABELS, "family", "status"],
+    )
+    for peer in peers:
+        if not peer.established:
+            continue
+        for entry in peer.families:
+            labels = [*_labels(peer), str(entry.family)]
+            advertised.add_metric(labels, entry.advertised)
+            received.add_metric([*labels, "accepted"], entry.accepted)
+            received.add_metric([*labels, "filtered"], entry.received - entry.accepted)
+    return advertised, received
+
+
+def _counters(peers: Iterable[PeerStatus], events: SpeakerEvents) -> Iterable[Metric]:
+    drops = CounterMetricFamily(
+        "waggle_bgp_session_drops", "Losses of an Established session.", labels=PEER_LABELS
+    )
+    incoming = CounterMetricFamily(
+        "waggle_bgp_messages_received", "BGP messages received.", labels=PEER_LABELS
+    )
+    outgoing = CounterMetricFamily(
+        "waggle_bgp_messages_sent", "BGP messages sent.", labels=PEER_LABELS
+    )
+    queue = GaugeMetricFamily(
+        "waggle_bgp_send_queue_bytes",
+        "Written and not yet taken by the kernel.",
+        labels=PEER_LABELS,
+    )
+    for peer in peers:
+        drops.add_metric(_labels(peer), peer.flaps)
+        incoming.add_metric(_labels(peer), peer.messages_received)
+        outgoing.add_metric(_labels(peer), peer.messages_sent)
+        queue.add_metric(_labels(peer), peer.queued_octets)
+    transitions = CounterMetricFamily(
+        "waggle_bgp_session_transitions",
+        "Changes of state.",
+        labels=["instance", "peer", "from", "to"],
+    )
+    for (instance, name, old, new), count in events.transitions.items():
+        transitions.add_metric([instance, name, old, new], count)
+    sent = CounterMetricFamily(
+        "waggle_bgp_notifications_sent",
+        "NOTIFICATIONs sent.",
+        labels=["instance", "peer", "code", "subcode"],
+    )
+    got = CounterMetricFamily(
+        "waggle_bgp_notifications_received",
+        "NOTIFICATIONs received.",
+        labels=["instance", "peer", "code", "subcode"],
+    )
+    for (instance, name, was_sent, code, subcode), count in events.notifications.items():
+        family = sent if was_sent else got
+        family.add_metric([instance, name, str(code), str(subcode)], count)
+    return drops, incoming, outgoing, queue, transitions, sent, got

@@ -1,0 +1,114 @@
+"""How each session is: the table ``sessions`` and the health tree, for people and for status.
+
+Reads the speaker after its events, and writes only what differs; routes do not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from cells.hive import Health, Jobs, Signal
+from cells.speaker.events import SpeakerEvents
+from speaker.api import ESTABLISHED
+from speaker.server import Speaker
+from statedb import Database, Index, Table
+
+REFRESH = 0.1
+"""Least seconds between two looks at all sessions for their table and health."""
+
+
+class Session(msgspec.Struct, frozen=True):
+    """Row of the table ``sessions``: how one session is."""
+
+    instance: str
+    peer: str
+    address: str | None
+    state: str
+    reason: str
+    """Why it is not Established; empty when it is."""
+    since: float
+    """When it entered its state, as Unix time."""
+
+
+class Sessions:
+    """The sessions as a table and in the health tree, brought up to date after events."""
+
+    def __init__(
+        self,
+        database: Database,
+        speaker: Speaker,
+        events: SpeakerEvents,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        self.table: Table[Session] = database.table(
+            "sessions", primary=Index("key", key=lambda row: (row.instance, row.peer))
+        )
+        self._database = database
+        self._speaker = speaker
+        self._signal = Signal(events.observable)
+        self._health = health
+        self._instances: set[str] = set()
+        jobs.add("sessions", self._run)
+
+    async def _run(self) -> None:
+        with self._signal:
+            while True:
+                await self._signal.wait()
+                self.refresh()
+                # For people and status, not for routes: a flapping thousand of sessions shall
+                # not cost a pass each.
+                await asyncio.sleep(REFRESH)
+
+    def poke(self) -> None:
+        """Look soon, though nothing has happened at a session (a peer was added or removed)."""
+        self._signal.raise_flag()
+
+    def refresh(self) -> None:
+        """Compare the speaker's sessions with the table, and write what differs."""
+        self._forget_instances()
+        found = {
+            (status.instance, status.name): Session(
+                status.instance,
+                status.name,
+                status.address,
+                status.state,
+                status.reason,
+                round(status.since, 3),
+            )
+            for status in self._speaker.peers()
+        }
+        snapshot = self._database.snapshot()
+        known = {(row.instance, row.peer): row for row in self.table.all(snapshot)}
+        changed = [row for key, row in found.items() if not _same(known.get(key), row)]
+        gone = [key for key in known if key not in found]
+        if not changed and not gone:
+            return
+        with self._database.write(self.table) as txn:
+            for row in changed:
+                self.table.upsert(txn, row)
+            for key in gone:
+                self.table.delete(txn, key)
+        for row in changed:
+            scope = self._health.scope(row.instance).scope(row.peer)
+            if row.state == ESTABLISHED:
+                scope.ok(ESTABLISHED)
+            else:
+                scope.degraded(f"{row.state}: {row.reason}")
+        for instance, peer in gone:
+            self._health.scope(instance).scope(peer).remove()
+
+    def _forget_instances(self) -> None:
+        present = {status.name for status in self._speaker.instances()}
+        for name in self._instances - present:
+            self._health.scope(name).remove()
+        self._instances = present
+
+
+def _same(old: Session | None, new: Session) -> bool:
+    """Compare but for the rounding of a time that was translated from another clock."""
+    if old is None or abs(old.since - new.since) >= 0.5:
+        return False
+    return msgspec.structs.replace(old, since=new.since) == new
