@@ -100,7 +100,7 @@ class Staleness:
     def away(self, negotiated: Negotiated) -> bool:
         """Keep what the lost session's peer asked to be kept; False when that is nothing."""
         capability = negotiated.peer_graceful_restart
-        assert capability is not None  # noqa: S101  `restartable` has looked
+        assert capability is not None  # noqa: S101  `Peer.may_restart` has looked
         config = self.peer.config.graceful_restart
         restart = {family for family, _ in capability.families}
         long_lived = negotiated.peer_long_lived

@@ -7,7 +7,6 @@ instance never touches another.
 from __future__ import annotations
 
 import ipaddress
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -24,24 +23,19 @@ from speaker.api import (
 from speaker.engine.changes import Effect, effect_of
 from speaker.engine.deferral import Deferral, has_said_all
 from speaker.engine.instance.directory import Directory
+from speaker.engine.instance.joining import Joining
 from speaker.engine.instance.member import Member
 from speaker.engine.instance.telling import Telling
 from speaker.engine.limits import limits_of
 from speaker.engine.observer import Observer
 from speaker.engine.refusals import Refusals
-from speaker.engine.staleness import Staleness
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, RefreshKind, RouteRefresh
-from speaker.nlri import Family, has_prefixes
+from speaker.nlri import Family
 from speaker.peer.actions import Close, Write
-from speaker.peer.addresses import address_key, address_octets
 from speaker.peer.core import Core
 from speaker.peer.peer import SHOWN, SHUTDOWN, Peer
 from speaker.peer.session import Session
-from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.intake import Intake
-from speaker.rib.local import LOCAL
-from speaker.rib.path import Source
 from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
@@ -80,7 +74,7 @@ class Instance:
         """Who is told of everything that happens to sessions and routes, where somebody is."""
         self._directory = Directory()
         self._neighbors = neighbors
-        self._numbers = itertools.count(LOCAL.number + 1)
+        self._joining = Joining(core, self.telling.loc, self._stale_over, self._swept)
         self._deferral: Deferral | None = None
         if restarting:
             seconds = config.selection_deferral_time
@@ -267,57 +261,12 @@ class Instance:
 
     def session_up(self, peer: Peer, session: Session) -> None:
         """Begin to exchange routes (`Host`)."""
-        negotiated = session.negotiated
-        assert negotiated is not None  # noqa: S101  an OPEN was accepted
-        source = Source(
-            peer.name,
-            address=address_key(session.remote[0]),
-            router_id=negotiated.peer_router_id,
-            ebgp=negotiated.ebgp and not negotiated.confederation,
-            internal=not negotiated.ebgp,
-            number=next(self._numbers),
-        )
-        tables = {
-            family: self.telling.loc.table(family)
-            for family in sorted(negotiated.families)
-            if has_prefixes(family)
-        }
-        before = self.away.pop(peer, None)
-        if before is not None and not before.source.same_router(source):
-            before.stale.clear()
-            before = None
-        if before is None:
-            policy = compile_import(peer.name, peer.config.import_)
-            adj_in = AdjRibIn(source, policy, tables, self._numbers, negotiated.add_path_receive)
-            stale = Staleness(self.core, peer, adj_in, self._stale_over, self._swept)
-        else:
-            stale = before.stale
-            adj_in = stale.adj_in
-            adj_in.attach(tables, negotiated.add_path_receive)
-            stale.back(negotiated)
-        intake = Intake(
-            negotiated,
-            adj_in,
-            self._own_asns(peer),
-            self._own_addresses(session),
-            None if before is None else before.intake,
-        )
-        member = Member(peer, session, negotiated, intake, stale)
+        member = self._joining.member(peer, session, self.away.pop(peer, None))
         self.members[peer] = member
         self.telling.join(member)
         if self.observer is not None:
             self.observer.peer_up(member)
         self._select_if_all_is_said()
-
-    def _own_asns(self, peer: Peer) -> frozenset[int]:
-        own = {self.local_asn, peer.local_asn}
-        if self.confederation is not None:
-            own.add(self.confederation.identifier)
-        return frozenset(own)
-
-    def _own_addresses(self, session: Session) -> frozenset[bytes]:
-        # Both ends may have one address, when they are on the same host.
-        return frozenset({address_octets(session.local[0])} - {address_octets(session.remote[0])})
 
     def session_down(self, peer: Peer, *, restart: bool) -> None:
         """Forget a session's routes, or keep them for a peer that restarts (`Host`)."""

@@ -276,7 +276,9 @@ def test_a_peer_that_comes_back_as_another_router_starts_from_nothing() -> None:
 
 def opened(host: Host) -> GracefulRestartCapability:
     """What a host's peer said in its OPEN."""
-    (session,) = (peer.connections.primary for peer in host.engine.instance(INSTANCE).peers.values())
+    (session,) = (
+        peer.connections.primary for peer in host.engine.instance(INSTANCE).peers.values()
+    )
     assert session.peer_open is not None
     (found,) = (
         c for c in session.peer_open.capabilities if isinstance(c, GracefulRestartCapability)
