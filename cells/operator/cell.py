@@ -16,12 +16,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
+import msgspec
 import structlog
 from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.hive import Cell, Health, Hive, Jobs, Options, Readiness, Signal, setting
+from cells.hive import Cell, Health, Hive, Jobs, Options, Readiness, SettingError, Signal, setting
 from cells.intent import router_id_pool
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics
@@ -58,6 +59,27 @@ class OperatorOptions(Options, frozen=True):
             "name of this candidate in the Lease; the host's name and a random part by default"
         ),
     ] = None
+    lease_duration_seconds: Annotated[
+        int,
+        msgspec.Meta(ge=1),
+        setting(
+            "how long a Lease lasts that is not renewed: until another leads when a leader dies",
+            flag="--lease-duration-seconds",
+        ),
+    ] = 15
+    renew_deadline_seconds: Annotated[
+        float,
+        msgspec.Meta(gt=0.0),
+        setting(
+            "for how long renewing may fail before a leader ends; less than the Lease lasts",
+            flag="--renew-deadline-seconds",
+        ),
+    ] = 10.0
+    lease_retry_seconds: Annotated[
+        float,
+        msgspec.Meta(gt=0.0),
+        setting("between two looks at the Lease", flag="--lease-retry-seconds"),
+    ] = 2.0
     router_id_allocation_ip_pool: Annotated[
         str | None,
         setting(
@@ -81,6 +103,22 @@ class OperatorOptions(Options, frozen=True):
     ] = True
 
 
+def election_timing(options: OperatorOptions) -> ElectionTiming:
+    """Check the times of the election. Raises `SettingError`."""
+    timing = ElectionTiming(
+        lease=options.lease_duration_seconds,
+        renew=options.renew_deadline_seconds,
+        retry=options.lease_retry_seconds,
+    )
+    if timing.renew >= timing.lease:
+        what = f"is not less than --lease-duration-seconds ({timing.lease}): {timing.renew:g}"
+        raise SettingError("", "--renew-deadline-seconds", what)
+    if timing.retry >= timing.renew:
+        what = f"is not less than --renew-deadline-seconds ({timing.renew:g}): {timing.retry:g}"
+        raise SettingError("", "--lease-retry-seconds", what)
+    return timing
+
+
 class Operator:
     """The jobs of an operator."""
 
@@ -97,7 +135,6 @@ class Operator:
         health: Health,
         hive: Hive,
         jobs: Jobs,
-        timing: ElectionTiming = ElectionTiming(),  # noqa: B008  frozen
     ) -> None:
         identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         pool = router_id_pool(options.router_id_allocation_ip_pool)
@@ -111,7 +148,7 @@ class Operator:
         )
         self._kubernetes = kubernetes
         self._leadership = Leadership(
-            Election(identity, MANAGER, options.lease_namespace, timing),
+            Election(identity, MANAGER, options.lease_namespace, election_timing(options)),
             options.lease_namespace,
             MANAGER,
             health.scope("leader"),

@@ -73,10 +73,15 @@ class Election:
         return self.leader != self.identity or now - self._renewed_at >= self.timing.renew
 
     def left(self, now: float) -> float:
-        """Return the seconds that an attempt may take: what is left of a Lease that we have."""
+        """Return the seconds that an attempt may take, with what is left of a Lease that we have.
+
+        Half of the time to renew at the most: one that hangs, as a connection did that died half,
+        leaves time for another.
+        """
+        most = self.timing.renew / 2
         if self._renewed_at is None:
-            return self.timing.renew
-        return max(0.0, self._renewed_at + self.timing.renew - now)
+            return most
+        return min(most, max(0.0, self._renewed_at + self.timing.renew - now))
 
     def observe(self, lease: JsonObject | None, now: float) -> None:
         """Take what the API server says of the Lease; None: there is none. ``now`` is monotonic."""

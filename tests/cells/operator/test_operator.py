@@ -11,12 +11,12 @@ import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
 from cells import kubernetes
-from cells.hive import Hive, Level, load
+from cells.hive import Hive, Level, SettingError, load
 from cells.metrics import Metrics
 from cells.operator import cell, migration, writing
 from cells.operator.cells import CELLS
 from cells.operator.election import Leadership, LostLeadershipError
-from resources.kubernetes import ElectionTiming, KubernetesSource, Timing
+from resources.kubernetes import KubernetesSource, Timing
 from tests.cells.test_manifests import until
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.reconcilers.intent.cilium.v1.build import policy_object
@@ -28,13 +28,12 @@ from waggle_operator.__main__ import main
 CONFIGS = "ciliumbgpnodeconfigs"
 CLUSTERS = "ciliumbgpclusterconfigs"
 DEFINITION = "ciliumbgpadvertisements.cilium.io"
-QUICK = ElectionTiming(retry=0.05)
+LEASE_SECONDS = cell.OperatorOptions().lease_duration_seconds
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
-    monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (QUICK,))
     monkeypatch.setattr(writing, "FIRST", 0.05)
     monkeypatch.setattr(writing, "LEAST", 0.02)
     monkeypatch.setattr(migration, "FIRST", 0.05)
@@ -58,6 +57,7 @@ async def operator(
     given = {
         "--kubeconfig": str(server.kubeconfig(directory / "kubeconfig")),
         "--operator-identity": identity,
+        "--lease-retry-seconds": "0.05",
         **{f"--{name.replace('_', '-')}": value for name, value in flags.items()},
     }
     hive = Hive(CELLS, load(CELLS, flags=given))
@@ -156,7 +156,7 @@ def test_of_two_one_leads_and_the_other_takes_over_at_once_when_it_leaves(tmp_pa
                 began = asyncio.get_running_loop().time()
                 second.shutdown()
                 await until(lambda: holder(server) == "c")
-                assert asyncio.get_running_loop().time() - began < QUICK.lease
+                assert asyncio.get_running_loop().time() - began < LEASE_SECONDS
                 server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
                 await until(lambda: names(server) == {"n1", "n2", "n3"})
         # Given back, for whoever comes.
@@ -198,15 +198,12 @@ def test_who_loses_the_lease_ends_and_writes_no_more(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_an_api_server_that_is_away_for_too_long_ends_the_leader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    brief = ElectionTiming(lease=3, renew=2.0, retry=0.05)
-    monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (brief,))
+def test_an_api_server_that_is_away_for_too_long_ends_the_leader(tmp_path: Path) -> None:
+    brief = {"lease_duration_seconds": "3", "renew_deadline_seconds": "2"}
 
     async def scenario(server: ApiServer) -> None:
         fill(server)
-        async with operator(server, tmp_path) as (_, task):
+        async with operator(server, tmp_path, **brief) as (_, task):
             await until(lambda: holder(server) == "a")
             await server.stop()
             with pytest.raises(
@@ -215,6 +212,23 @@ def test_an_api_server_that_is_away_for_too_long_ends_the_leader(
                 await asyncio.shield(task)
 
     run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "told"),
+    [
+        ("--renew-deadline-seconds", "15", "is not less than --lease-duration-seconds (15): 15"),
+        ("--lease-retry-seconds", "10", "is not less than --renew-deadline-seconds (10): 10"),
+    ],
+)
+def test_times_of_an_election_by_which_two_could_lead_are_refused(
+    flag: str, value: str, told: str
+) -> None:
+    settings = load(CELLS, flags={"--kubeconfig": "none", flag: value})
+    with pytest.raises(SettingError) as refused:
+        asyncio.run(Hive(CELLS, settings).run())
+    assert flag in str(refused.value)
+    assert told in str(refused.value)
 
 
 def test_f09_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: Path) -> None:

@@ -97,6 +97,14 @@ def test_who_cannot_renew_has_lost_before_another_can_have_it() -> None:
     assert not turn(b, server, 14.9)
 
 
+def test_an_attempt_that_hangs_leaves_time_for_another() -> None:
+    server, a = Server(), candidate("a")
+    assert a.left(0.0) == 5.0
+    turn(a, server, 0.0)
+    assert a.left(2.0) == 5.0
+    assert a.left(8.0) == 2.0
+
+
 def test_who_sees_another_name_has_lost() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     turn(a, server, 0.0)

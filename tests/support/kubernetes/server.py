@@ -13,6 +13,7 @@ import secrets
 import socket
 import ssl
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from tests.support.kubernetes.assets import Assets
 from tests.support.wait import NotReadyError, eventually
 
 START_SECONDS = 120.0
+BUSY_ATTEMPTS = 60
+BUSY_PAUSE = 0.5
 AUDIT_POLICY = """\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -140,8 +143,19 @@ class ApiServer:
     ) -> Answer:
         """Ask it, as the administrator or as the owner of a token.
 
-        `kind` is the last part of the media type, such as ``apply-patch+yaml``.
+        `kind` is the last part of the media type, such as ``apply-patch+yaml``. As every client
+        does, it asks again where the server is not ready for it yet (429).
         """
+        for _ in range(BUSY_ATTEMPTS):
+            answer = self._request(method, path, body, kind, token)
+            if answer.status != 429:
+                break
+            time.sleep(BUSY_PAUSE)
+        return answer
+
+    def _request(
+        self, method: str, path: str, body: object, kind: str, token: str | None
+    ) -> Answer:
         request = urllib.request.Request(  # noqa: S310  always https
             self.url + path,
             data=None if body is None else json.dumps(body).encode(),
