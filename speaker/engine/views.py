@@ -45,8 +45,8 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         peer_router_id=None
         if opened is None
         else address_text(opened.router_id.to_bytes(4, "big")),
-        hold_time=session.hold_time if up else None,
-        keepalive_time=session.keepalive_time if up else None,
+        hold_time=session.timing.hold_time if up else None,
+        keepalive_time=session.timing.keepalive_time if up else None,
         retry_in=telling.retry_in(peer),
         capabilities=() if opened is None else tuple(map(str, opened.capabilities)),
         last_error=peer.ending.last_error,

@@ -35,7 +35,7 @@ def retry_in(peer: Peer) -> float | None:
     if peer.connections.primary.state not in (State.IDLE, State.ACTIVE):
         return None
     for timer in (Timer.IDLE_HOLD, Timer.CONNECT_RETRY):
-        due = peer.connections.primary.deadline(timer)
+        due = peer.connections.primary.timing.deadline(timer)
         if due is not None:
             return max(0.0, due - peer.core.now)
     return None

@@ -82,7 +82,7 @@ class Connections:
                 primary.fire(Event.TCP_CONNECTION_FAILS)
                 if peer.stopped:
                     return False
-                primary.stop_all_timers()
+                primary.timing.stop_all()
                 self._take(primary, connection, local, remote)
                 return True
             case State.ESTABLISHED | State.OPEN_CONFIRM if not primary.withheld:
@@ -136,12 +136,12 @@ class Connections:
             session.fire(Event.AUTOMATIC_STOP)
         elif octets == 0:
             self._core.timers.stop((session, Timer.SEND_HOLD))
-        elif session.state is not State.ESTABLISHED or not session.hold_time:
+        elif session.state is not State.ESTABLISHED or not session.timing.hold_time:
             # RFC 9687 section 3.3: it runs in Established only. Before, the hold timer is enough.
             return
-        elif progress or session.deadline(Timer.SEND_HOLD) is None:
+        elif progress or session.timing.deadline(Timer.SEND_HOLD) is None:
             # Section 3.1: the greater of eight minutes and twice the hold time.
-            session.start_timer(Timer.SEND_HOLD, max(480.0, 2.0 * session.hold_time))
+            session.timing.start(Timer.SEND_HOLD, max(480.0, 2.0 * session.timing.hold_time))
 
     # -------------------------------------------------------------- collision
 
@@ -163,7 +163,7 @@ class Connections:
             # The rival would win, if the peer keeps it. Until that is known, the peer must
             # not become Established here: it would refuse the other one, and we this one.
             session.withheld = True
-            session.start_timer(Timer.COLLISION, COLLISION_WAIT)
+            session.timing.start(Timer.COLLISION, COLLISION_WAIT)
         return True
 
     def established(self, session: Session) -> None:
@@ -181,7 +181,7 @@ class Connections:
             self._discard(loser)
         else:
             self._dump(loser, COLLISION)
-        loser.stop_all_timers()
+        loser.timing.stop_all()
 
     def end_secondary(self, cease: Notification) -> None:
         """End the second connection, where there is one."""
@@ -191,14 +191,14 @@ class Connections:
     def secondary_ended(self, session: Session) -> None:
         """Go on with the first connection alone."""
         self.secondary = None
-        session.stop_all_timers()
+        session.timing.stop_all()
         self.primary.release()
 
     def succeed(self) -> bool:
         """Put the second connection in the place of the first, which has ended, if there is one."""
         if self.secondary is None:
             return False
-        self.primary.stop_all_timers()
+        self.primary.timing.stop_all()
         self.primary, self.secondary = self.secondary, None
         return True
 

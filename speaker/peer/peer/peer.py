@@ -159,7 +159,7 @@ class Peer:
         self.cease = cease
         self.connections.end_secondary(cease)
         self.connections.primary.fire(Event.MANUAL_STOP)
-        self.connections.primary.stop_all_timers()
+        self.connections.primary.timing.stop_all()
 
     def enable(self) -> None:
         """Begin again after `shut_down`."""
@@ -183,7 +183,7 @@ class Peer:
         self.cease = cease
         self.connections.end_secondary(cease)
         if self.connections.primary.state is State.IDLE:
-            self.connections.primary.stop_all_timers()
+            self.connections.primary.timing.stop_all()
             self.start()
             return
         self.pauses.at_once = True
@@ -201,7 +201,7 @@ class Peer:
         if not self.may_come_up:
             return
         if had is None and primary.state is State.ACTIVE and primary.connection is None:
-            primary.stop_all_timers()
+            primary.timing.stop_all()
             primary.state = State.IDLE
             self.start()
             return
@@ -222,7 +222,7 @@ class Peer:
             return
         pause = self.pauses.after_session(self.config.idle_hold_time, lost=self.ending.lost)
         if pause is not None:
-            session.start_timer(Timer.IDLE_HOLD, pause)
+            session.timing.start(Timer.IDLE_HOLD, pause)
 
     def idle_hold_over(self) -> None:
         """Start again after the pause (events 6 and 7)."""
@@ -254,8 +254,8 @@ class Peer:
         )
         session.negotiated = negotiated
         session.stream.maximum = negotiated.max_message_size
-        session.hold_time = negotiated.hold_time
-        session.keepalive_time = negotiated.keepalive_time
+        session.timing.hold_time = negotiated.hold_time
+        session.timing.keepalive_time = negotiated.keepalive_time
         if not self.connections.survives(session, opened):
             return
         session.fire(
@@ -297,7 +297,7 @@ class Peer:
         primary = self.connections.primary
         if primary.state in (State.IDLE, State.ACTIVE) and self.connections.secondary is None:
             self.stopped = True
-            primary.stop_all_timers()
+            primary.timing.stop_all()
             self.host.gone(self)
 
     def may_restart(self, session: Session) -> bool:

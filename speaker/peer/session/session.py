@@ -1,6 +1,6 @@
 """One connection's run through the state machine, from a start event to its end.
 
-Owns the framing of the byte stream, the timers of the connection and what was negotiated on it.
+Owns the framing of the byte stream, what was negotiated on it, and, in `timing`, its timers.
 What concerns the peer as a whole (collisions, damping, routes, what people read) is its owner's:
 `speaker.peer.peer.Peer`. A connection never outlives its end here: what comes late is ignored.
 """
@@ -17,6 +17,7 @@ from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open
 from speaker.negotiated import MAX_MESSAGE, Negotiated
 from speaker.peer.actions import Close, Connect, Write
 from speaker.peer.core import Core, Timer
+from speaker.peer.session.timing import Timing
 from speaker.peer.stream import Stream
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ class Session:
         "connection",
         "core",
         "error",
-        "hold_time",
-        "keepalive_time",
         "left_by",
         "local",
         "messages_received",
@@ -66,6 +65,7 @@ class Session:
         "since",
         "state",
         "stream",
+        "timing",
         "updates_received",
         "updates_sent",
         "withheld",
@@ -74,6 +74,7 @@ class Session:
     def __init__(self, core: Core, peer: Peer, *, outgoing: bool) -> None:
         self.core = core
         self.peer = peer
+        self.timing = Timing(core, self)
         self.outgoing = outgoing
         self.state = State.IDLE
         self.since = core.now
@@ -94,8 +95,8 @@ class Session:
         """The body of the peer's OPEN, as it came."""
         self.notified: tuple[Notification, bool] | None = None
         """The NOTIFICATION that ended the session, and whether it was ours."""
-        self.hold_time = 0
-        self.keepalive_time = 0
+        self.timing.hold_time = 0
+        self.timing.keepalive_time = 0
         self.messages_received = 0
         self.messages_sent = 0
         self.updates_received = 0
@@ -126,28 +127,30 @@ class Session:
     def _do(self, action: Action, before: State) -> None:  # noqa: C901  the list of actions
         match action:
             case Action.START_CONNECT_RETRY:
-                self._start(
+                self.timing.start(
                     Timer.CONNECT_RETRY,
                     self.peer.pauses.connect_retry(self.state, self.peer.config.connect_retry_time),
                 )
             case Action.STOP_CONNECT_RETRY:
-                self._stop(Timer.CONNECT_RETRY)
+                self.timing.stop(Timer.CONNECT_RETRY)
             case Action.START_DELAY_OPEN:
-                self._start(Timer.DELAY_OPEN, self.peer.config.delay_open_time)
+                self.timing.start(Timer.DELAY_OPEN, self.peer.config.delay_open_time)
             case Action.STOP_DELAY_OPEN:
-                self._stop(Timer.DELAY_OPEN)
+                self.timing.stop(Timer.DELAY_OPEN)
             case Action.START_IDLE_HOLD:
                 self.peer.start_idle_hold(self)
             case Action.STOP_IDLE_HOLD:
-                self._stop(Timer.IDLE_HOLD)
+                self.timing.stop(Timer.IDLE_HOLD)
             case Action.START_LARGE_HOLD:
-                self._start(Timer.HOLD, OPEN_DEADLINE if self.outgoing else ACCEPTED_OPEN_DEADLINE)
+                self.timing.start(
+                    Timer.HOLD, OPEN_DEADLINE if self.outgoing else ACCEPTED_OPEN_DEADLINE
+                )
             case Action.START_NEGOTIATED_TIMERS:
-                self._start_negotiated()
+                self.timing.start_negotiated(keepalive=not self.withheld)
             case Action.RESTART_HOLD:
-                self.restart_hold()
+                self.timing.restart_hold()
             case Action.RESTART_KEEPALIVE:
-                self._restart_keepalive()
+                self.timing.restart_keepalive()
             case Action.INITIATE_CONNECT:
                 self._connect()
             case Action.SEND_OPEN:
@@ -185,43 +188,6 @@ class Session:
         """The instance and the peer (`TimerOwner`)."""
         return (self.peer.host.name, self.peer.name)
 
-    def _start(self, timer: Timer, seconds: float) -> None:
-        self.core.timers.start((self, timer), self.core.now + seconds)
-
-    def _stop(self, timer: Timer) -> None:
-        self.core.timers.stop((self, timer))
-
-    def start_timer(self, timer: Timer, seconds: float) -> None:
-        """Run a timer for the peer."""
-        self._start(timer, seconds)
-
-    def deadline(self, timer: Timer) -> float | None:
-        """Return when a timer of this session is due."""
-        return self.core.timers.deadline((self, timer))
-
-    def stop_all_timers(self) -> None:
-        """Forget every timer: the session is given up."""
-        for timer in Timer:
-            self._stop(timer)
-
-    def restart_hold(self) -> None:
-        """Begin the hold time again: the peer has been heard."""
-        if self.hold_time:
-            self._start(Timer.HOLD, self.hold_time)
-
-    def _restart_keepalive(self) -> None:
-        if self.keepalive_time:
-            self._start(Timer.KEEPALIVE, self.core.jitter(self.keepalive_time))
-
-    def _start_negotiated(self) -> None:
-        if self.hold_time:
-            self.restart_hold()
-            if not self.withheld:
-                self._restart_keepalive()
-        else:
-            self._stop(Timer.HOLD)
-            self._stop(Timer.KEEPALIVE)
-
     def expired(self, timer: Timer, due: float) -> None:
         """Handle a timer that ran out at ``due``."""
         match timer:
@@ -242,7 +208,7 @@ class Session:
                 if self.core.now - due > LATE and not self._late:
                     # The whole process stood still; what the peer sent meanwhile is not read yet.
                     self._late = True
-                    self._start(Timer.HOLD, LATE)
+                    self.timing.start(Timer.HOLD, LATE)
                     return
                 self.peer.ending.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
@@ -285,15 +251,10 @@ class Session:
         self.remote = remote
 
     def _drop(self) -> None:
-        self.stop_all_timers_but_idle_hold()
+        self.timing.connection_dropped()
         if self.connection is not None:
             self.core.out.append(Close(self.connection))
         self._clear_connection()
-
-    def stop_all_timers_but_idle_hold(self) -> None:
-        """Forget the timers that belong to a connection."""
-        for timer in (Timer.HOLD, Timer.KEEPALIVE, Timer.COLLISION, Timer.SEND_HOLD):
-            self._stop(timer)
 
     def _clear_connection(self) -> None:
         # What was negotiated stays readable until the next connection.
@@ -350,10 +311,10 @@ class Session:
         """Go on with a connection whose rival is gone, or did not come up in time."""
         if not self.withheld:
             return
-        self._stop(Timer.COLLISION)
+        self.timing.stop(Timer.COLLISION)
         self.withheld = False
         self.send(KEEPALIVE)
-        self._restart_keepalive()
+        self.timing.restart_keepalive()
         if self._early_keepalive:
             self.fire(Event.KEEPALIVE_MSG)
 
@@ -421,12 +382,12 @@ class Session:
         now = self.core.now
         if self._heard != now:
             self._heard = now
-            self.restart_hold()
+            self.timing.restart_hold()
         self.updates_received += 1
         self.peer.update(self, body)
 
     def _open(self, body: bytes) -> None:
-        if self.state is State.OPEN_SENT or self.deadline(Timer.DELAY_OPEN) is not None:
+        if self.state is State.OPEN_SENT or self.timing.deadline(Timer.DELAY_OPEN) is not None:
             self.open_received = body
             self.peer.opened(self, body)
         else:
@@ -448,7 +409,7 @@ class Session:
             self.peer.ending.failed(f"ROUTE-REFRESH received in {self.state}")
             self.fire(Event.UPDATE_MSG)
             return
-        self.restart_hold()
+        self.timing.restart_hold()
         self.peer.refresh(self, body)
 
 
