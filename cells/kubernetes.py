@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -25,10 +26,12 @@ from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.kubernetes import (
     Access,
+    Connection,
     FeedStatus,
     KubernetesSource,
     Phase,
     Reading,
+    Writer,
     of_node,
 )
 from resources.source import SourceProblem
@@ -91,6 +94,15 @@ class Kubernetes:
 
         lifecycle.append("kubernetes", start=start)
         jobs.add("watch", self._run)
+
+    @asynccontextmanager
+    async def writer(self, manager: str) -> AsyncIterator[Writer]:
+        """Open a connection of its own to write by, so that one job's trouble is not another's."""
+        connection = Connection(self.access)
+        try:
+            yield Writer(connection, manager)
+        finally:
+            await connection.close()
 
     async def _run(self) -> None:
         self._health.ok(f"reading from {self.access}")

@@ -137,11 +137,7 @@ class Memory:
         tables = [self._tables.of(kind) for kind in KINDS]
         with Signal(*(table.observable for table in tables)) as signal:
             while True:
-                try:
-                    async with asyncio.timeout(EVERY):
-                        await signal.wait(settle_turns=SETTLE_TURNS)
-                except TimeoutError:
-                    pass
+                await signal.wait(settle_turns=SETTLE_TURNS, at_most=EVERY)
                 if self._complete:
                     await self._write()
                     await asyncio.sleep(PAUSE)

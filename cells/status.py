@@ -52,11 +52,7 @@ class NodeStatuses:
     async def _run(self) -> None:
         with self._signal as signal:
             while True:
-                try:
-                    async with asyncio.timeout(EVERY):
-                        await signal.wait()
-                except TimeoutError:
-                    pass
+                await signal.wait(at_most=EVERY)
                 if self._intent.ready:
                     self.round.run(time.time())
                     self._health.ok("follows the sessions")

@@ -53,13 +53,19 @@ class Signal:
         """Wake the consumer for a reason of its own (a retry timer, a command)."""
         self._wake.set()
 
-    async def wait(self, *, settle_turns: int = 0) -> None:
+    async def wait(self, *, settle_turns: int = 0, at_most: float | None = None) -> None:
         """Wait for an emission since the last call, then let the loop turn a few times more.
 
+        ``at_most`` are the seconds after which it returns without one; None is never.
         Settling by turns of the loop conflates what producers commit back to back without
         adding a fixed delay: an idle turn takes microseconds.
         """
-        await self._wake.wait()
+        try:
+            async with asyncio.timeout(at_most):
+                await self._wake.wait()
+        except TimeoutError:
+            self.since = None
+            return
         for _ in range(settle_turns):
             await asyncio.sleep(0)
         self._wake.clear()

@@ -6,14 +6,11 @@ source has told everything once, nor while a kind may not be read.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import random
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Annotated
 
 import msgspec
@@ -33,7 +30,7 @@ from cells.operator.writing import Writing
 from cells.resources import SecretsNamespace
 from reconcilers.model import Problem
 from reconcilers.operator import OperatorRound, Plan
-from resources.kubernetes import Connection, Election, ElectionTiming, Writer
+from resources.kubernetes import Election, ElectionTiming
 from resources.tables import Tables
 from statedb import Database
 
@@ -167,11 +164,11 @@ class Operator:
             jobs.add("storage-versions", self._migrate)
 
     async def _elect(self) -> None:
-        async with self._writer() as writer:
+        async with self._kubernetes.writer(MANAGER) as writer:
             await self._leadership.run(writer)
 
     async def _migrate(self) -> None:
-        async with self._writer() as writer:
+        async with self._kubernetes.writer(MANAGER) as writer:
             migrations = Migrations(
                 random.SystemRandom(),
                 self._health.scope("storage-versions"),
@@ -179,17 +176,8 @@ class Operator:
             )
             await migrations.run(writer, self._leadership.gained)
 
-    @asynccontextmanager
-    async def _writer(self) -> AsyncIterator[Writer]:
-        """Open a connection of its own, so that one job's trouble is not another's."""
-        connection = Connection(self._kubernetes.access)
-        try:
-            yield Writer(connection, MANAGER)
-        finally:
-            await connection.close()
-
     async def _write(self) -> None:
-        async with self._writer() as writer:
+        async with self._kubernetes.writer(MANAGER) as writer:
             writing = Writing(
                 writer,
                 random.SystemRandom(),
@@ -200,7 +188,7 @@ class Operator:
             with Signal(*(table.observable for table in self._round.followed)) as signal:
                 pause: float | None = None
                 while True:
-                    await _wait(signal, pause)
+                    await signal.wait(settle_turns=SETTLE_TURNS, at_most=pause)
                     began = time.perf_counter()
                     plan = self._round.run()
                     self._duration.observe(time.perf_counter() - began)
@@ -241,15 +229,6 @@ class Operator:
         writes = CounterMetricFamily("waggle_operator_writes", "Objects and statuses written.")
         writes.add_metric([], self._written)
         return [leader, writes]
-
-
-async def _wait(signal: Signal, pause: float | None) -> None:
-    """Wait for a change, or until something is to be tried again."""
-    try:
-        async with asyncio.timeout(pause):
-            await signal.wait(settle_turns=SETTLE_TURNS)
-    except TimeoutError:
-        pass
 
 
 class OperatorContainer(DeclarativeContainer):

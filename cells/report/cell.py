@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Annotated
 
 from dependency_injector import providers
@@ -25,7 +23,6 @@ from cells.speaker.events import SpeakerEvents
 from cells.status import NodeStatuses
 from reconcilers.report.events import EventLog, Occurrence
 from reconcilers.tables import IntentTables
-from resources.kubernetes import Connection, Writer
 from resources.tables import Tables
 from statedb import Database
 
@@ -102,17 +99,8 @@ class Report:
         jobs.add("occurrences", self._find)
         jobs.add("events", self._write_events)
 
-    @asynccontextmanager
-    async def _writer(self) -> AsyncIterator[Writer]:
-        """Open a connection of its own, so that one job's trouble is not another's."""
-        connection = Connection(self._kubernetes.access)
-        try:
-            yield Writer(connection, MANAGER)
-        finally:
-            await connection.close()
-
     async def _write_status(self) -> None:
-        async with self._writer() as writer:
+        async with self._kubernetes.writer(MANAGER) as writer:
             writing = StatusWriting(
                 writer,
                 random.SystemRandom(),
@@ -124,7 +112,7 @@ class Report:
             with Signal(self._table.observable) as signal:
                 pause: float | None = None
                 while True:
-                    await _wait(signal, pause)
+                    await signal.wait(at_most=pause)
                     row = self._table.get(self._database.snapshot(), self._node)
                     pause = await writing.step(row)
 
@@ -137,7 +125,7 @@ class Report:
                     self._occurrences.look()
 
     async def _write_events(self) -> None:
-        async with self._writer() as writer:
+        async with self._kubernetes.writer(MANAGER) as writer:
             writing = EventWriting(
                 self._log,
                 writer,
@@ -173,15 +161,6 @@ class Report:
             writes.add_metric([what], self._writes[what])
             failures.add_metric([what], self._failures[what])
         return [writes, failures]
-
-
-async def _wait(signal: Signal, pause: float | None) -> None:
-    """Wait for a change, or until something is due."""
-    try:
-        async with asyncio.timeout(pause):
-            await signal.wait()
-    except TimeoutError:
-        pass
 
 
 class ReportContainer(DeclarativeContainer):

@@ -37,6 +37,23 @@ def test_many_emissions_are_one_wake_up() -> None:
     assert threading.active_count() == 1
 
 
+def test_a_wait_may_end_without_an_emission() -> None:
+    subject: Subject[int] = Subject()
+    wakes: list[tuple[float, bool]] = []
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        with Signal(subject) as signal:
+            await signal.wait()
+            loop.call_later(4.0, subject.on_next, 1)
+            for _ in range(3):
+                await signal.wait(at_most=3.0)
+                wakes.append((loop.time(), signal.since is not None))
+
+    looptime.run(scenario())
+    assert wakes == [(3.0, False), (4.0, True), (7.0, False)]
+
+
 def test_an_error_of_a_source_is_raised_in_the_job() -> None:
     subject: Subject[int] = Subject()
 
