@@ -138,14 +138,16 @@ class Kubernetes:
         self._tell_server()
 
     def _tell_server(self) -> None:
-        """Say in one line whether the API server is away: something fails, and nothing is followed."""
+        """Say in one line that the API server cannot be read: kinds fail, and none is followed."""
         statuses = self._statuses.values()
         if any(status.phase is Phase.FOLLOWING for status in statuses):
             self._answered = True
             if self._away_since:
                 away = round(self._clock() - self._away_since, 1)
                 self._away_since = 0.0
-                log.info("the API server is back", event_name="kubernetes.back", away=away)
+                log.info(
+                    "the API server can be read again", event_name="kubernetes.back", away=away
+                )
                 self._health.ok(f"reading from {self.access}")
             return
         cause = next((status.cause for status in statuses if status.cause), "")
@@ -153,10 +155,10 @@ class Kubernetes:
             return
         if not self._away_since:
             self._away_since = self._clock()
-            log.warning("the API server is away", event_name="kubernetes.away", reason=cause)
+            log.warning("the API server cannot be read", event_name="kubernetes.away", reason=cause)
         since = datetime.fromtimestamp(self._away_since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         known = "the last known state is kept" if self._answered else "nothing has been read yet"
-        self._health.degraded(f"the API server is away since {since}; {known}: {cause}")
+        self._health.degraded(f"the API server cannot be read since {since}; {known}: {cause}")
 
     def _show(self, status: FeedStatus) -> None:
         scope = self._health.scope(status.name)

@@ -4,7 +4,7 @@ Types, limits, defaults and enumerations are the row type's own annotations, so 
 place where each is written. Pure: the same type always gives the same schema.
 
 Source: Kubernetes API, apiextensions.k8s.io/v1, JSONSchemaProps; a structural schema names a type
-everywhere, and an absent part stays absent unless its own default is a plain value.
+everywhere; an absent part that has defaults within is filled in with them.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ def _struct(shape: shapes.StructType, version: str, path: str) -> Schema:
         part = _schema(field.type, version, f"{path}.{name}")
         if isinstance(field.default, str | int | bool) and field.default != "":
             part["default"] = field.default
+        elif filling := _filling(field, part):
+            # So that people see what counts. Spelt out, as rules are held against it as it is here.
+            part["default"] = filling
         properties[name] = part
         if field.required:
             required.append(name)
@@ -86,6 +89,15 @@ def _struct(shape: shapes.StructType, version: str, path: str) -> Schema:
             for rule in shape.cls.cel
         ]
     return schema
+
+
+def _filling(field: shapes.Field, part: Schema) -> Schema:
+    """Return the defaults within a field that, when it is absent, is the struct of its defaults."""
+    factory = field.default_factory
+    if not (isinstance(factory, type) and issubclass(factory, Struct)):
+        return {}
+    inner: Schema = part["properties"]
+    return {name: schema["default"] for name, schema in inner.items() if "default" in schema}
 
 
 def _in_version(shape: shapes.Type, version: str) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from resources.kubernetes.errors import Silent, Unreachable
+from resources.kubernetes.errors import Silent, Unconfigured, Unreachable
 
 IN_CLUSTER = "in-cluster"
 RENEW_PAUSE = 5.0
@@ -166,7 +166,7 @@ class Connection:
                 )
             return client.ApiClient(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
-            raise Unreachable(str(self._access), _reason(error)) from None
+            raise Unconfigured(str(self._access), _reason(error)) from None
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:

@@ -18,6 +18,15 @@ class Unreachable(KubernetesError):  # noqa: N818  the name says what is wrong
         self.reason = reason
 
 
+class Unconfigured(Unreachable):
+    """There is no usable configuration, so that it is not known where the API server is."""
+
+    def __init__(self, access: str, reason: str) -> None:
+        KubernetesError.__init__(self, f"cannot use {access}: {reason}")
+        self.server = access
+        self.reason = reason
+
+
 class Silent(KubernetesError):  # noqa: N818
     """Nothing came on a watch for longer than bookmarks take: the connection is half open."""
 

@@ -99,7 +99,9 @@ def test_an_api_server_that_goes_is_named_in_health_and_metrics(tmp_path: Path) 
         await until(lambda: levels(hive)["kubernetes"][1].endswith(refused.format(server.url)))
         # One line says it of the server, whichever kinds are read from it.
         told = levels(hive)["kubernetes"][1]
-        assert re.match(r"the API server is away since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", told)
+        assert re.match(
+            r"the API server cannot be read since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", told
+        )
         scraped = hive.get("metrics", Metrics).render().decode()
         assert 'waggle_kubernetes_feed_up{kind="Service",namespace=""} 0.0' in scraped
         assert 'waggle_kubernetes_lists_total{kind="Service",namespace=""} 1.0' in scraped

@@ -324,7 +324,7 @@ def test_the_message_about_an_address_is_short(server: ApiServer) -> None:
 
 
 def test_defaults_are_filled_in_as_the_agent_would(server: ApiServer) -> None:
-    answer = _try(server, P, {"timers": {}, "transport": {}, "gracefulRestart": {"enabled": True}})
+    answer = _try(server, P, {"gracefulRestart": {"enabled": True}})
     stored = answer.body["spec"]
     assert stored["timers"] == {
         "connectRetryTimeSeconds": 120,
@@ -353,7 +353,8 @@ def test_the_older_version_takes_what_was_dropped_since(server: ApiServer) -> No
 
 
 def test_kubectl_shows_the_columns_and_knows_the_short_names(server: ApiServer) -> None:
-    spec = {"ebgpMultihop": 4, "authSecretRef": "s", "transport": {}, "timers": {}}
+    # Of what is not written down the default is shown.
+    spec = {"ebgpMultihop": 4, "authSecretRef": "s"}
     assert server.request("POST", _path(P), _object(P, spec, name="columns")).ok
     condition = {
         "type": "cilium.io/MissingAuthSecret",

@@ -43,6 +43,35 @@ class Row(Struct, frozen=True):
     on: bool = False
 
 
+class Inner(Struct, frozen=True):
+    """For the next test."""
+
+    size: int = 3
+
+
+class Bare(Struct, frozen=True):
+    """For the next test."""
+
+    size: int | None = None
+
+
+class Outer(Struct, frozen=True):
+    """For the next test."""
+
+    inner: Inner = msgspec.field(default_factory=Inner)
+    bare: Bare = msgspec.field(default_factory=Bare)
+    perhaps: Inner | None = None
+
+
+def test_an_absent_part_is_filled_in_where_there_is_something_to_fill_in() -> None:
+    properties = schema_of(Outer, "v1")["properties"]
+    assert {name: part.get("default") for name, part in properties.items()} == {
+        "inner": {"size": 3},
+        "bare": None,
+        "perhaps": None,
+    }
+
+
 def test_a_schema_has_the_row_types_types_limits_defaults_and_enumerations() -> None:
     item = {
         "type": "object",
