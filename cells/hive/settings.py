@@ -104,8 +104,15 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def _spelt(item: Setting) -> str:
+    """Spell a default as it would be given."""
+    if item.is_bool:
+        return str(item.default).lower()
+    return ",".join(map(str, item.default)) if item.is_list else str(item.default)
+
+
 def _add_flag(group: argparse._ArgumentGroup, item: Setting) -> None:
-    default = "" if item.default in (None, (), msgspec.NODEFAULT) else f"; default {item.default}"
+    default = "" if item.default in (None, (), msgspec.NODEFAULT) else f"; default {_spelt(item)}"
     text = f"{item.help} [{item.env}{default}]".replace("%", "%%")
     if item.is_bool:
         group.add_argument(

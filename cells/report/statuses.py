@@ -29,6 +29,8 @@ AGAIN: Final = 600.0
 """Seconds after which it is read again what is there."""
 TIMING: Final = Timing(first=1.0, longest=60.0)
 """The pauses after failures."""
+NOT_KNOWN: Final = "no CiliumBGPNodeConfig of this node is known"
+NOT_THERE: Final = "there is no CiliumBGPNodeConfig of this node in the API server"
 
 JsonObject = dict[str, Any]
 
@@ -84,7 +86,8 @@ class StatusWriting:
         """Write if it is due; in how many seconds to look again, None where only a change can tell."""
         if row is None or not row.uid:
             self._uid, self._there = "", None
-            self._tell("there is no CiliumBGPNodeConfig of this node in the API server")
+            # Without a row it may be that nothing has been read yet.
+            self._tell(NOT_KNOWN if row is None else NOT_THERE)
             return None
         if row.uid != self._uid:
             self._uid, self._there = row.uid, None
@@ -126,7 +129,7 @@ class StatusWriting:
         self._recovered()
         if found is None:
             self._there = None
-            self._tell("there is no CiliumBGPNodeConfig of this node in the API server")
+            self._tell(NOT_THERE)
             return None
         status = found.get("status")
         self._there = status if isinstance(status, dict) else {}

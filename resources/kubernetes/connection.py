@@ -204,6 +204,10 @@ def _reason(error: BaseException) -> str:
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the answer broke off"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the connection was closed"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         # The text is the event loop's, with the address once more, or the system's.
         return os.strerror(error.errno)

@@ -28,6 +28,7 @@ class WebOptions(Options, frozen=True):
     verbose: Annotated[bool, setting("say more")] = False
     style: Annotated[Literal["text", "json"], setting("how lines look")] = "text"
     tags: Annotated[tuple[str, ...], setting("labels")] = ()
+    shelves: Annotated[tuple[str, ...], setting("where to look")] = ("left", "right")
     pause_seconds: Annotated[float, setting("rest")] = 0.5
 
 
@@ -62,6 +63,17 @@ def test_one_declaration_gives_flag_variable_and_key() -> None:
         ("--web-address", "WAGGLE_WEB_ADDRESS", "address"),
         ("--web-max-clients", "WAGGLE_WEB_MAX_CLIENTS", "maxClients"),
     ]
+
+
+def test_help_spells_defaults_as_they_would_be_given() -> None:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, CELLS)
+    text = " ".join(parser.format_help().split())
+    for default in (
+        "[WAGGLE_WEB_VERBOSE; default false]",
+        "[WAGGLE_WEB_SHELVES; default left,right]",
+    ):
+        assert default in text
 
 
 def test_flag_over_environment_over_file_over_default() -> None:

@@ -211,9 +211,12 @@ def test_a_server_that_asks_for_patience_gets_it() -> None:
 def test_without_a_node_config_in_the_api_server_nothing_is_asked() -> None:
     async def scenario() -> None:
         job = Run(Api())
-        for nothing in (None, row(uid="")):
+        said = {None: "is known", row(uid=""): "in the API server"}
+        for nothing, text in said.items():
             job.row = nothing
             await job.until(asyncio.get_running_loop().time() + 100)
+            assert job.health.status is not None
+            assert job.health.status.message.endswith(text)
         assert job.api.calls == []
         assert job.health.level() is Level.OK
 

@@ -508,7 +508,7 @@ def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> Non
             ),
             "says that there is more, and not where",
         ),
-        (cut, "cannot reach"),
+        (cut, ": the connection was closed"),
         (text(404, "page not found"), "answers 404"),
     ],
     ids=[
