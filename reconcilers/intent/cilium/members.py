@@ -13,6 +13,9 @@ from msgspec.structs import replace
 from resources.cilium import CiliumNode
 from resources.core import Node, NodeAddress, NodeSpec, NodeStatus
 
+OF_THE_NODE = ("InternalIP", "ExternalIP")
+"""The types of addresses by which others reach the node; a CiliumNode has Cilium's own beside them."""
+
 
 def known_nodes(nodes: Iterable[Node], cilium_nodes: Iterable[CiliumNode]) -> dict[str, Node]:
     """Make one Node of what both say of each, by name."""
@@ -26,7 +29,9 @@ def known_nodes(nodes: Iterable[Node], cilium_nodes: Iterable[CiliumNode]) -> di
 def _united(node: Node | None, cilium_node: CiliumNode) -> Node:
     metadata, ipam = cilium_node.metadata, cilium_node.spec.ipam
     addresses = tuple(
-        NodeAddress(type=address.type, address=address.ip) for address in cilium_node.spec.addresses
+        NodeAddress(type=address.type, address=address.ip)
+        for address in cilium_node.spec.addresses
+        if address.type in OF_THE_NODE
     )
     if node is None:
         return Node(

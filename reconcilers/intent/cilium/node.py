@@ -193,6 +193,8 @@ def _checked_peer(
     try:
         source = _source(peer, address, config, context.host)
     except ValueError as error:
+        if peer.local_address:
+            raise _CannotBeError("localAddress", str(error)) from None
         raise _CannotBeError("peerConfigRef", str(error), config_ref) from None
     made = _peer(ref, instance, peer, (address, source), config, context, compiled, sets)
     if not made.families:

@@ -52,3 +52,8 @@ def test_a_cilium_node_alone_is_a_node() -> None:
 
 def test_a_cilium_node_without_addresses_leaves_the_nodes() -> None:
     assert _united(_node(), {}).status == _node().status
+
+
+def test_ciliums_own_address_of_a_node_is_none_that_others_reach_it_by() -> None:
+    spec = {"addresses": [{"type": "CiliumInternalIP", "ip": "10.244.0.99"}]}
+    assert _united(_node(), spec).status == _node().status
