@@ -5,17 +5,30 @@ families are left as they are.
 """
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.nlri.field import NlriField, listed
 from speaker.nlri.prefix import BITS, prefix_to_text, prefix_to_wire
-from speaker.nlri.split import PathNlri, has_prefixes, join_add_path, split, split_add_path
+from speaker.nlri.split import (
+    OCTETS,
+    SPARE,
+    PathNlri,
+    has_prefixes,
+    join_add_path,
+    split,
+    split_add_path,
+)
 
 __all__ = [
     "BITS",
     "IPV4_UNICAST",
     "IPV6_UNICAST",
+    "OCTETS",
+    "SPARE",
     "Family",
+    "NlriField",
     "PathNlri",
     "has_prefixes",
     "join_add_path",
+    "listed",
     "prefix_to_text",
     "prefix_to_wire",
     "split",

@@ -17,9 +17,9 @@ from speaker.errors import Truncated
 from speaker.iana import Afi, Family
 from speaker.nlri.prefix import BITS
 
-_OCTETS: Final = tuple(1 + ((bits + 7) >> 3) for bits in range(256))
+OCTETS: Final = tuple(1 + ((bits + 7) >> 3) for bits in range(256))
 """How many octets a prefix of each length takes on the wire, its length octet included."""
-_SPARE: Final = tuple((1 << (-bits & 7)) - 1 for bits in range(256))
+SPARE: Final = tuple((1 << (-bits & 7)) - 1 for bits in range(256))
 """The bits of the last octet that are behind the length."""
 
 PathNlri = tuple[int, bytes]
@@ -50,7 +50,7 @@ def _pattern(afi: Afi, usual: tuple[int, ...]) -> re.Pattern[bytes]:
 def _one(length: int) -> bytes:
     found = re.escape(bytes((length,))) + b"." * (length >> 3)
     if length & 7:
-        step = _SPARE[length] + 1
+        step = SPARE[length] + 1
         found += b"[%s]" % b"".join(rb"\x%02x" % octet for octet in range(0, 256, step))
     return found
 
@@ -67,7 +67,7 @@ def split(data: bytes, afi: int) -> list[bytes]:
     if len(data) > _MANY:
         length = data[0]
         if not length & 7 and length <= _LIMIT[afi]:
-            count, rest = divmod(len(data), size := _OCTETS[length])
+            count, rest = divmod(len(data), size := OCTETS[length])
             if not rest and data[::size] == data[:1] * count:
                 return list(_cutter(size, count)(data))
     found = _PREFIXES[afi](data)
@@ -83,10 +83,10 @@ def _split_slowly(data: bytes, afi: int) -> list[bytes]:
         length = data[position]
         if length > limit:
             raise Truncated(f"a prefix of {length} bits in a family of {limit}")
-        after = position + _OCTETS[length]
+        after = position + OCTETS[length]
         nlri = data[position:after]
-        if length & 7 and nlri[-1] & _SPARE[length]:
-            nlri = nlri[:-1] + bytes((nlri[-1] & ~_SPARE[length] & 0xFF,))
+        if length & 7 and nlri[-1] & SPARE[length]:
+            nlri = nlri[:-1] + bytes((nlri[-1] & ~SPARE[length] & 0xFF,))
         found.append(nlri)
         position = after
     if position != end:
@@ -106,10 +106,10 @@ def split_add_path(data: bytes, afi: int) -> list[PathNlri]:
         length = data[position + 4]
         if length > limit:
             raise Truncated(f"a prefix of {length} bits in a family of {limit}")
-        after = position + 4 + _OCTETS[length]
+        after = position + 4 + OCTETS[length]
         nlri = data[position + 4 : after]
-        if length & 7 and nlri[-1] & _SPARE[length]:
-            nlri = nlri[:-1] + bytes((nlri[-1] & ~_SPARE[length] & 0xFF,))
+        if length & 7 and nlri[-1] & SPARE[length]:
+            nlri = nlri[:-1] + bytes((nlri[-1] & ~SPARE[length] & 0xFF,))
         found.append((identifier, nlri))
         position = after
     if position != end:

@@ -131,6 +131,16 @@ class AdjRibIn:
         else:
             self.refused += len(nlri)
 
+    def announce_new(self, family: Family, path: Path, data: bytes) -> bool:
+        """Take in the prefixes of an NLRI field with a path that may be used, if all are new.
+
+        False where it is not as easy as that; then nothing has been done.
+        """
+        shared = self._shared.get(family)
+        if shared is None or self._stale or self._tables[family]:
+            return False
+        return shared.announce_new(path, data, family.afi)
+
     @property
     def _closed(self) -> bool:
         return self._policy is not None and self._policy.accepts_nothing

@@ -194,12 +194,13 @@ class Intake:
             path = self._usual_path(self._recognizer, field)
             if path is None:
                 return False
-        try:
-            prefixes = split(nlri, _IPV4)
-        except Truncated:
-            return False
+        if not self._adj_in.announce_new(IPV4_UNICAST, path, nlri):
+            try:
+                prefixes = split(nlri, _IPV4)
+            except Truncated:
+                return False
+            self._adj_in.announce(IPV4_UNICAST, path, prefixes)
         self.surplus = False
-        self._adj_in.announce(IPV4_UNICAST, path, prefixes)
         return True
 
     def _usual_path(self, recognizer: Recognizer, field: bytes) -> Path | None:

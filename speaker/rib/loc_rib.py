@@ -10,10 +10,13 @@ never look at peers or sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from speaker.nlri import BITS, OCTETS, SPARE, NlriField
 from speaker.rib.decision import order
 from speaker.rib.path import Path, Source
+
+_LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in BITS.items()}
 
 
 class Change(NamedTuple):
@@ -177,6 +180,40 @@ class LocRib:
             if after is not before:
                 dirty.setdefault(prefix, before)
         return new
+
+    def announce_new(self, path: Path, data: bytes, afi: int) -> NlriField | None:
+        """Give a path to all prefixes of an NLRI field, if none of them has one.
+
+        What a full table is made of, and so all in one: who may never ask for the prefixes need not
+        have them cut. None where a prefix is known already, or named twice, where the field is not in
+        order, or where changes are followed one by one: then nothing has been done.
+        """
+        if self._dirty or self._touched is not None:
+            return None
+        table = self._table
+        size = len(table)
+        limit = _LIMIT[afi]
+        position = 0
+        end = len(data)
+        while position < end:
+            length = data[position]
+            after = position + OCTETS[length]
+            nlri = data[position:after]
+            if nlri in table or length > limit or (length & 7 and nlri[-1] & SPARE[length]):
+                break
+            table[nlri] = path
+            position = after
+        if position == end:
+            self.revision += 1
+            field = NlriField(data, afi, len(table) - size)
+            self._bulk.append(Change(None, path, field))
+            return field
+        start = 0
+        while start < min(position, end):
+            after = start + OCTETS[data[start]]
+            del table[data[start:after]]
+            start = after
+        return None
 
     def withdraw(self, source: Source, nlri: Iterable[bytes]) -> int:
         """Take away what a source said of prefixes; those that it said nothing of stay.

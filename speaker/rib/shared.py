@@ -44,6 +44,16 @@ class SharedRoutes:
             if self._named > 2 * self.count + SLACK:
                 self._tidy()
 
+    def announce_new(self, path: Path, data: bytes, afi: int) -> bool:
+        """Put the prefixes of a field into the Loc-RIB; False, and nothing, if not all are new."""
+        field = self._loc.announce_new(path, data, afi)
+        if field is None:
+            return False
+        self.count += len(field)
+        self._said.append(field)
+        self._named += len(field)
+        return True
+
     def withdraw(self, nlri: Iterable[bytes]) -> None:
         """Take prefixes out of the Loc-RIB; unknown ones are passed over."""
         self.count -= self._loc.withdraw(self._source, nlri)
