@@ -194,7 +194,7 @@ def cluster(
             arguments=[
                 *("--http-address", str(METRICS)),
                 *("--snapshot-file", str(directory / "snapshot")),
-                *("--snapshot-after-seconds", "1"),
+                *("--snapshot-after-seconds", "10"),
             ],
         )
         made = Cluster(apiserver, relay, agent, bird)

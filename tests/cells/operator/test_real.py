@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -214,21 +215,28 @@ def test_c55_stored_objects_are_brought_to_the_present_version(
     name = "ciliumbgpadvertisements.cilium.io"
     crd = server.request("GET", f"{CRDS}/{name}").body
     _store_in(server, name, "v2alpha1")
-    for number in range(3):
-        put(
-            server,
-            "/apis/cilium.io/v2alpha1/ciliumbgpadvertisements",
-            {
-                "apiVersion": "cilium.io/v2alpha1",
-                "kind": "CiliumBGPAdvertisement",
-                "metadata": {"name": f"old-{number}"},
-                "spec": {"advertisements": [{"advertisementType": "PodCIDR"}]},
-            },
-        )
+    key = "/registry/cilium.io/ciliumbgpadvertisements/"
+    tries = itertools.count()
+
+    def put_as_old() -> None:
+        # The server goes on for a moment with what the definition said before.
+        label = {"try": str(next(tries))}
+        for number in range(3):
+            put(
+                server,
+                "/apis/cilium.io/v2alpha1/ciliumbgpadvertisements",
+                {
+                    "apiVersion": "cilium.io/v2alpha1",
+                    "kind": "CiliumBGPAdvertisement",
+                    "metadata": {"name": f"old-{number}", "labels": label},
+                    "spec": {"advertisements": [{"advertisementType": "PodCIDR"}]},
+                },
+            )
+        _check_versions(server, key, "v2alpha1")
+
+    eventually(put_as_old)
     _store_in(server, name, "v2")
     assert _stored(server, name) == {"v2", "v2alpha1"}
-    key = "/registry/cilium.io/ciliumbgpadvertisements/"
-    eventually(lambda: _check_versions(server, key, "v2alpha1"))
     before = {o["metadata"]["name"]: o for o in _advertisements(server)}
     daemon = operator("a")
     soon(lambda: _stored(server, name) == {"v2"}, daemon)

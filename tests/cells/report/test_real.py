@@ -33,7 +33,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
         grant(apiserver, ACCOUNT, scope, rules("agent", scope))
     yield apiserver
     undefine(apiserver, made)
-    for path in (f"/api/v1/nodes/{NODE}", "/api/v1/namespaces/shop"):
+    for path in (f"/api/v1/nodes/{NODE}", "/api/v1/namespaces/shop/services/web"):
         apiserver.request("DELETE", path)
 
 

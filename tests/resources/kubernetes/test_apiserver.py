@@ -19,7 +19,8 @@ pytestmark = pytest.mark.apiserver
 
 TIMING = Timing(page=3, first=0.05, longest=0.5, confirm=0.1, missing=0.2, grace=0.5)
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-SERVICES = "/api/v1/namespaces/shop/services"
+NAMESPACE = "listed"
+SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -71,21 +72,21 @@ async def restart(server: ApiServer) -> None:
 
 async def shop(server: ApiServer) -> None:
     """Make the namespace anew."""
-    namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "shop"}}
+    namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": NAMESPACE}}
     await asyncio.to_thread(server.request, "POST", "/api/v1/namespaces", namespace)
     for item in (await ask(server, "GET", SERVICES))["items"]:
         await ask(server, "DELETE", f"{SERVICES}/{item['metadata']['name']}")
 
 
 async def create(server: ApiServer, name: str) -> None:
-    body = service(name, "ClusterIP")
+    body = service(name, "ClusterIP", NAMESPACE)
     body["spec"]["ports"] = [{"port": 80}]
     await ask(server, "POST", SERVICES, body)
 
 
 def reader(kubeconfig: Path) -> Reader:
     wanted = dict(of_node("n1", ["kube-system"]).selections)
-    wanted["Service"] = Selection(namespaces=("shop",))
+    wanted["Service"] = Selection(namespaces=(NAMESPACE,))
     return Reader(KubernetesSource(Access(str(kubeconfig)), wanted, timing=TIMING))
 
 
@@ -130,7 +131,7 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
         async with reader(through(relay, apiserver, tmp_path)) as told:
             await until(lambda: told.names() == {"web", "old"}, seconds=30)
             await relay.cut()
-            await until(lambda: told.phase("Service/shop") is Phase.FAILING)
+            await until(lambda: told.phase(f"Service/{NAMESPACE}") is Phase.FAILING)
             await ask(apiserver, "DELETE", f"{SERVICES}/old")
             await create(apiserver, "new")
             listed = await ask(apiserver, "GET", SERVICES)
@@ -140,7 +141,7 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
             await relay.open()
             await until(lambda: told.names() == {"web", "new"}, seconds=30)
             assert told.replacements() == 2
-            await until(lambda: told.phase("Service/shop") is Phase.FOLLOWING)
+            await until(lambda: told.phase(f"Service/{NAMESPACE}") is Phase.FOLLOWING)
         await relay.cut()
 
     run(scenario)
@@ -193,7 +194,7 @@ def test_what_is_forbidden_is_named_with_verb_and_resource(
     async def scenario() -> None:
         await shop(apiserver)
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "agent"}}
-        accounts = "/api/v1/namespaces/shop/serviceaccounts"
+        accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
         await asyncio.to_thread(apiserver.request, "POST", accounts, account)
         token = await ask(apiserver, "POST", f"{accounts}/agent/token", {"spec": {}})
         config = json.loads(apiserver.kubeconfig.read_text())
@@ -205,7 +206,7 @@ def test_what_is_forbidden_is_named_with_verb_and_resource(
             await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN, seconds=30)
             message = told.statuses["Secret/kube-system"].message
             assert message.startswith("may not list secrets in namespace kube-system: ")
-            assert "system:serviceaccount:shop:agent" in message
+            assert f"system:serviceaccount:{NAMESPACE}:agent" in message
             slices = "may not list endpointslices.discovery.k8s.io"
             await until(lambda: slices in told.statuses["EndpointSlice"].message, seconds=30)
 
