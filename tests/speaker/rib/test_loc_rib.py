@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.attribute import PathAttributes
+from speaker.iana import Afi
+from speaker.nlri import listed
 from speaker.rib.decision import best
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
@@ -18,6 +21,10 @@ Step = tuple[str, int, int, list[bytes]]
 STEP: st.SearchStrategy[Step] = st.one_of(
     st.tuples(
         st.just("announce"), st.integers(0, 2), st.integers(0, 1),
+        st.lists(st.sampled_from(PREFIXES), max_size=5),
+    ),
+    st.tuples(
+        st.just("field"), st.integers(0, 2), st.integers(0, 1),
         st.lists(st.sampled_from(PREFIXES), max_size=5),
     ),
     st.tuples(
@@ -52,6 +59,16 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
             rib.announce(PATHS[who][which], nlri)
             for prefix in nlri:
                 model.setdefault(prefix, {})[SOURCES[who]] = PATHS[who][which]
+        elif what == "field":
+            field = rib.announce_new(PATHS[who][which], b"".join(nlri), Afi.IPV4)
+            if field is None:
+                assert rib.revision == revision
+                continue
+            assert list(field) == nlri
+            assert len(field) == len(nlri)
+            for prefix in nlri:
+                assert not model.get(prefix)
+                model[prefix] = {SOURCES[who]: PATHS[who][which]}
         elif what == "withdraw":
             rib.withdraw(SOURCES[who], nlri)
             for prefix in nlri:
@@ -94,3 +111,37 @@ def test_a_worse_path_changes_nothing_that_is_told() -> None:
     rib.withdraw(SOURCES[0], PREFIXES[:1])
     ((old, new, nlri),) = rib.take_changes()
     assert (old, new, list(nlri)) == (PATHS[0][0], PATHS[1][1], PREFIXES[:1])
+
+
+@pytest.mark.parametrize(
+    ("field", "why"),
+    [
+        (b"\x18\x0a\x00\x01\x18\x0a\x00\x01", "a prefix that is named twice"),
+        (b"\x18\x0a\x00\x01\x08\x02", "a prefix that has a path"),
+        (b"\x18\x0a\x00\x01\x18\x0a\x00", "a prefix that is cut"),
+        (b"\x18\x0a\x00\x01\x20", "a length and nothing else"),
+        (b"\x18\x0a\x00\x01\x21\x0a\x00\x00\x01\x00", "a length that cannot be"),
+        (b"\x18\x0a\x00\x01\x17\x0a\x00\x01", "bits behind the length"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_field_that_is_not_as_easy_as_that_changes_nothing(field: bytes, why: str) -> None:
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES)
+    rib.take_changes()
+    assert rib.announce_new(PATHS[1][0], field, Afi.IPV4) is None
+    assert not rib.changed
+    assert len(rib) == len(PREFIXES)
+
+
+def test_a_field_is_cut_for_who_asks_and_changes_that_wait_keep_their_order() -> None:
+    rib = LocRib()
+    new = [b"\x18\x0a\x00\x01", b"\x00", b"\x20\x0a\x00\x00\x01"]
+    field = rib.announce_new(PATHS[0][0], b"".join(new), Afi.IPV4)
+    assert field is not None
+    assert (list(field), field[1], list(field[1:]), listed(field)) == (new, new[1], new[1:], new)
+    rib.withdraw(SOURCES[0], new[:1])
+    assert rib.announce_new(PATHS[0][0], b"\x10\x0a\x01", Afi.IPV4) is None
+    ((old, now, told), (_, gone, withdrawn)) = rib.take_changes()
+    assert (old, now, list(told)) == (None, PATHS[0][0], new)
+    assert (gone, withdrawn) == (None, new[:1])
