@@ -101,5 +101,9 @@ class Compiled(Waggle):
             return "make compiled has not been run"
         return super().missing()
 
+    @classmethod
+    def version(cls) -> str:
+        return "the same with its hot path as C"
+
     def environment(self) -> Mapping[str, str]:
         return {"PYTHONPATH": f"{self.TREE}:{self.TREE / 'cmd'}"}
