@@ -112,8 +112,6 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     node: str
     steps: list[Step]
-    render_only: bool = False
-    """Nothing here that a router could see."""
     operator: bool = False
     """Whether it is run through an operator, too."""
     options: dict[str, bool | str] = {}
