@@ -22,7 +22,7 @@ from tests.cmd.lab import NODE, configuration, routers
 from tests.reconcilers.build import peer_config
 from tests.support.daemon import Daemon
 from tests.support.helm import Helm
-from tests.support.kubernetes.accounts import CRDS, RBAC, put
+from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
 from tests.support.kubernetes.server import ApiServer, Request
 from tests.support.wait import eventually
 
@@ -157,10 +157,14 @@ def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
     made = Cluster(apiserver, tmp_path, [], apiserver.audited)
     yield made
     made.stop()
-    for obj in documents((CHART / "crds" / "cilium.yaml").read_text()):
-        apiserver.request("DELETE", f"{CRDS}/{obj['metadata']['name']}")
-    for plural in ELSEWHERE:
-        apiserver.request("DELETE", f"{CRDS}/{plural}.cilium.io")
+    definitions = documents((CHART / "crds" / "cilium.yaml").read_text())
+    undefine(
+        apiserver,
+        [
+            *(obj["metadata"]["name"] for obj in definitions),
+            *(f"{plural}.cilium.io" for plural in ELSEWHERE),
+        ],
+    )
     for obj in documents(MANIFESTS.read_text()):
         if obj["kind"] in ("ClusterRole", "ClusterRoleBinding"):
             path = f"{RBAC}/{obj['kind'].lower()}s/{obj['metadata']['name']}"

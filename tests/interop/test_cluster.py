@@ -23,6 +23,7 @@ import pytest
 from resources.crds.generate import DEFINED
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
+from tests.support.kubernetes.accounts import undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.netns import linked_namespaces
 from tests.support.relay import BackgroundRelay
@@ -231,9 +232,7 @@ def _apply(server: ApiServer) -> None:
 
 def _remove(server: ApiServer) -> None:
     found = server.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions").body
-    for crd in found["items"]:
-        name = crd["metadata"]["name"]
-        server.request("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
+    undefine(server, [crd["metadata"]["name"] for crd in found["items"]])
     server.request("DELETE", f"/api/v1/nodes/{NODE}")
     for item in server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/services").body["items"]:
         name = item["metadata"]["name"]

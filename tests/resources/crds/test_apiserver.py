@@ -6,7 +6,6 @@ refused, and decoded by its kind. Both have to say yes, or both no and name the 
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,37 +13,23 @@ from typing import Any
 import pytest
 
 from resources import kinds
-from resources.crds.generate import DEFINED, custom_resource_definition
 from resources.errors import InvalidObject
 from resources.kinds import Kind
+from tests.support.kubernetes.accounts import define, undefine
 from tests.support.kubernetes.server import Answer, ApiServer
 from tests.support.wait import eventually
 
 pytestmark = pytest.mark.apiserver
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 Object = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     """A server with all definitions."""
-    made = [custom_resource_definition(kind) for kind in DEFINED]
-    for crd in made:
-        path = f"{CRDS}/{crd['metadata']['name']}?fieldManager=test&force=true"
-        answer = apiserver.request("PATCH", path, crd, kind="apply-patch+yaml")
-        assert answer.ok, answer.body["message"]
-    for crd in made:
-        eventually(functools.partial(_check_established, apiserver, crd["metadata"]["name"]))
+    made = define(apiserver)
     yield apiserver
-    for crd in made:
-        apiserver.request("DELETE", f"{CRDS}/{crd['metadata']['name']}")
-
-
-def _check_established(server: ApiServer, name: str) -> None:
-    conditions = server.request("GET", f"{CRDS}/{name}").body["status"]["conditions"]
-    found = {condition["type"]: condition["status"] for condition in conditions}
-    assert found.get("Established") == "True"
+    undefine(apiserver, made)
 
 
 def _path(kind: Kind[Any], version: str = "", rest: str = "") -> str:

@@ -72,9 +72,13 @@ def define(server: ApiServer) -> list[str]:
 
 
 def undefine(server: ApiServer, names: Iterable[str]) -> None:
-    """Take definitions away, and with them all objects."""
-    for name in names:
-        server.request("DELETE", f"{CRDS}/{name}")
+    """Take definitions away, and with them all objects; return when they are gone."""
+    paths = [f"{CRDS}/{name}" for name in names]
+    for path in paths:
+        server.request("DELETE", path)
+    for path in paths:
+        # What is put in place of one that is still going goes with it.
+        eventually(functools.partial(_check_gone, server, path))
 
 
 def grant(server: ApiServer, account: str, scope: str, rules: Rules) -> None:
@@ -116,6 +120,10 @@ def access(server: ApiServer, account: str, path: Path) -> Path:
     content["users"][0]["user"] = {"token": token.body["status"]["token"]}
     path.write_text(json.dumps(content))
     return path
+
+
+def _check_gone(server: ApiServer, path: str) -> None:
+    assert server.request("GET", path).status == 404
 
 
 def _check_served(server: ApiServer, path: str) -> None:
