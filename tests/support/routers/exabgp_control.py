@@ -8,6 +8,7 @@ is every line up to the one that ends it. ``events FILE`` writes down what ExaBG
 from __future__ import annotations
 
 import json
+import select
 import socket
 import sys
 from pathlib import Path
@@ -32,6 +33,12 @@ def serve(path: str) -> None:
         server.bind(path)
         server.listen()
         while True:
+            ready, _, _ = select.select([server, sys.stdin], [], [])
+            if server not in ready:
+                # ExaBGP says nothing unasked; when it has been killed, the pipe ends.
+                if not sys.stdin.readline():
+                    return
+                continue
             client, _ = server.accept()
             with client, client.makefile("rw", encoding="utf-8") as stream:
                 sys.stdout.write(stream.readline())
