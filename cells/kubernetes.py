@@ -6,7 +6,6 @@ away stops nothing: what was known before still counts, and health says so, in a
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
 from cells.metrics import Metrics
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
+from cells.watch import Watch
 from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.kubernetes import (
@@ -82,11 +82,12 @@ class Kubernetes:
         self._health = health
         self._statuses: dict[str, FeedStatus] = {}
         self._known: frozenset[SourceProblem] = frozenset()
-        self._failed: asyncio.Future[None] | None = None
         self.source = KubernetesSource(self.access, reading.selections, kinds=reading.kinds)
-        ingest = Ingest(database, tables, self.source, causes, self._fail, reading.kinds)
-        self.source.statuses.subscribe(self._tell, self._fail)
-        self.source.problems.subscribe(self._problems, self._fail)
+        self._watch = Watch(self.source.run)
+        fail = self._watch.fail
+        ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds)
+        self.source.statuses.subscribe(self._tell, fail)
+        self.source.problems.subscribe(self._problems, fail)
         metrics.collect(self._metrics)
 
         async def start() -> None:
@@ -106,27 +107,13 @@ class Kubernetes:
 
     async def _run(self) -> None:
         self._health.ok(f"reading from {self.access}")
-        self._failed = asyncio.get_running_loop().create_future()
-        watch = asyncio.ensure_future(self.source.run())
-        try:
-            # What a subscriber could not commit is lost to the tables; listing everything again
-            # puts that right, so it is a failure of this job.
-            await asyncio.wait({watch, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-            (self._failed if self._failed.done() else watch).result()
-        finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
-            self._failed.cancel()
+        await self._watch.run()
 
     @property
     def unread(self) -> str:
         """A kind of which nothing, or not all, could be read; empty where everything was read."""
         phases = (Phase.WAITING, Phase.FORBIDDEN)
         return next((s.name for s in self._statuses.values() if s.phase in phases), "")
-
-    def _fail(self, error: BaseException) -> None:
-        if self._failed is not None and not self._failed.done():
-            self._failed.set_exception(error)
 
     def _tell(self, statuses: tuple[FeedStatus, ...]) -> None:
         for status in statuses:

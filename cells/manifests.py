@@ -6,7 +6,6 @@ version of what the file held, and nothing stops.
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from dependency_injector import providers
 from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
+from cells.watch import Watch
 from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.manifests import ManifestsSource
@@ -54,10 +54,10 @@ class Manifests:
         self._directories = options.directory or ()
         self._health = health
         self._known: frozenset[SourceProblem] = frozenset()
-        self._failed: asyncio.Future[None] | None = None
         self.source = ManifestsSource(self._directories)
-        ingest = Ingest(database, tables, self.source, causes, self._fail)
-        self.source.problems.subscribe(self._problems, self._fail)
+        self._watch = Watch(self.source.run)
+        ingest = Ingest(database, tables, self.source, causes, self._watch.fail)
+        self.source.problems.subscribe(self._problems, self._watch.fail)
 
         async def start() -> None:
             ingest.subscribe()
@@ -69,17 +69,7 @@ class Manifests:
         self._warn_of_missing()
         if not self._known:
             self._health.ok(f"watching {', '.join(self._directories)}")
-        self._failed = asyncio.get_running_loop().create_future()
-        watch = asyncio.ensure_future(self.source.run())
-        try:
-            # What a subscriber could not commit is lost to the tables; reading everything again
-            # puts that right, so it is a failure of this job.
-            await asyncio.wait({watch, self._failed}, return_when=asyncio.FIRST_COMPLETED)
-            (self._failed if self._failed.done() else watch).result()
-        finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
-            self._failed.cancel()
+        await self._watch.run()
 
     def _warn_of_missing(self) -> None:
         for directory in self._directories:
@@ -87,10 +77,6 @@ class Manifests:
                 log.warning(
                     "no such directory yet", event_name="manifests.missing", directory=directory
                 )
-
-    def _fail(self, error: BaseException) -> None:
-        if self._failed is not None and not self._failed.done():
-            self._failed.set_exception(error)
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)
