@@ -8,10 +8,8 @@ import pytest
 import uvloop
 
 
-@pytest.fixture(params=["asyncio", "uvloop"], autouse=True)
-def event_loop_of_both_kinds(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Let `asyncio.run` be that of one kind of loop."""
+@pytest.fixture(params=["asyncio", "uvloop"])
+def both_event_loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `asyncio.run` be that of one kind of loop; tests without a loop do not ask for this."""
     if request.param == "uvloop":
         monkeypatch.setattr(asyncio, "run", uvloop.run)

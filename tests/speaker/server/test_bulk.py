@@ -15,6 +15,8 @@ from speaker.server.bulk import PIECE, Bulk
 from speaker.server.connection import READ
 from speaker.server.transports import Transports
 
+loops = pytest.mark.usefixtures("both_event_loops")
+
 
 @given(st.dictionaries(st.integers(1, 5), st.binary(min_size=1, max_size=60), max_size=5))
 def test_every_octet_comes_once_and_in_order(said: dict[int, bytes]) -> None:
@@ -96,6 +98,7 @@ class Two:
         await self.transports.drain(0.0)
 
 
+@loops
 def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -121,6 +124,7 @@ def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
     asyncio.run(main())
 
 
+@loops
 def test_what_was_said_before_the_end_is_heard_before_it() -> None:
     async def main() -> None:
         two = Two()

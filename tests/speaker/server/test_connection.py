@@ -10,6 +10,8 @@ import pytest
 
 from speaker.server.connection import CHUNK, DISCARD, READ, Connection, _pair
 
+loops = pytest.mark.usefixtures("both_event_loops")
+
 
 def test_a_link_local_address_has_its_zone() -> None:
     name = socket.if_indextoname(1)
@@ -23,6 +25,7 @@ def _same(connection: Connection) -> Connection:
     return connection
 
 
+@loops
 def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
     async def main() -> None:
         left, right = socket.socketpair()
@@ -58,6 +61,7 @@ def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
     asyncio.run(main())
 
 
+@loops
 def test_the_end_of_the_other_side_is_told_once_and_ours_is_not() -> None:
     async def main() -> None:
         ends: list[str] = []
@@ -105,6 +109,7 @@ async def _pair_of_tcp() -> tuple[Connection, socket.socket, list[bytes], list[s
     return connection, far, came, ends
 
 
+@loops
 def test_the_last_word_reaches_a_peer_that_is_just_talking() -> None:
     """RFC 4271 section 6: a NOTIFICATION is sent, then the connection is closed.
 
@@ -130,6 +135,7 @@ def test_the_last_word_reaches_a_peer_that_is_just_talking() -> None:
     asyncio.run(main())
 
 
+@loops
 def test_what_comes_after_the_end_is_not_read_for_ever() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()

@@ -8,6 +8,8 @@ import socket
 import time
 from collections.abc import AsyncIterator
 
+import pytest
+
 from speaker.api import BmpCollector, InstanceConfig, RouteAttributes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
@@ -15,6 +17,7 @@ from tests.speaker.engine.monitoring.collector import assert_same
 from tests.speaker.server.test_speaker import NAME, A, pair, routes, until
 from tests.support.bmp import Station
 
+pytestmark = pytest.mark.usefixtures("both_event_loops")
 COLLECTOR = "127.0.0.3"
 
 
@@ -43,6 +46,8 @@ class Listener:
         assert self.client is not None
         while data := await asyncio.get_running_loop().sock_recv(self.client, 1 << 20):
             self.station.feed(data)
+        # As a station does: who says good-bye waits for it.
+        self.client.close()
 
     async def close(self) -> None:
         """Close everything; what was wrong with the stream is raised here."""

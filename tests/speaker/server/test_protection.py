@@ -15,11 +15,12 @@ import pytest
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, Secret
 from speaker.server import Speaker
 from speaker.server.sockets import set_password
-from tests.speaker.server.test_speaker import until
+from tests.speaker.server.test_speaker import QUIET, until
 
+pytestmark = pytest.mark.usefixtures("both_event_loops")
 NAME = "i"
-QUIET = 0.6
-"""Seconds in which a session that can be is long established: attempts come each second at most."""
+AT_ONCE = 0.05
+"""Seconds for a good-bye: many a neighbour here never hears one, and each would take the full time."""
 ADDRESSES = {4: ("127.0.0.1", "127.0.0.2"), 6: ("::1", "::1")}
 
 
@@ -82,7 +83,7 @@ class Sides:
 
     async def stop(self) -> None:
         for speaker in (*self.callers.values(), self.listener):
-            await speaker.stop()
+            await speaker.stop(AT_ONCE)
 
 
 @contextlib.asynccontextmanager

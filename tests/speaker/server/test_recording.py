@@ -16,6 +16,14 @@ from speaker.recording import Player
 from speaker.server import Speaker
 from speaker.server.recording import RecordingFile, create
 
+loops = pytest.mark.usefixtures("both_event_loops")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let lines wait in memory for a moment only: each file that is closed waits as long."""
+    monkeypatch.setattr("speaker.server.recording._PAUSE", 0.02)
+
 
 def opened(path: Path) -> RecordingFile:
     return RecordingFile(path, create(path))
@@ -76,6 +84,7 @@ def test_a_disk_that_is_too_slow_ends_it_and_nobody_waits() -> None:
     file.close(5)
 
 
+@loops
 def test_a_speakers_life_is_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "recording"
     events: list[Event] = []
@@ -136,6 +145,7 @@ def test_a_speakers_life_is_in_the_file(tmp_path: Path) -> None:
     assert not [event for event in events if isinstance(event, RecordingEnded)]
 
 
+@loops
 def test_without_the_file_nothing_starts(tmp_path: Path) -> None:
     async def live() -> None:
         speaker = Speaker(record=tmp_path / "nowhere" / "r")

@@ -27,8 +27,11 @@ from speaker.api import (
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
 
+pytestmark = pytest.mark.usefixtures("both_event_loops")
 NAME = "i"
 A, B = "127.0.0.1", "127.0.0.2"
+QUIET = 0.3
+"""Seconds in which a session that can be is long established: the first attempt comes at once."""
 
 
 async def until(condition: Callable[[], Any], seconds: float = 30.0) -> None:
@@ -68,14 +71,20 @@ class Pair:
         self.b.set_peer(
             NAME,
             PeerConfig(
-                name="a", address=A, peer_asn=65001, passive=True, import_="all", password=at_b
+                name="a",
+                address=A,
+                peer_asn=65001,
+                passive=True,
+                idle_hold_time=0,
+                import_="all",
+                password=at_b,
             ),
         )
         self.a.set_peer(
             NAME,
             PeerConfig(
                 name="b", address=B, port=self.port, peer_asn=65002, local_address=A,
-                connect_retry_time=1, route_set="s", password=at_a,
+                connect_retry_time=1, idle_hold_time=0, route_set="s", password=at_a,
             ),
         )  # fmt: skip
 
@@ -181,7 +190,11 @@ def test_stop_ends_an_attempt_that_gets_no_answer() -> None:
     asyncio.run(main())
 
 
-def test_f28_an_address_in_use_is_told_and_tried_again_while_sessions_work() -> None:
+def test_f28_an_address_in_use_is_told_and_tried_again_while_sessions_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("speaker.server.listener.FIRST_RETRY", 0.05)
+
     async def main() -> None:
         async with pair() as p:
             p.connect()
@@ -265,7 +278,7 @@ def test_h14_unequal_passwords_make_no_session(at_a: Secret | None, at_b: Secret
     async def main() -> None:
         async with pair() as p:
             p.connect(at_a=at_a, at_b=at_b)
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(QUIET)
             assert not p.a.peers()[0].established
             assert not p.b.peers()[0].established
             assert p.a.peers()[0].reason
@@ -311,7 +324,7 @@ def test_h14_a_kernel_that_refuses_the_key_makes_no_session(
                     connect_retry_time=1,
                 ),
             )  # fmt: skip
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(QUIET)
             assert not p.b.peers()[0].established
             assert not p.a.peers()[0].established
 
