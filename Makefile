@@ -20,8 +20,8 @@ test: $(VENV)/.installed-dev  ## everything, with real routers and an API server
 	@tests/support/install-helm >/dev/null
 	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
-unit: $(VENV)/.installed-dev  ## the quick tests only
-	@$(BIN)/python -m pytest -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)
+unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples
+	@$(BIN)/python -m pytest --hypothesis-profile quick -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

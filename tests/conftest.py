@@ -5,18 +5,20 @@ Fixtures that only some directories need live in their own conftest. Never skips
 
 from __future__ import annotations
 
+import gc
 import ssl
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support import netns
+from tests.support import examples, netns
 from tests.support.interop_page import InteropPage
 from tests.support.kubernetes import assets
 from tests.support.kubernetes.server import ApiServer, api_server
 from tests.support.netns import Link, linked_namespaces
 
+examples.register_profiles()
 COUNTED = {
     "tests against real routers": {"interop", "netns"},
     "tests on a real API server": {"apiserver"},
@@ -63,6 +65,12 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         pytest.skip(found)
     with api_server(found, tmp_path_factory.mktemp("apiserver")) as server:
         yield server
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what stays until the end: modules, tests, parameters."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

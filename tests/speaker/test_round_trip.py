@@ -36,6 +36,7 @@ from speaker.nlri import PathNlri, join_add_path, split, split_add_path
 from speaker.peer.stream import Stream
 from speaker.rib import pack
 from tests.speaker import strategies as s
+from tests.support.examples import examples
 
 IBGP = Negotiated(ebgp=False, as4=True, extended_message=True)
 BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,7 +53,7 @@ def test_every_attribute_has_a_strategy() -> None:
 
 
 @pytest.mark.parametrize("family", [IPV4_UNICAST, IPV6_UNICAST], ids=str)
-@settings(BUSY, max_examples=40)
+@settings(BUSY, max_examples=examples(40))
 @given(data=st.data())
 def test_nlri(family: Family, data: st.DataObject) -> None:
     """RFC 4271 section 4.3, RFC 7911 section 3."""
@@ -63,7 +64,7 @@ def test_nlri(family: Family, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", s.CAPABILITY_KINDS, ids=lambda kind: kind.__name__)
-@settings(BUSY, max_examples=20)
+@settings(BUSY, max_examples=examples(20))
 @given(data=st.data())
 def test_capability(kind: type, data: st.DataObject) -> None:
     """RFC 5492 section 4."""
@@ -77,20 +78,20 @@ def test_capability(kind: type, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("field", s.ATTRIBUTE_FIELDS)
-@settings(BUSY, max_examples=20)
+@settings(BUSY, max_examples=examples(20))
 @given(data=st.data())
 def test_attribute(field: str, data: st.DataObject) -> None:
     value = data.draw(s.ATTRIBUTE_FIELDS[field])
     _read_and_written_alike(PathAttributes(**{field: value}), as4=True)  # type: ignore[arg-type]
 
 
-@settings(BUSY, max_examples=40)
+@settings(BUSY, max_examples=examples(40))
 @given(s.ATTRIBUTES)
 def test_attributes_together(attributes: PathAttributes) -> None:
     _read_and_written_alike(attributes, as4=True)
 
 
-@settings(BUSY, max_examples=40)
+@settings(BUSY, max_examples=examples(40))
 @given(s.ATTRIBUTES)
 def test_attributes_over_a_session_with_two_octet_as_numbers(attributes: PathAttributes) -> None:
     """RFC 6793 section 4.2: AS4_PATH and AS4_AGGREGATOR bring back what did not fit.
@@ -119,7 +120,7 @@ def _read_and_written_alike(attributes: PathAttributes, *, as4: bool) -> None:
 # Messages
 
 
-@settings(BUSY, max_examples=50)
+@settings(BUSY, max_examples=examples(50))
 @given(s.OPENS)
 def test_open(value: Open) -> None:
     """RFC 4271 section 4.2, RFC 9072."""
@@ -128,7 +129,7 @@ def test_open(value: Open) -> None:
     assert decode_open(octets[HEADER_SIZE:]).encode() == octets
 
 
-@settings(BUSY, max_examples=40)
+@settings(BUSY, max_examples=examples(40))
 @given(s.NOTIFICATIONS)
 def test_notification(value: Notification) -> None:
     """RFC 4271 section 4.5."""
@@ -139,7 +140,7 @@ def test_notification(value: Notification) -> None:
     assert str(found).isprintable()
 
 
-@settings(BUSY, max_examples=40)
+@settings(BUSY, max_examples=examples(40))
 @given(s.ROUTE_REFRESHES)
 def test_route_refresh(value: RouteRefresh) -> None:
     """RFC 2918 section 3, RFC 7313 section 3.2."""
@@ -147,7 +148,7 @@ def test_route_refresh(value: RouteRefresh) -> None:
     assert RouteRefresh.decode(octets[HEADER_SIZE:]) == value
 
 
-@settings(BUSY, max_examples=40)
+@settings(BUSY, max_examples=examples(40))
 @given(st.lists(s.MESSAGES, max_size=5))
 def test_messages_behind_one_another(messages: list[bytes]) -> None:
     framed = Stream(65535).messages(b"".join(messages))
@@ -183,7 +184,7 @@ def _path_nlri(
     [(IPV4_UNICAST, False), (IPV4_UNICAST, True), (IPV6_UNICAST, True)],
     ids=["ipv4", "ipv4-mp", "ipv6"],
 )
-@settings(BUSY, max_examples=20)
+@settings(BUSY, max_examples=examples(20))
 @given(attributes=s.ATTRIBUTES, data=st.data())
 def test_update_that_announces(
     family: Family, mp: bool, add_path: bool, attributes: PathAttributes, data: st.DataObject
@@ -209,7 +210,7 @@ def test_update_that_announces(
     [(IPV4_UNICAST, False), (IPV4_UNICAST, True), (IPV6_UNICAST, True)],
     ids=["ipv4", "ipv4-mp", "ipv6"],
 )
-@settings(BUSY, max_examples=20)
+@settings(BUSY, max_examples=examples(20))
 @given(data=st.data())
 def test_update_that_withdraws(
     family: Family, mp: bool, add_path: bool, data: st.DataObject

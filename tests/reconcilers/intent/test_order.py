@@ -25,6 +25,7 @@ from resources.meta import Resource
 from resources.tables import Tables
 from statedb import Database
 from tests.support import scenario
+from tests.support.examples import examples
 
 FIRST_COME = {
     "C47-C49-conflict": "a node stays with the ClusterConfig that has it",
@@ -96,7 +97,7 @@ def states(directory: Path) -> list[State]:
     return found
 
 
-RELAXED = settings(deadline=None, max_examples=3, database=None)
+RELAXED = settings(deadline=None, max_examples=examples(3), database=None)
 ROUND = 0.7
 """How often a round follows an event."""
 EVERY = pytest.mark.parametrize("directory", SCENARIOS, ids=lambda path: path.name)

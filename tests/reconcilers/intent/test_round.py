@@ -21,6 +21,7 @@ from tests.reconcilers.build import (
     service,
     usual,
 )
+from tests.support.examples import examples
 
 
 def test_nothing_is_done_before_every_source_has_told_everything() -> None:
@@ -323,7 +324,7 @@ def _step(cluster: Cluster, what: str, name: str, number: int, text: str) -> Non
             cluster.put(kinds.NODE, node(bgp="yes" if number else "no"))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(STEPS)
 def test_incremental_rounds_come_to_what_one_round_from_nothing_does(
     steps: list[tuple[str, str, int, str]],

@@ -12,6 +12,7 @@ from speaker.api import AddPathMode, GracefulRestart, PeerConfig, RouteAttribute
 from speaker.engine.inputs import BytesReceived, RemovePeer
 from speaker.iana import IPV4_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
+from tests.support.examples import examples
 
 HUB, WATCHER = "10.0.0.1", "10.0.0.2"
 
@@ -197,7 +198,7 @@ def test_identifiers_that_are_not_used_any_more_cost_nothing(
     assert len(member.adj_in._parts) <= 51
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_whatever_changes_the_watcher_ends_with_exactly_the_paths_of_the_hub(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311  a seed, no secret

@@ -14,6 +14,7 @@ from speaker.message import KEEPALIVE
 from speaker.peer.actions import Write
 from tests.speaker.network import INSTANCE, Host, Network
 from tests.speaker.raw import Raw
+from tests.support.examples import examples
 
 HUB = "10.0.0.1"
 
@@ -146,7 +147,7 @@ def test_a_lost_session_takes_its_routes_with_it_everywhere() -> None:
 PREFIXES = [f"10.{n}.0.0/16" for n in range(6)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(
         st.tuples(

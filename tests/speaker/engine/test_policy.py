@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from speaker.api import Match, PeerConfig, Policy, PrefixRule, RouteAttributes, Set, Term
 from speaker.iana import IPV4_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
+from tests.support.examples import examples
 
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 ROUTES = {
@@ -162,7 +163,7 @@ POLICIES = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_whatever_policies_came_before_only_the_last_one_counts(
     seed: int,

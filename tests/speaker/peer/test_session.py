@@ -38,6 +38,7 @@ from tests.speaker.raw import (
     open_message,
     update,
 )
+from tests.support.examples import examples
 
 STATES = ("open_sent", "open_confirm", "established")
 
@@ -557,7 +558,7 @@ def test_nlri_that_cannot_be_resets_the_session_rfc_4271_section_6_3() -> None:
     assert raw.notification[:2] == (3, 10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.binary(max_size=80), max_size=6), st.sampled_from(STATES))
 def test_no_octets_make_the_core_raise(chunks: list[bytes], state: str) -> None:
     raw = at(state)
@@ -566,7 +567,7 @@ def test_no_octets_make_the_core_raise(chunks: list[bytes], state: str) -> None:
     raw.wait(300)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.integers(0, len(CONVERSATION) - 1), st.integers(1, 255), st.integers(0, len(CONVERSATION))
 )

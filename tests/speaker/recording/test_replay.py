@@ -44,6 +44,7 @@ from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.peer.actions import Tell
 from speaker.recording import BadRecording, Player, Recorder
 from tests.speaker.network import INSTANCE, Host, Lines, Network
+from tests.support.examples import examples
 
 PASSWORD = "not for anybody's eyes"
 ROOT = Path(__file__).parents[3]
@@ -139,7 +140,7 @@ def played(lines: list[bytes], until: int | None = None) -> Player:
     return player
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(st.integers(0, 2**32))
 def test_a_run_that_was_written_down_ends_in_the_same_state(seed: int) -> None:
     network = session(seed)

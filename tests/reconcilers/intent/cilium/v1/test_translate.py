@@ -23,6 +23,7 @@ from tests.reconcilers.intent.cilium.v1.build import (
     policy_object,
     router,
 )
+from tests.support.examples import examples
 
 
 def _translate(
@@ -393,7 +394,7 @@ def _meaning(cluster: Cluster) -> list[dict[str, Any]]:
     return instances
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     routers=_ROUTERS,
     selector=_MAYBE,
