@@ -17,12 +17,19 @@ from resources.ingest import Ingest
 from resources.kinds import KINDS
 from resources.tables import Tables
 from statedb import Database
+from tests.cells.hurry import hurry
 from tests.cells.test_manifests import until
 from tests.resources.kubernetes.test_source import service
 from tests.support.apiserver import ApiServer, status
 from waggle_agent.__main__ import main
 
 CELLS = (metrics.CELL, node.CELL, database.CELL, resources.CELL, kubernetes.CELL)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sources try again within the time of a test."""
+    hurry(monkeypatch)
 
 
 def run(directory: Path, scenario: Callable[[Hive, ApiServer], Awaitable[None]]) -> None:

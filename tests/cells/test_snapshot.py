@@ -17,10 +17,10 @@ import pytest
 
 from cells import database, kubernetes, metrics, node, resources, snapshot
 from cells.hive import Hive, Level, load
-from resources.kubernetes import KubernetesSource, Timing
 from resources.snapshot import decode, encode, read, write
 from resources.tables import Tables
 from statedb import Database
+from tests.cells.hurry import hurry
 from tests.cells.test_kubernetes import levels, names
 from tests.cells.test_manifests import until
 from tests.resources.kubernetes.test_source import advertisement, service
@@ -34,7 +34,6 @@ CELLS = (
     kubernetes.CELL,
     snapshot.CELL,
 )
-QUICK = Timing(connect=1.0, first=0.02, longest=0.05, confirm=0.02, missing=0.05, grace=0.1)
 EMPTY = '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}'
 
 
@@ -42,13 +41,7 @@ EMPTY = '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Attempts and writes within the time of a test."""
     monkeypatch.setattr(snapshot, "PAUSE", 0.02)
-    monkeypatch.setattr(
-        kubernetes,
-        "KubernetesSource",
-        lambda access, selections, kinds: KubernetesSource(
-            access, selections, kinds=kinds, timing=QUICK
-        ),
-    )
+    hurry(monkeypatch)
 
 
 @asynccontextmanager

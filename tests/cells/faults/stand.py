@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from cells import kubernetes
 from cells.agent import CELLS
 from cells.hive import Hive, Level, load
-from resources.kubernetes import KubernetesSource, Timing
+from cells.report import cell as report
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST
 from speaker.server import Speaker
+from tests.cells.hurry import hurry
 from tests.cells.test_manifests import until
 from tests.reconcilers.build import advertisement, cluster_config, node, peer, peer_config, service
 from tests.support.apiserver import ApiServer, Object
@@ -29,19 +29,13 @@ from tests.support.apiserver import ApiServer, Object
 NODE = "n1"
 PODS = "10.244.0.0/24"
 AGENT, ROUTER = "127.0.0.1", "127.0.0.2"
-QUICK = Timing(connect=1.0, first=0.02, longest=0.1, confirm=0.02, missing=0.05, grace=0.1)
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the agents of a test try again within its time."""
-    monkeypatch.setattr(
-        kubernetes,
-        "KubernetesSource",
-        lambda access, selections, kinds: KubernetesSource(
-            access, selections, kinds=kinds, timing=QUICK
-        ),
-    )
+    """Let the agents of a test try again, and report, within its time."""
+    hurry(monkeypatch)
+    monkeypatch.setattr(report, "SETTLE", 0.1)
 
 
 @dataclass(slots=True)
@@ -137,7 +131,14 @@ async def stand(directory: Path, **config: Any) -> AsyncIterator[Stand]:  # noqa
         await until(lambda: bool(router.instances()[0].listening))
         router.set_peer(
             "router",
-            PeerConfig(name="agent", address=AGENT, peer_asn=65001, passive=True, import_="all"),
+            PeerConfig(
+                name="agent",
+                address=AGENT,
+                peer_asn=65001,
+                passive=True,
+                idle_hold_time=0,
+                import_="all",
+            ),
         )
         fill(server, router.instances()[0].listening[0][1], **config)
         made = Stand(server, router, directory)

@@ -10,13 +10,12 @@ from pathlib import Path
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from cells import kubernetes
 from cells.hive import Hive, Level, SettingError, load
 from cells.metrics import Metrics
 from cells.operator import cell, migration, writing
 from cells.operator.cells import CELLS
 from cells.operator.election import Leadership, LostLeadershipError
-from resources.kubernetes import KubernetesSource, Timing
+from tests.cells.hurry import hurry
 from tests.cells.test_manifests import until
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.reconcilers.intent.cilium.v1.build import policy_object
@@ -199,7 +198,7 @@ def test_who_loses_the_lease_ends_and_writes_no_more(tmp_path: Path) -> None:
 
 
 def test_an_api_server_that_is_away_for_too_long_ends_the_leader(tmp_path: Path) -> None:
-    brief = {"lease_duration_seconds": "3", "renew_deadline_seconds": "2"}
+    brief = {"lease_duration_seconds": "2", "renew_deadline_seconds": "1"}
 
     async def scenario(server: ApiServer) -> None:
         fill(server)
@@ -309,9 +308,9 @@ def test_f10_two_that_both_believe_to_lead_write_the_same_and_then_nothing(
             second.get("operator", cell.Operator)._leadership.gained.set()
             server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
             await until(lambda: names(server) == {"n1", "n2", "n3"})
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.15)
             count = len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.15)
             assert (
                 len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
                 == count
@@ -374,14 +373,7 @@ def test_nothing_is_written_while_a_kind_may_not_be_read(
         assert server.asked("delete", CONFIGS) == []
 
     monkeypatch.setattr(cell, "UNREAD_PAUSE", 0.05)
-    timing = Timing(grace=0.2, first=0.05, longest=0.1)
-    monkeypatch.setattr(
-        kubernetes,
-        "KubernetesSource",
-        lambda access, selections, kinds: KubernetesSource(
-            access, selections, kinds=kinds, timing=timing
-        ),
-    )
+    hurry(monkeypatch)
     run(scenario)
 
 
