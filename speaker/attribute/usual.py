@@ -82,9 +82,8 @@ class Recognizer:
         found = self._match(field)
         if found is None or not field.startswith(self._first_as, _PATH_AT):
             return None
-        path_end = found.start(1) - _HEADER
         for asn in self._never:
-            # Octets that only happen to be in a row are not worth a closer look here.
-            if field.find(asn, _PATH_AT, path_end) >= 0:
+            # Octets of the path that only happen to be in a row are not worth a closer look here.
+            if asn in field and field.find(asn, _PATH_AT, found.start(1) - _HEADER) >= 0:
                 return None
         return found[1]

@@ -330,12 +330,12 @@ class UpdateDecoder:
             known = self._interned[changed] = changed
         return known
 
-    def spend(self, octets: int) -> None:
-        """Make room for an attribute set of so many octets, if need be by forgetting all of them.
+    def spend(self, octets: int, sets: int = 1) -> None:
+        """Make room for attribute sets of so many octets, if need be by forgetting all there are.
 
         A peer decides how many there are, how long they are, and under how many next hops.
         """
-        cost = _SET + _GROWTH * octets
+        cost = sets * _SET + _GROWTH * octets
         self._room -= cost
         if self._room < 0:
             self._room = self._cache - cost

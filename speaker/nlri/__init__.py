@@ -5,7 +5,7 @@ families are left as they are.
 """
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
-from speaker.nlri.field import NlriField, listed
+from speaker.nlri.field import NlriField
 from speaker.nlri.prefix import BITS, prefix_to_text, prefix_to_wire
 from speaker.nlri.split import (
     OCTETS,
@@ -28,7 +28,6 @@ __all__ = [
     "PathNlri",
     "has_prefixes",
     "join_add_path",
-    "listed",
     "prefix_to_text",
     "prefix_to_wire",
     "split",

@@ -1,7 +1,4 @@
-"""An NLRI field as it came, for those who may never look at its prefixes.
-
-Must only be made of fields that are without mistakes and name no prefix twice.
-"""
+"""An NLRI field as it came, for those who may never look at its prefixes."""
 
 from __future__ import annotations
 
@@ -13,17 +10,19 @@ from speaker.nlri.split import split
 
 @final
 class NlriField(Sequence[bytes]):
-    """The prefixes of a field, cut anew each time: who needs them more than once makes a list."""
+    """The prefixes of a field without mistakes, cut anew each time.
 
-    __slots__ = ("_afi", "_count", "_data")
+    Who needs them more than once makes a list.
+    """
 
-    def __init__(self, data: bytes, afi: int, count: int) -> None:
+    __slots__ = ("_afi", "_data")
+
+    def __init__(self, data: bytes, afi: int) -> None:
         self._data = data
         self._afi = afi
-        self._count = count
 
     def __len__(self) -> int:
-        return self._count
+        return len(split(self._data, self._afi))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(split(self._data, self._afi))
@@ -34,8 +33,3 @@ class NlriField(Sequence[bytes]):
     def __getitem__(self, index: slice) -> Sequence[bytes]: ...
     def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
         return split(self._data, self._afi)[index]
-
-
-def listed(nlri: Sequence[bytes]) -> Sequence[bytes]:
-    """Return prefixes in a form that may be gone through again and again."""
-    return list(nlri) if isinstance(nlri, NlriField) else nlri

@@ -31,11 +31,11 @@ class Stream:
         self._have = 0
         self._need = HEADER_SIZE
 
-    def messages(self, data: bytes) -> Iterator[tuple[int, bytes]]:
-        """Take octets and yield type and body of each message that is whole.
+    def messages(self, data: bytes) -> Iterator[tuple[int, list[bytes]]]:
+        """Take octets and yield the messages that are whole: a type, and bodies of that type.
 
-        Who stops taking messages gives up the stream. Raises `NotificationError` for a header that
-        cannot be.
+        UPDATEs in a row come together, any other message alone. Who stops taking messages gives up
+        the stream. Raises `NotificationError` for a header that cannot be, after what was before it.
         """
         if self._have:
             self._fragments.append(data)
@@ -48,21 +48,32 @@ class Stream:
         position = 0
         size = len(data)
         need = HEADER_SIZE
+        updates: list[bytes] = []
         while size - position >= HEADER_SIZE:
             kind = data[position + 18]
             length = data[position + 16] << 8 | data[position + 17]
-            if not (
+            usual = (
                 kind == _UPDATE
                 and _MINIMUM <= length <= self.maximum
                 and data.startswith(MARKER, position)
-            ):
+            )
+            if not usual:
+                if updates:
+                    yield _UPDATE, updates
+                    updates = []
                 kind, length = check_header(data, position, self.maximum)
             end = position + length
             if end > size:
                 need = length
                 break
-            yield kind, data[position + HEADER_SIZE : end]
+            body = data[position + HEADER_SIZE : end]
             position = end
+            if usual:
+                updates.append(body)
+            else:
+                yield kind, [body]
+        if updates:
+            yield _UPDATE, updates
         if position < size:
             rest = data[position:]
             self._fragments.append(rest)

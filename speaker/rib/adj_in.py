@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import Final
 
-from speaker.nlri import Family, PathNlri
+from speaker.errors import Truncated
+from speaker.nlri import Family, PathNlri, split
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
@@ -131,15 +132,24 @@ class AdjRibIn:
         else:
             self.refused += len(nlri)
 
-    def announce_new(self, family: Family, path: Path, data: bytes) -> bool:
-        """Take in the prefixes of an NLRI field with a path that may be used, if all are new.
+    def announce_fields(self, family: Family, said: Sequence[tuple[Path, bytes]]) -> int:
+        """Take in NLRI fields, each with a path that may be used, in place of what was said before.
 
-        False where it is not as easy as that; then nothing has been done.
+        Returns how many of them: the next one is no field of prefixes.
         """
+        taken = 0
         shared = self._shared.get(family)
-        if shared is None or self._stale or self._tables[family]:
-            return False
-        return shared.announce_new(path, data, family.afi)
+        if shared is not None and not self._stale and not self._tables[family]:
+            taken = shared.announce_new(said, family.afi)
+        while taken < len(said):
+            path, data = said[taken]
+            try:
+                nlri = split(data, family.afi)
+            except Truncated:
+                break
+            self.announce(family, path, nlri)
+            taken += 1
+        return taken
 
     @property
     def _closed(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from speaker.errors import EncodingError
-from speaker.nlri import IPV4_UNICAST, Family, listed
+from speaker.nlri import IPV4_UNICAST, Family
 from speaker.rib import pack
 from speaker.rib.all_paths import AllPaths
 from speaker.rib.export import ExportRules, rewrite
@@ -158,7 +158,7 @@ class UpdateGroup(Generic[M]):
             if only is not None and _is_of(old, only) and _is_of(new, only):
                 self._own_uncounted = True
                 continue
-            for place, part in self._split(family, listed(nlri)):
+            for place, part in self._split(family, nlri):
                 was = None if old is None else self._exported(family, old, place)
                 now = None if new is None else self._exported(family, new, place)
                 if was is not None:

@@ -7,6 +7,7 @@ so. It must never look at a prefix on its own: work is per message and per attri
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -19,10 +20,9 @@ from speaker.attribute import (
     decode_attributes,
     frame,
 )
-from speaker.errors import Truncated
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
-from speaker.nlri import IPV4_UNICAST, Family, PathNlri, join_add_path, split
+from speaker.nlri import IPV4_UNICAST, Family, PathNlri, join_add_path
 from speaker.rib import roles
 from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
 from speaker.rib.next_hop import is_loopback, why_unusable
@@ -32,8 +32,6 @@ _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
 _HOPS: Final = 256
 """The same of next hops."""
-_NONE_WITHDRAWN: Final = b"\0\0"
-_IPV4: Final = int(IPV4_UNICAST.afi)
 
 
 OWN_AS: Final = "own AS in the AS path"
@@ -177,48 +175,55 @@ class Intake:
             self.ignored += 1
         return update
 
-    def take_usual(self, body: bytes) -> bool:
-        """Take in an UPDATE's body where there is nothing to be said of it; False leaves it alone.
+    def take_usual(self, bodies: Sequence[bytes], start: int, end: int) -> int:
+        """Take in UPDATEs of which there is nothing to be said, and return how many those are.
 
-        That is one of IPv4 prefixes that are announced with usual attributes, and may be used.
+        In a row, from ``start`` on and before ``end``. Those are UPDATEs of IPv4 prefixes that are
+        announced with usual attributes, and may be used.
         """
-        if self._recognizer is None or body[:2] != _NONE_WITHDRAWN:
-            return False
-        end = 4 + int.from_bytes(body[2:4], "big")
-        nlri = body[end:]
-        if not nlri:
-            return False
-        field = body[4:end]
-        path = self._usual.get(field)
-        if path is None:
-            path = self._usual_path(self._recognizer, field)
+        recognizer = self._recognizer
+        if recognizer is None:
+            return 0
+        look = recognizer.next_hop
+        known = self._usual
+        good = self._good_hops
+        source, read = self._adj_in.source, self._read
+        said: list[tuple[Path, bytes]] = []
+        sets = octets = 0
+        for body in bodies[start:end]:
+            if body[0] or body[1]:
+                # It withdraws something.
+                break
+            nlri_at = 4 + (body[2] << 8 | body[3])
+            nlri = body[nlri_at:]
+            if not nlri:
+                break
+            field = body[4:nlri_at]
+            path = known.get(field)
             if path is None:
-                return False
-        if not self._adj_in.announce_new(IPV4_UNICAST, path, nlri):
-            try:
-                prefixes = split(nlri, _IPV4)
-            except Truncated:
-                return False
-            self._adj_in.announce(IPV4_UNICAST, path, prefixes)
+                hop = look(field)
+                if hop is None or (hop not in good and not self._is_good(hop)):
+                    break
+                path = known[field] = Path(None, source, None, 0, field, read)
+                sets += 1
+                octets += len(field)
+            said.append((path, nlri))
+        if sets:
+            # Perhaps it forgets all that there is, these among them.
+            self._decoder.spend(octets, sets)
+        if not said:
+            return 0
         self.surplus = False
-        return True
+        return self._adj_in.announce_fields(IPV4_UNICAST, said)
 
-    def _usual_path(self, recognizer: Recognizer, field: bytes) -> Path | None:
-        """Return the path of a field, or None where it is not usual or something speaks against it."""
-        hop = recognizer.next_hop(field)
-        if hop is None:
-            return None
-        if hop not in self._good_hops:
-            if why_unusable(hop, self._own_addresses, loopback=self._peer_is_here) is not None:
-                return None
-            if len(self._good_hops) >= _HOPS:
-                self._good_hops.clear()
-            self._good_hops.add(hop)
-        # First, as it may forget all that there is.
-        self._decoder.spend(len(field))
-        path = Path(None, self._adj_in.source, field=field, read=self._read)
-        self._usual[field] = path
-        return path
+    def _is_good(self, hop: bytes) -> bool:
+        """Tell whether a next hop may be used, and remember it then."""
+        if why_unusable(hop, self._own_addresses, loopback=self._peer_is_here) is not None:
+            return False
+        if len(self._good_hops) >= _HOPS:
+            self._good_hops.clear()
+        self._good_hops.add(hop)
+        return True
 
     def _forget(self) -> None:
         """Let go of all attribute sets, as the decoder does: they would be held for nothing."""

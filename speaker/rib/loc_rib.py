@@ -10,7 +10,7 @@ never look at peers or sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from speaker.nlri import BITS, OCTETS, SPARE, NlriField
 from speaker.rib.decision import order
@@ -18,23 +18,18 @@ from speaker.rib.path import Path, Source
 
 _LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in BITS.items()}
 
-
-class Change(NamedTuple):
-    """Prefixes whose best path went from one to another; None is no path."""
-
-    old: Path | None
-    new: Path | None
-    nlri: Sequence[bytes]
+Change = tuple[Path | None, Path | None, Sequence[bytes]]
+"""The best path before and after, None for no path, and the prefixes: one for each announcement."""
 
 
 class LocRib:
     """Prefix (wire bytes) -> paths."""
 
-    __slots__ = ("_bulk", "_dirty", "_table", "_touched", "revision")
+    __slots__ = ("_dirty", "_new", "_table", "_touched", "revision")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
-        self._bulk: list[Change] = []
+        self._new: list[Change] = []
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
@@ -49,7 +44,7 @@ class LocRib:
     @property
     def changed(self) -> bool:
         """Whether there is anything for `take_changes`."""
-        return bool(self._bulk or self._dirty or self._touched)
+        return bool(self._new or self._dirty or self._touched)
 
     def follow_all_paths(self) -> None:
         """Note from now on changes of paths that are not best, too."""
@@ -149,7 +144,7 @@ class LocRib:
             new = len(table) - size
             # A message may name a prefix twice; what is told is counted.
             told = nlri if new == len(nlri) else list(dict.fromkeys(nlri))
-            self._bulk.append(Change(None, path, told))
+            self._new.append((None, path, told))
             return new
         source = path.source
         new = 0
@@ -181,39 +176,44 @@ class LocRib:
                 dirty.setdefault(prefix, before)
         return new
 
-    def announce_new(self, path: Path, data: bytes, afi: int) -> NlriField | None:
-        """Give a path to all prefixes of an NLRI field, if none of them has one.
+    def announce_new(self, said: Sequence[tuple[Path, bytes]], afi: int) -> tuple[int, int]:
+        """Give a path to all prefixes of each of some NLRI fields, as long as none of them has one.
 
-        What a full table is made of, and so all in one: who may never ask for the prefixes need not
-        have them cut. None where a prefix is known already, or named twice, where the field is not in
-        order, or where changes are followed one by one: then nothing has been done.
+        What a full table is made of. Returns how many fields those are, and how many prefixes; the
+        next field names a prefix that is known, or one twice, or is not in order, or changes are
+        followed one by one.
         """
         if self._dirty or self._touched is not None:
-            return None
+            return 0, 0
         table = self._table
-        size = len(table)
+        # One look into the table for each prefix, not two: that is what a full table waits for.
+        put = table.setdefault
         limit = _LIMIT[afi]
-        position = 0
-        end = len(data)
-        while position < end:
-            length = data[position]
-            after = position + OCTETS[length]
-            nlri = data[position:after]
-            if nlri in table or length > limit or (length & 7 and nlri[-1] & SPARE[length]):
+        before = size = len(table)
+        fields = 0
+        for path, data in said:
+            position = count = 0
+            end = len(data)
+            while position < end:
+                length = data[position]
+                after = position + OCTETS[length]
+                nlri = data[position:after]
+                if length > limit or (length & 7 and nlri[-1] & SPARE[length]):
+                    break
+                put(nlri, path)
+                count += 1
+                position = after
+            if position != end or len(table) - size != count:
+                # Those that were new are the last ones of the table.
+                while len(table) > size:
+                    table.popitem()
                 break
-            table[nlri] = path
-            position = after
-        if position == end:
+            size += count
+            self._new.append((None, path, NlriField(data, afi)))
+            fields += 1
+        if fields:
             self.revision += 1
-            field = NlriField(data, afi, len(table) - size)
-            self._bulk.append(Change(None, path, field))
-            return field
-        start = 0
-        while start < min(position, end):
-            after = start + OCTETS[data[start]]
-            del table[data[start:after]]
-            start = after
-        return None
+        return fields, size - before
 
     def withdraw(self, source: Source, nlri: Iterable[bytes]) -> int:
         """Take away what a source said of prefixes; those that it said nothing of stay.
@@ -249,7 +249,7 @@ class LocRib:
 
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
-        changes, self._bulk = self._bulk, []
+        changes, self._new = self._new, []
         dirty, self._dirty = self._dirty, {}
         table = self._table
         pairs: dict[tuple[Path | None, Path | None], list[bytes]] = {}
@@ -264,5 +264,5 @@ class LocRib:
                 pairs[pair] = [prefix]
             else:
                 known.append(prefix)
-        changes.extend(Change(old, new, nlri) for (old, new), nlri in pairs.items())
+        changes.extend((old, new, nlri) for (old, new), nlri in pairs.items())
         return changes

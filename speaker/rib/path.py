@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, final
 
+import msgspec
+
 from speaker.attribute import AS_SEQUENCE, AsPath, PathAttributes, hop_count
 from speaker.attribute.as_path import CONFEDERATION
 from speaker.iana import WELL_KNOWN_COMMUNITIES
@@ -104,7 +106,7 @@ class Rank(NamedTuple):
 
 
 @final
-class Path:
+class Path(msgspec.Struct, eq=False, weakref=True):
     """One attribute set from one source; frozen by convention, compared by identity.
 
     ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None.
@@ -112,35 +114,15 @@ class Path:
     well-formed are read when they are first asked for, and ranked when there is a choice.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_attributes",
-        "_field",
-        "_rank",
-        "_read",
-        "overrides",
-        "rejected",
-        "source",
-    )
-
-    def __init__(
-        self,
-        attributes: PathAttributes | None,
-        source: Source,
-        rejected: str | None = None,
-        overrides: int = 0,
-        *,
-        field: bytes = b"",
-        read: Callable[[bytes], PathAttributes] | None = None,
-    ) -> None:
-        """Make a path; where the attributes are None, ``read`` gives them of ``field``."""
-        self._attributes = attributes
-        self._field = field
-        self._read = read
-        self._rank: Rank | None = None
-        self.source = source
-        self.rejected = rejected
-        self.overrides = overrides
+    _attributes: PathAttributes | None
+    source: Source
+    rejected: str | None = None
+    overrides: int = 0
+    _field: bytes = b""
+    """What the attributes are read from when they are first asked for, where they are None ..."""
+    _read: Callable[[bytes], PathAttributes] | None = None
+    """... by whom."""
+    _rank: Rank | None = None
 
     @property
     def attributes(self) -> PathAttributes:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, final
 
+from speaker.nlri import NlriField
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 
@@ -23,36 +24,44 @@ SLACK: Final = 256
 class SharedRoutes:
     """One source's routes of one family."""
 
-    __slots__ = ("_loc", "_named", "_said", "_source", "count")
+    __slots__ = ("_afi", "_fields", "_loc", "_named", "_said", "_source", "count")
 
     def __init__(self, loc: LocRib, source: Source) -> None:
         self._loc = loc
         self._source = source
         self._said: list[Sequence[bytes]] = []
+        self._fields: list[bytes] = []
         """Every prefix that is held is in one of them, perhaps in several."""
+        self._afi = 0
+        """The address family of the fields."""
         self._named = 0
-        """How many prefixes are in these lists."""
+        """How many prefixes are in these lists and fields."""
         self.count = 0
 
     def announce(self, path: Path, nlri: Sequence[bytes]) -> None:
         """Put prefixes with a path into the Loc-RIB; the caller leaves the list alone from here."""
         new = self._loc.announce(path, nlri)
         if new:
-            self.count += new
             self._said.append(nlri)
-            self._named += len(nlri)
-            if self._named > 2 * self.count + SLACK:
-                self._tidy()
+            self._note(new, len(nlri))
 
-    def announce_new(self, path: Path, data: bytes, afi: int) -> bool:
-        """Put the prefixes of a field into the Loc-RIB; False, and nothing, if not all are new."""
-        field = self._loc.announce_new(path, data, afi)
-        if field is None:
-            return False
-        self.count += len(field)
-        self._said.append(field)
-        self._named += len(field)
-        return True
+    def announce_new(self, said: Sequence[tuple[Path, bytes]], afi: int) -> int:
+        """Put the prefixes of NLRI fields into the Loc-RIB, as long as all of them are new.
+
+        Returns how many fields that are.
+        """
+        fields, prefixes = self._loc.announce_new(said, afi)
+        if fields:
+            self._afi = afi
+            self._fields.extend([data for _, data in said[:fields]])
+            self._note(prefixes, prefixes)
+        return fields
+
+    def _note(self, new: int, named: int) -> None:
+        self.count += new
+        self._named += named
+        if self._named > 2 * self.count + SLACK:
+            self._tidy()
 
     def withdraw(self, nlri: Iterable[bytes]) -> None:
         """Take prefixes out of the Loc-RIB; unknown ones are passed over."""
@@ -60,8 +69,9 @@ class SharedRoutes:
 
     def clear(self) -> None:
         """Take everything out."""
-        self._loc.withdraw(self._source, chain.from_iterable(self._said))
+        self._loc.withdraw(self._source, chain.from_iterable(self.said()))
         self._said.clear()
+        self._fields.clear()
         self._named = self.count = 0
 
     def path(self, nlri: bytes) -> Path | None:
@@ -74,11 +84,11 @@ class SharedRoutes:
 
     def said(self) -> list[Sequence[bytes]]:
         """Return lists that name every prefix, some perhaps twice or held no more."""
-        return list(self._said)
+        return [*self._said, *(NlriField(data, self._afi) for data in self._fields)]
 
     def items(self) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over prefixes and paths, in the order in which they were first said."""
-        for nlri in dict.fromkeys(chain.from_iterable(self._said)):
+        """Iterate over prefixes and paths, those said in numbers last."""
+        for nlri in dict.fromkeys(chain.from_iterable(self.said())):
             path = self._loc.path_of(self._source, nlri)
             if path is not None:
                 yield nlri, path
@@ -86,4 +96,5 @@ class SharedRoutes:
     def _tidy(self) -> None:
         held = [nlri for nlri, _ in self.items()]
         self._said = [held]
+        self._fields.clear()
         self._named = len(held)

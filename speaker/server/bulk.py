@@ -10,7 +10,9 @@ from collections import deque
 from typing import Final
 
 PIECE: Final = 4096
-"""Octets that are given on at a time; what is no longer is no bulk."""
+"""Octets that are given on at a time where somebody may wait; what is no longer is no bulk."""
+LONG_PIECE: Final = 4 * PIECE
+"""The same where nobody does."""
 
 
 class Bulk:
@@ -34,7 +36,7 @@ class Bulk:
         self._waiting[connection] = (data, 0)
         self._order.append(connection)
 
-    def next(self) -> tuple[int, bytes] | None:
+    def next(self, piece: int = PIECE) -> tuple[int, bytes] | None:
         """Take the next piece, of each connection in turn; None when there is none."""
         while self._order:
             connection = self._order.popleft()
@@ -42,7 +44,7 @@ class Bulk:
             if waiting is None:
                 continue
             data, start = waiting
-            end = start + PIECE
+            end = start + piece
             if end < len(data):
                 self._waiting[connection] = (data, end)
                 self._order.append(connection)

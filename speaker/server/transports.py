@@ -21,7 +21,7 @@ from speaker.engine.inputs import (
 )
 from speaker.peer.actions import Close, Configure, Connect, Write
 from speaker.server import sockets
-from speaker.server.bulk import PIECE, Bulk
+from speaker.server.bulk import LONG_PIECE, PIECE, Bulk
 from speaker.server.connection import READ, Connection
 
 CONNECT_TIMEOUT: Final = 30.0
@@ -178,10 +178,11 @@ class Transports:
         """Give on what came in quantities, for as long as nobody else minds."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        slice_ = BRIEF_SLICE if now - self._brief_at < SHARED else LONG_SLICE
+        shared = now - self._brief_at < SHARED
+        slice_, size = (BRIEF_SLICE, PIECE) if shared else (LONG_SLICE, LONG_PIECE)
         # Where everything else takes its time, so may this: it would never come to an end.
         until = now + max(slice_, min((now - self._worked_at) / 2, LONGEST_SLICE))
-        while (piece := self._bulk.next()) is not None:
+        while (piece := self._bulk.next(size)) is not None:
             number, data = piece
             self._feed(BytesReceived(number, data))
             if number not in self._bulk and (connection := self._connections.get(number)):

@@ -152,7 +152,9 @@ def test_route_refresh(value: RouteRefresh) -> None:
 @given(st.lists(s.MESSAGES, max_size=5))
 def test_messages_behind_one_another(messages: list[bytes]) -> None:
     framed = Stream(65535).messages(b"".join(messages))
-    assert [HEADER_SIZE + len(body) for _, body in framed] == [len(m) for m in messages]
+    assert [HEADER_SIZE + len(body) for _, bodies in framed for body in bodies] == [
+        len(m) for m in messages
+    ]
 
 
 def _encode(
@@ -166,7 +168,7 @@ def _encode(
 
 
 def _decode(message: bytes, session: Negotiated) -> Update:
-    ((_, body),) = Stream(65535).messages(message)
+    ((_, (body,)),) = Stream(65535).messages(message)
     return UpdateDecoder(session).decode(body)
 
 

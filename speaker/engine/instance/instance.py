@@ -328,16 +328,26 @@ class Instance:
             self._deferral.stop()
             self._deferral = None
 
+    def usual_updates(
+        self, peer: Peer, session: Session, bodies: Sequence[bytes], start: int
+    ) -> int:
+        """Take in UPDATEs of which there is nothing to be said, and return how many (`Host`)."""
+        del session
+        member = self.members[peer]
+        # Who has a limit is looked at after each message.
+        end = len(bodies) if member.limits is None else start + 1
+        taken = member.intake.take_usual(bodies, start, end)
+        if taken and self.observer is not None:
+            for body in bodies[start : start + taken]:
+                self.observer.usual_received(member, body)
+        self._enforce(member)
+        return taken
+
     def update(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in an UPDATE (`Host`). Raises `NotificationError`."""
         del session
         member = self.members[peer]
         intake = member.intake
-        if intake.take_usual(body):
-            if self.observer is not None:
-                self.observer.usual_received(member, body)
-            self._enforce(member)
-            return
         update = intake.update(body)
         if self.observer is not None:
             self.observer.update_received(member, body, update)

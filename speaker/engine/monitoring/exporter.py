@@ -28,7 +28,7 @@ from speaker.engine.monitoring.subjects import LocRib, Session, Subject, number_
 from speaker.engine.monitoring.updates import announced, cut, withdrawn
 from speaker.iana import IPV4_UNICAST, Afi, MessageType
 from speaker.message import Reach, Unreach, Update, frame_message
-from speaker.nlri import Family, listed, split
+from speaker.nlri import Family, split
 from speaker.peer.core import Core
 from speaker.rib.adj_out import Told
 from speaker.rib.loc_rib import Change
@@ -366,11 +366,10 @@ class Exporter:
         updates: list[bytes] = []
         for family, some in changes.items():
             for _, new, nlri in some:
-                keys = listed(nlri)
                 if new is None:
-                    updates += withdrawn(family, keys)
+                    updates += withdrawn(family, nlri)
                 else:
-                    updates += announced(family, new, keys, as4=True)
+                    updates += announced(family, new, nlri, as4=True)
         self._send(stations, self._loc_rib(instance), "loc-rib", updates)
 
     # -------------------------------------------------------------------- view

@@ -14,7 +14,7 @@ from speaker.api import Monitor
 from speaker.bmp import Statistic, StatisticKind, StatisticsReport, encode
 from speaker.engine.monitoring.subjects import LOC_RIB_FAMILIES, LocRib, Session, Subject
 from speaker.engine.monitoring.updates import announced, cut, withdrawn
-from speaker.nlri import Family, listed
+from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.intake import OWN_AS, OWN_ORIGINATOR
 
@@ -29,7 +29,7 @@ NO_TIME: Final = bytes(8)
 def _slices(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
     """Cut long lists, and put short ones together."""
     found: list[bytes] = []
-    for keys in map(listed, lists):
+    for keys in lists:
         for start in range(0, len(keys), SLICE):
             found += keys[start : start + SLICE]
             if len(found) >= SLICE:

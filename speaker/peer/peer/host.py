@@ -5,6 +5,7 @@ Only the question; the answers are the engine's (`speaker.engine.instance`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from speaker.api import Confederation
@@ -34,6 +35,14 @@ class Host(Protocol):
 
     def keeps(self, peer: Peer) -> bool:
         """Tell whether routes of the peer are kept without a session."""
+
+    def usual_updates(
+        self, peer: Peer, session: Session, bodies: Sequence[bytes], start: int
+    ) -> int:
+        """Take in UPDATEs of which there is nothing to be said, and return how many those are.
+
+        From one of them on, in a row; 0 leaves the first one to `update`.
+        """
 
     def update(self, peer: Peer, session: Session, body: bytes) -> None:
         """Take in an UPDATE."""

@@ -6,6 +6,7 @@ about their ends, and the pauses between them are units of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from speaker.api import Confederation, PeerConfig, SessionError, StateChanged
@@ -350,6 +351,10 @@ class Peer:
         self.pauses.established()
         self._was_up = True
         self.host.session_up(self, session)
+
+    def usual_updates(self, session: Session, bodies: Sequence[bytes], start: int) -> int:
+        """Take in UPDATEs from one of them on, as long as they are usual; how many those are."""
+        return self.host.usual_updates(self, session, bodies, start)
 
     def update(self, session: Session, body: bytes) -> None:
         """Take in an UPDATE. Raises `NotificationError`."""

@@ -7,6 +7,7 @@ What concerns the peer as a whole (collisions, damping, routes, what people read
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, final
 
 from speaker.api import Fault
@@ -325,21 +326,23 @@ class Session:
         """
         connection = self.connection
         try:
-            for kind, body in self.stream.messages(data):
+            for kind, bodies in self.stream.messages(data):
                 self._late = False
-                self.messages_received += 1
-                self._message(kind, body)
+                self._messages(kind, bodies)
                 if self.connection is not connection:
                     return
         except NotificationError as error:
             self._fail(Event.BGP_HEADER_ERR, error)
 
-    def _message(self, kind: int, body: bytes) -> None:
+    def _messages(self, kind: int, bodies: Sequence[bytes]) -> None:
         # The fence of every message: an error of ours costs this session, and is reported.
+        body = bodies[0]
         try:
             if kind == MessageType.UPDATE:
-                self._update(body)
-            elif kind == MessageType.KEEPALIVE:
+                self._updates(bodies)
+                return
+            self.messages_received += 1
+            if kind == MessageType.KEEPALIVE:
                 if self.withheld:
                     self._early_keepalive = True
                 else:
@@ -357,7 +360,8 @@ class Session:
                 Fault(
                     instance=self.peer.host.name,
                     peer=self.peer.name,
-                    where=f"handling a message of type {kind} of {len(body)} octets",
+                    where=f"handling messages of type {kind}: {len(bodies)}, of"
+                    f" {sum(map(len, bodies))} octets",
                     error=f"{type(error).__name__}: {error}",
                 )
             )
@@ -372,9 +376,11 @@ class Session:
         )
         self.fire(event)
 
-    def _update(self, body: bytes) -> None:
+    def _updates(self, bodies: Sequence[bytes]) -> None:
         if self.state is not State.ESTABLISHED:
+            self.messages_received += 1
             self.peer.ending.failed(f"UPDATE received in {self.state}")
+            # Which ends the connection, in every other state.
             self.fire(Event.UPDATE_MSG)
             return
         # Event 27 in Established leads to Established: the table's two actions, done directly,
@@ -383,8 +389,20 @@ class Session:
         if self._heard != now:
             self._heard = now
             self.timing.restart_hold()
-        self.updates_received += 1
-        self.peer.update(self, body)
+        connection = self.connection
+        peer = self.peer
+        position = 0
+        while position < len(bodies) and self.connection is connection:
+            usual = peer.usual_updates(self, bodies, position)
+            if not usual:
+                self.messages_received += 1
+                self.updates_received += 1
+                peer.update(self, bodies[position])
+                position += 1
+                continue
+            self.messages_received += usual
+            self.updates_received += usual
+            position += usual
 
     def _open(self, body: bytes) -> None:
         if self.state is State.OPEN_SENT or self.timing.deadline(Timer.DELAY_OPEN) is not None:

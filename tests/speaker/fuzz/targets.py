@@ -50,8 +50,9 @@ def decode_octets(data: bytes) -> None:
     session = CONTEXTS[data[0] % len(CONTEXTS)]
     decoder = UpdateDecoder(session)
     try:
-        for kind, body in Stream(MAX_EXTENDED_MESSAGE).messages(data[1:]):
-            _decode_message(kind, body, decoder)
+        for kind, bodies in Stream(MAX_EXTENDED_MESSAGE).messages(data[1:]):
+            for body in bodies:
+                _decode_message(kind, body, decoder)
     except BgpError as error:
         assert str(error).isprintable()  # noqa: PT017  any BgpError will do
 

@@ -86,7 +86,7 @@ def test_a_target_that_finds_something_says_so(monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object) -> None:
         raise IndexError("ours")
 
-    monkeypatch.setattr(AdjRibIn, "announce_new", broken)
+    monkeypatch.setattr(AdjRibIn, "announce_fields", broken)
     with pytest.raises(AssertionError, match="IndexError"):
         run_session((SESSIONS / "plain-established-everything").read_bytes())
     monkeypatch.setattr(PathAttributes, "__hash__", broken)

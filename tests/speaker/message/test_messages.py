@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -351,10 +353,16 @@ def test_a_route_refresh_of_the_wrong_length_is_an_error_of_its_own() -> None:
 # Hostile octets
 
 
+def _each(octets: bytes) -> Iterator[tuple[int, bytes]]:
+    for kind, bodies in Stream(65535).messages(octets):
+        for body in bodies:
+            yield kind, body
+
+
 def _read(octets: bytes, decoder: UpdateDecoder | None = None) -> None:
     """Read whatever it is, as a session would: only the package's own errors may come out."""
     try:
-        for kind, body in Stream(65535).messages(octets):
+        for kind, body in _each(octets):
             if kind == 1:
                 decode_open(body).encode()
             elif kind == 2:

@@ -528,7 +528,7 @@ def test_f35_an_error_of_ours_in_one_message_costs_one_session_and_is_told(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(Peer, "update", broken)
+    monkeypatch.setattr(Peer, "usual_updates", broken)
     raw.say(update(ATTRIBUTES, NLRI))
     assert raw.notification == (6, 8, b"")
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]

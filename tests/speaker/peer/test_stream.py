@@ -19,13 +19,32 @@ def test_h09_messages_are_the_same_however_they_are_cut(
 ) -> None:
     octets = b"".join(frame_message(2, body) for body in bodies)
     stream = Stream()
-    found = []
+    found: list[bytes] = []
     position = 0
-    for size in sizes:
-        found += list(stream.messages(octets[position : position + size]))
+    for size in (*sizes, len(octets)):
+        for kind, some in stream.messages(octets[position : position + size]):
+            assert kind == 2
+            found += some
         position += size
-    found += list(stream.messages(octets[position:]))
-    assert found == [(2, body) for body in bodies]
+    assert found == bodies
+
+
+def test_updates_in_a_row_come_together_and_anything_else_alone() -> None:
+    one, two = frame_message(2, b"\0\0\0\0"), frame_message(2, bytes(5))
+    octets = one + two + KEEPALIVE + KEEPALIVE + two + one[:20]
+    assert list(Stream().messages(octets)) == [
+        (2, [b"\0\0\0\0", bytes(5)]),
+        (4, [b""]),
+        (4, [b""]),
+        (2, [bytes(5)]),
+    ]
+
+
+def test_what_came_before_a_header_that_cannot_be_still_counts() -> None:
+    messages = Stream().messages(frame_message(2, bytes(4)) + frame_message(9, b""))
+    assert next(messages) == (2, [bytes(4)])
+    with pytest.raises(NotificationError):
+        next(messages)
 
 
 def test_the_limit_may_rise_between_two_messages_rfc_8654() -> None:

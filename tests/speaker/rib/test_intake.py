@@ -99,7 +99,7 @@ def test_both_ways_end_in_the_same_routes(bodies: list[bytes]) -> None:
 
 
 def side_short(side: Side, one: bytes) -> None:
-    if not side.intake.take_usual(one):
+    if not side.intake.take_usual([one], 0, 1):
         side.intake.update(one)
 
 
@@ -109,8 +109,7 @@ def side_long(side: Side, one: bytes) -> None:
 
 def test_a_usual_update_goes_the_short_way_and_shares_its_path() -> None:
     side = Side()
-    assert side.intake.take_usual(GOOD)
-    assert side.intake.take_usual(body(PEER, 65002, nlri=b"\x10\x0a\3"))
+    assert side.intake.take_usual([GOOD, body(PEER, 65002, nlri=b"\x10\x0a\3")], 0, 2) == 2
     first, second = (path for _, path, _ in side.adj_in.routes(IPV4_UNICAST))
     assert first is second
     assert first.attributes.as_path == ((2, (PEER, 65002)),)
@@ -132,7 +131,7 @@ def test_a_usual_update_goes_the_short_way_and_shares_its_path() -> None:
 )
 def test_what_has_to_be_told_of_goes_the_long_way(one: bytes) -> None:
     side = Side()
-    assert not side.intake.take_usual(one)
+    assert side.intake.take_usual([one], 0, 1) == 0
     assert not side.held()
 
 
@@ -145,7 +144,7 @@ def test_what_has_to_be_told_of_goes_the_long_way(one: bytes) -> None:
     ],
 )
 def test_some_sessions_have_the_long_way_only(session: Negotiated) -> None:
-    assert not Side(session).intake.take_usual(GOOD)
+    assert Side(session).intake.take_usual([GOOD], 0, 1) == 0
 
 
 def test_attributes_without_number_do_not_fill_the_memory() -> None:
@@ -154,7 +153,7 @@ def test_attributes_without_number_do_not_fill_the_memory() -> None:
     decoder._cache = decoder._room = 1 << 20
     most = 0
     for number in range(4000):
-        assert side.intake.take_usual(body(PEER, 1000 + number))
+        assert side.intake.take_usual([body(PEER, 1000 + number)], 0, 1) == 1
         most = max(most, len(side.intake._usual))
     assert 100 < most < 2000
     assert side.adj_in.received(IPV4_UNICAST) == 1

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from speaker.attribute import PathAttributes
 from speaker.iana import Afi
-from speaker.nlri import listed
 from speaker.rib.decision import best
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
@@ -60,15 +59,17 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
             for prefix in nlri:
                 model.setdefault(prefix, {})[SOURCES[who]] = PATHS[who][which]
         elif what == "field":
-            field = rib.announce_new(PATHS[who][which], b"".join(nlri), Afi.IPV4)
-            if field is None:
+            fields = [nlri[:2], nlri[2:]]
+            path = PATHS[who][which]
+            taken = rib.announce_new([(path, b"".join(field)) for field in fields], Afi.IPV4)
+            new = [prefix for field in fields[: taken[0]] for prefix in field]
+            assert taken[1] == len(new)
+            for prefix in new:
+                assert not model.get(prefix)
+                model[prefix] = {SOURCES[who]: path}
+            if taken[0] == 0:
                 assert rib.revision == revision
                 continue
-            assert list(field) == nlri
-            assert len(field) == len(nlri)
-            for prefix in nlri:
-                assert not model.get(prefix)
-                model[prefix] = {SOURCES[who]: PATHS[who][which]}
         elif what == "withdraw":
             rib.withdraw(SOURCES[who], nlri)
             for prefix in nlri:
@@ -129,19 +130,36 @@ def test_a_field_that_is_not_as_easy_as_that_changes_nothing(field: bytes, why: 
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
-    assert rib.announce_new(PATHS[1][0], field, Afi.IPV4) is None
+    said = [(PATHS[1][0], field), (PATHS[1][0], b"\x10\x0a\x02")]
+    assert rib.announce_new(said, Afi.IPV4) == (0, 0)
     assert not rib.changed
-    assert len(rib) == len(PREFIXES)
+    assert rib.prefixes() == PREFIXES
+
+
+def test_prefixes_that_are_said_again_with_their_path_are_not_new() -> None:
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES)
+    rib.take_changes()
+    assert rib.announce_new([(PATHS[0][0], b"".join(PREFIXES))], Afi.IPV4) == (0, 0)
+    assert not rib.changed
+
+
+def test_fields_are_taken_until_one_is_not_new() -> None:
+    rib = LocRib()
+    said = [(PATHS[0][0], b"\x10\x0a\x01\x10\x0a\x02"), (PATHS[0][1], b"\x10\x0a\x02"),
+            (PATHS[0][0], b"\x10\x0a\x03")]  # fmt: skip
+    assert rib.announce_new(said, Afi.IPV4) == (1, 2)
+    assert rib.prefixes() == [b"\x10\x0a\x01", b"\x10\x0a\x02"]
+    assert rib.best(b"\x10\x0a\x02") is PATHS[0][0]
 
 
 def test_a_field_is_cut_for_who_asks_and_changes_that_wait_keep_their_order() -> None:
     rib = LocRib()
     new = [b"\x18\x0a\x00\x01", b"\x00", b"\x20\x0a\x00\x00\x01"]
-    field = rib.announce_new(PATHS[0][0], b"".join(new), Afi.IPV4)
-    assert field is not None
-    assert (list(field), field[1], list(field[1:]), listed(field)) == (new, new[1], new[1:], new)
+    assert rib.announce_new([(PATHS[0][0], b"".join(new))], Afi.IPV4) == (1, 3)
     rib.withdraw(SOURCES[0], new[:1])
-    assert rib.announce_new(PATHS[0][0], b"\x10\x0a\x01", Afi.IPV4) is None
+    assert rib.announce_new([(PATHS[0][0], b"\x10\x0a\x01")], Afi.IPV4) == (0, 0)
     ((old, now, told), (_, gone, withdrawn)) = rib.take_changes()
-    assert (old, now, list(told)) == (None, PATHS[0][0], new)
+    assert (old, now, list(told), len(told)) == (None, PATHS[0][0], new, 3)
+    assert (told[1], told[1:]) == (new[1], new[1:])
     assert (gone, withdrawn) == (None, new[:1])

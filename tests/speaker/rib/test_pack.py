@@ -34,7 +34,7 @@ def read(messages: list[bytes], limit: int) -> tuple[list[bytes], list[bytes]]:
     withdrawn: list[bytes] = []
     for message in messages:
         assert len(message) <= limit
-        ((_, body),) = Stream(65535).messages(message)
+        ((_, (body,)),) = Stream(65535).messages(message)
         update = decoder.decode(body)
         assert not update.faults
         announced += [nlri for reach in update.announced for nlri in reach.nlri]
@@ -85,5 +85,5 @@ def test_attributes_that_leave_no_room_are_refused() -> None:
 @pytest.mark.parametrize("family", [IPV4_UNICAST, IPV6_UNICAST])
 def test_end_of_rib_is_read_as_such_rfc_4724_section_2(family: tuple[int, int]) -> None:
     known = IPV4_UNICAST if family == IPV4_UNICAST else IPV6_UNICAST
-    ((_, body),) = Stream().messages(pack.end_of_rib(known))
+    ((_, (body,)),) = Stream().messages(pack.end_of_rib(known))
     assert UpdateDecoder(SESSION).decode(body).end_of_rib == known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Self
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from speaker.engine.inputs import BytesReceived, Input, TransportAccepted, TransportClosed
 from speaker.server import transports
-from speaker.server.bulk import PIECE, Bulk
+from speaker.server.bulk import LONG_PIECE, PIECE, Bulk
 from speaker.server.connection import READ
 from speaker.server.transports import Transports
 
@@ -69,7 +70,7 @@ class Two:
     def _tell(self) -> None:
         self.told += 1
 
-    async def connect(self) -> None:
+    async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
             lambda: self.transports.accept("i", lambda _: False), "127.0.0.1", 0
@@ -79,6 +80,7 @@ class Two:
             self.writers.append((await asyncio.open_connection("127.0.0.1", port))[1])
             await until(lambda: len(self.accepted) == len(self.writers))
         server.close()
+        return self
 
     @property
     def accepted(self) -> list[int]:
@@ -92,7 +94,7 @@ class Two:
     async def until_heard(self, number: int, octets: int) -> None:
         await until(lambda: len(self.heard(number)) >= octets)
 
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for writer in self.writers:
             writer.close()
         await self.transports.drain(0.0)
@@ -106,20 +108,19 @@ def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
         monkeypatch.setattr(transports, name, 0.0)
 
     async def main() -> None:
-        two = Two()
-        await two.connect()
-        much = bytes(range(256)) * (8 * READ // 256)
-        two.writers[0].write(much)
-        await two.until_heard(two.accepted[0], 1)
-        two.writers[1].write(b"short")
-        await two.until_heard(two.accepted[1], 5)
-        assert two.told == 1
-        assert len(two.heard(two.accepted[0])) < len(much)
-        await two.until_heard(two.accepted[0], len(much))
-        assert two.heard(two.accepted[0]) == much
-        sizes = [len(i.data) for i in two.inputs if isinstance(i, BytesReceived)]
-        assert max(sizes) <= PIECE
-        await two.close()
+        async with Two() as two:
+            much = bytes(range(256)) * (8 * READ // 256)
+            two.writers[0].write(much)
+            await two.until_heard(two.accepted[0], 1)
+            two.writers[1].write(b"short")
+            await two.until_heard(two.accepted[1], 5)
+            assert two.told == 1
+            assert len(two.heard(two.accepted[0])) < len(much)
+            await two.until_heard(two.accepted[0], len(much))
+            assert two.heard(two.accepted[0]) == much
+            sizes = [len(i.data) for i in two.inputs if isinstance(i, BytesReceived)]
+            assert max(sizes[: sizes.index(5)]) == LONG_PIECE
+            assert max(sizes[sizes.index(5) :]) == PIECE
 
     asyncio.run(main())
 
@@ -127,13 +128,11 @@ def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
 @loops
 def test_what_was_said_before_the_end_is_heard_before_it() -> None:
     async def main() -> None:
-        two = Two()
-        await two.connect()
-        much = bytes(2 * READ)
-        two.writers[0].write(much)
-        two.writers[0].close()
-        await until(lambda: isinstance(two.inputs[-1], TransportClosed))
-        assert two.heard(two.accepted[0]) == much
-        await two.close()
+        async with Two() as two:
+            much = bytes(2 * READ)
+            two.writers[0].write(much)
+            two.writers[0].close()
+            await until(lambda: isinstance(two.inputs[-1], TransportClosed))
+            assert two.heard(two.accepted[0]) == much
 
     asyncio.run(main())

@@ -1,0 +1,45 @@
+"""Routes that are held once: found again by the fields in which they were said, and not for ever."""
+
+from __future__ import annotations
+
+from speaker.attribute import PathAttributes
+from speaker.iana import Afi
+from speaker.rib.loc_rib import LocRib
+from speaker.rib.path import Path, Source
+from speaker.rib.shared import SLACK, SharedRoutes
+
+SOURCE = Source("p", address=bytes((10, 0, 0, 1)), router_id=1, ebgp=True)
+PATH = Path(PathAttributes(), SOURCE)
+
+
+def prefix(number: int) -> bytes:
+    return b"\x20" + number.to_bytes(4, "big")
+
+
+def said(routes: SharedRoutes, loc: LocRib, *numbers: int) -> None:
+    field = b"".join(map(prefix, numbers))
+    assert routes.announce_new([(PATH, field)], Afi.IPV4) == 1
+    loc.take_changes()
+
+
+def test_what_was_said_in_fields_and_in_lists_is_found_and_cleared() -> None:
+    loc = LocRib()
+    routes = SharedRoutes(loc, SOURCE)
+    said(routes, loc, 1, 2)
+    routes.announce(PATH, [prefix(3)])
+    routes.withdraw([prefix(2)])
+    assert (routes.count, dict(routes.items())) == (2, {prefix(3): PATH, prefix(1): PATH})
+    routes.clear()
+    assert (routes.count, list(routes.items()), len(loc)) == (0, [], 0)
+
+
+def test_a_prefix_that_comes_and_goes_for_ever_takes_no_more_memory() -> None:
+    loc = LocRib()
+    routes = SharedRoutes(loc, SOURCE)
+    said(routes, loc, 0)
+    for _ in range(3 * SLACK):
+        said(routes, loc, 1)
+        routes.withdraw([prefix(1)])
+        loc.take_changes()
+    assert len(routes.said()) <= SLACK + 2
+    assert dict(routes.items()) == {prefix(0): PATH}
