@@ -19,8 +19,8 @@ from cells.intent import IntentLoop
 from reconcilers.model import Route
 from reconcilers.tables import IntentTables
 from statedb import Database
-from tests.cells.test_manifests import until
 from tests.cmd.lab import NODE, configuration, service
+from tests.support.wait import until
 
 EVERYTHING = {
     "--http-address": "0",

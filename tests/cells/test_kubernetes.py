@@ -18,9 +18,9 @@ from resources.kinds import KINDS
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
-from tests.cells.test_manifests import until
-from tests.resources.kubernetes.test_source import service
+from tests.resources.kubernetes.objects import service
 from tests.support.apiserver import ApiServer, status
+from tests.support.wait import until
 from waggle_agent.__main__ import main
 
 CELLS = (metrics.CELL, node.CELL, database.CELL, resources.CELL, kubernetes.CELL)

@@ -16,6 +16,7 @@ from resources.kinds import Kind
 from resources.source import Event, Upsert
 from resources.tables import Tables
 from statedb import Database
+from tests.support.wait import until
 
 CELLS = (database.CELL, resources.CELL, manifests.CELL)
 SERVICE = """
@@ -42,15 +43,6 @@ def run(directory: Path, scenario: Callable[[Hive], Awaitable[None]]) -> None:
             await task
 
     asyncio.run(main())
-
-
-async def until(check: Callable[[], bool]) -> None:
-    """Let the loop turn until something holds."""
-    for _ in range(2000):
-        if check():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it never came to that")
 
 
 def names(hive: Hive) -> list[str]:

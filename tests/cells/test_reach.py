@@ -16,10 +16,10 @@ from cells.reach import GATE, SHOWN, _names, unreached
 from reconcilers.model import Peer
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
-from tests.cells.test_manifests import until
 from tests.cmd.lab import NODE, configuration, free_port, service
 from tests.reconcilers.build import usual
 from tests.reconcilers.report.test_round import session
+from tests.support.wait import until
 
 
 def wanted() -> Peer:

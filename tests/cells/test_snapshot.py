@@ -22,9 +22,9 @@ from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
 from tests.cells.test_kubernetes import levels, names
-from tests.cells.test_manifests import until
-from tests.resources.kubernetes.test_source import advertisement, service
+from tests.resources.kubernetes.objects import advertisement, service
 from tests.support.apiserver import ApiServer, text
+from tests.support.wait import until
 
 CELLS = (
     metrics.CELL,

@@ -7,6 +7,7 @@ never hides an error that is not one of the expected kinds.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -42,6 +43,18 @@ def eventually(
                 message = f"not within {within:g} s ({tries} tries): {failure}{more}"
                 raise AssertionError(message) from failure
         time.sleep(interval)
+
+
+async def until(condition: Callable[[], object], within: float = 15.0) -> None:
+    """Let the loop turn until ``condition`` holds; ``within`` is in seconds of real time.
+
+    Raises AssertionError when it does not come to that.
+    """
+    deadline = time.monotonic() + within
+    while not condition():
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"it did not come to that within {within:g} s")
+        await asyncio.sleep(0.003)
 
 
 def settles(

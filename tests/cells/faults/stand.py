@@ -22,9 +22,9 @@ from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST
 from speaker.server import Speaker
 from tests.cells.hurry import hurry
-from tests.cells.test_manifests import until
 from tests.reconcilers.build import advertisement, cluster_config, node, peer, peer_config, service
 from tests.support.apiserver import ApiServer, Object
+from tests.support.wait import until
 
 NODE = "n1"
 PODS = "10.244.0.0/24"

@@ -11,9 +11,9 @@ import pytest
 
 from cells.hive import Level
 from tests.cells.faults.stand import NODE, PODS, Stand, quick, run, stand
-from tests.cells.test_manifests import until
 from tests.cmd.lab import free_port
 from tests.reconcilers.build import cluster_config, node, peer
+from tests.support.wait import until
 
 __all__ = ["quick"]
 

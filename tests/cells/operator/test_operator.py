@@ -16,12 +16,12 @@ from cells.operator import cell, migration, writing
 from cells.operator.cells import CELLS
 from cells.operator.election import Leadership, LostLeadershipError
 from tests.cells.hurry import hurry
-from tests.cells.test_manifests import until
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.reconcilers.intent.cilium.v1.build import policy_object
+from tests.resources.kubernetes.objects import advertisement
 from tests.resources.kubernetes.test_migration import definition
-from tests.resources.kubernetes.test_source import advertisement
 from tests.support.apiserver import ApiServer, cut, status
+from tests.support.wait import until
 from waggle_operator.__main__ import main
 
 CONFIGS = "ciliumbgpnodeconfigs"

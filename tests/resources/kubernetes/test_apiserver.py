@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timing, of_node
-from tests.resources.kubernetes.test_source import Reader, advertisement, service, until
+from tests.resources.kubernetes.objects import advertisement, service
+from tests.resources.kubernetes.source.reading import Reader
 from tests.support.kubernetes.server import ApiServer
 from tests.support.relay import Relay
+from tests.support.wait import until
 
 pytestmark = pytest.mark.apiserver
 
@@ -105,7 +107,7 @@ def test_objects_are_listed_in_pages_and_followed(apiserver: ApiServer) -> None:
         for i in range(7):
             await create(apiserver, f"s{i}")
         async with reader(apiserver.kubeconfig) as told:
-            await until(lambda: len(told.names()) == 7, seconds=30)
+            await until(lambda: len(told.names()) == 7, within=30)
             await until(lambda: all(told.events.values()))
             await create(apiserver, "late")
             await until(lambda: "late" in told.names())
@@ -129,7 +131,7 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
         relay = Relay(int(apiserver.url.rpartition(":")[2]))
         await relay.open()
         async with reader(through(relay, apiserver, tmp_path)) as told:
-            await until(lambda: told.names() == {"web", "old"}, seconds=30)
+            await until(lambda: told.names() == {"web", "old"}, within=30)
             await relay.cut()
             await until(lambda: told.phase(f"Service/{NAMESPACE}") is Phase.FAILING)
             await ask(apiserver, "DELETE", f"{SERVICES}/old")
@@ -139,7 +141,7 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
             await restart(apiserver)
             assert told.names() == {"web", "old"}
             await relay.open()
-            await until(lambda: told.names() == {"web", "new"}, seconds=30)
+            await until(lambda: told.names() == {"web", "new"}, within=30)
             assert told.replacements() == 2
             await until(lambda: told.phase(f"Service/{NAMESPACE}") is Phase.FOLLOWING)
         await relay.cut()
@@ -154,11 +156,11 @@ def test_a_service_changed_while_the_api_server_restarts_is_right_afterwards(
         await shop(apiserver)
         await create(apiserver, "web")
         async with reader(apiserver.kubeconfig) as told:
-            await until(lambda: told.names() == {"web"}, seconds=30)
+            await until(lambda: told.names() == {"web"}, within=30)
             await restart(apiserver)
             await create(apiserver, "new")
             await ask(apiserver, "DELETE", f"{SERVICES}/web")
-            await until(lambda: told.names() == {"new"}, seconds=30)
+            await until(lambda: told.names() == {"new"}, within=30)
 
     run(scenario)
 
@@ -170,18 +172,18 @@ def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> No
         await asyncio.to_thread(apiserver.request, "DELETE", name)
         async with reader(apiserver.kubeconfig) as told:
             kind = "CiliumBGPAdvertisement"
-            await until(lambda: kind in told.statuses, seconds=30)
-            await until(lambda: told.phase(kind) is Phase.MISSING, seconds=30)
+            await until(lambda: kind in told.statuses, within=30)
+            await until(lambda: told.phase(kind) is Phase.MISSING, within=30)
             await ask(apiserver, "POST", CRDS, DEFINITION)
-            await until(lambda: told.phase(kind) is Phase.FOLLOWING, seconds=30)
+            await until(lambda: told.phase(kind) is Phase.FOLLOWING, within=30)
             path = "/apis/cilium.io/v2alpha1/ciliumbgpadvertisements"
             body = advertisement("pods") | {"apiVersion": "cilium.io/v2alpha1"}
             await ask(apiserver, "POST", path, body)
-            await until(lambda: told.names(kind) == {"pods"}, seconds=30)
+            await until(lambda: told.names(kind) == {"pods"}, within=30)
             # Deleting the definition deletes its objects first, and that is told.
             await ask(apiserver, "DELETE", name)
-            await until(lambda: told.names(kind) == set(), seconds=30)
-            await until(lambda: told.phase(kind) is Phase.MISSING, seconds=30)
+            await until(lambda: told.names(kind) == set(), within=30)
+            await until(lambda: told.phase(kind) is Phase.MISSING, within=30)
         gone = await asyncio.to_thread(apiserver.request, "GET", name)
         assert gone.status == 404
 
@@ -202,12 +204,12 @@ def test_what_is_forbidden_is_named_with_verb_and_resource(
         path = tmp_path / "agent"
         path.write_text(json.dumps(config))
         async with reader(path) as told:
-            await until(lambda: "Secret/kube-system" in told.statuses, seconds=30)
-            await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN, seconds=30)
+            await until(lambda: "Secret/kube-system" in told.statuses, within=30)
+            await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN, within=30)
             message = told.statuses["Secret/kube-system"].message
             assert message.startswith("may not list secrets in namespace kube-system: ")
             assert f"system:serviceaccount:{NAMESPACE}:agent" in message
             slices = "may not list endpointslices.discovery.k8s.io"
-            await until(lambda: slices in told.statuses["EndpointSlice"].message, seconds=30)
+            await until(lambda: slices in told.statuses["EndpointSlice"].message, within=30)
 
     run(scenario)

@@ -12,7 +12,7 @@ import pytest
 
 from resources.kinds import ADVERTISEMENT
 from resources.kubernetes import Access, Connection, KubernetesError, Migration, Writer, migrate
-from tests.resources.kubernetes.test_source import advertisement
+from tests.resources.kubernetes.objects import advertisement
 from tests.support.apiserver import ApiServer, Object, status
 
 NAME = "ciliumbgpadvertisements.cilium.io"

@@ -17,7 +17,7 @@ from resources.kubernetes.errors import Silent, Unreachable
 from resources.kubernetes.feed import Feed
 from resources.kubernetes.reflector import Reflector
 from resources.source import Event, Replace
-from tests.resources.kubernetes.test_source import service
+from tests.resources.kubernetes.objects import service
 from tests.support import looptime
 from tests.support.apiserver import ApiServer, event
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from resources.kinds import NODE
 from resources.manifests import ManifestsSource, UnreadablePathError, load
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+from tests.support.wait import until
 
 
 def node(name: str, label: str = "x") -> str:
@@ -194,7 +194,7 @@ def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n"))
 
-    async def watch(until: Callable[[Callable[[], bool]], Awaitable[None]]) -> None:
+    async def watch() -> None:
         source = ManifestsSource([tree], look_again=0.3)
         heard = Heard(source)
         running = asyncio.create_task(source.run())
@@ -215,9 +215,4 @@ def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    async def until(check: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
-            while not check():  # noqa: ASYNC110  files tell no asyncio event
-                await asyncio.sleep(0.005)
-
-    asyncio.run(watch(until))
+    asyncio.run(watch())

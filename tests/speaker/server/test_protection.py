@@ -15,7 +15,8 @@ import pytest
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, Secret
 from speaker.server import Speaker
 from speaker.server.sockets import set_password
-from tests.speaker.server.test_speaker import QUIET, until
+from tests.speaker.server.pair import QUIET
+from tests.support.wait import until
 
 pytestmark = pytest.mark.usefixtures("both_event_loops")
 NAME = "i"

@@ -1,0 +1,110 @@
+"""A source that reads from a scripted server, and what it tells; times are those of a test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Self
+
+from resources.kinds import KINDS, Kind
+from resources.kubernetes import (
+    Access,
+    FeedStatus,
+    KubernetesSource,
+    Phase,
+    Selection,
+    Timing,
+)
+from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+from tests.support.apiserver import ApiServer
+
+TIMING = Timing(
+    page=2,
+    connect=1.0,
+    read=1.0,
+    silence=0.15,
+    first=0.005,
+    longest=0.02,
+    confirm=0.02,
+    missing=0.03,
+    grace=0.1,
+    lasting=0.05,
+)
+SECRETS = "kube-system"
+
+
+class Reader:
+    """Runs a source, and keeps what it told."""
+
+    def __init__(self, source: KubernetesSource, kinds: tuple[Kind[Any], ...] = KINDS) -> None:
+        self.source = source
+        self.events: dict[str, list[Event]] = {kind.name: [] for kind in kinds}
+        self.statuses: dict[str, FeedStatus] = {}
+        self.messages: list[tuple[str, Phase, str]] = []
+        self.problems: tuple[SourceProblem, ...] = ()
+        for kind in kinds:
+            source.events(kind).subscribe(self.events[kind.name].append)
+        source.statuses.subscribe(self._statuses)
+        source.problems.subscribe(self._problems)
+        self._task: asyncio.Task[None] | None = None
+
+    def _statuses(self, statuses: tuple[FeedStatus, ...]) -> None:
+        for found in statuses:
+            before = self.statuses.get(found.name)
+            if before is None or (before.phase, before.message) != (found.phase, found.message):
+                self.messages.append((found.name, found.phase, found.message))
+            self.statuses[found.name] = found
+
+    def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
+        self.problems = problems
+
+    def names(self, kind: str = "Service") -> set[str]:
+        """What somebody who followed the events has."""
+        found: dict[tuple[str, str], str] = {}
+        for told in self.events[kind]:
+            match told:
+                case Replace(objects):
+                    found = {row.key: row.metadata.name for row in objects}
+                case Upsert(row):
+                    found[row.key] = row.metadata.name
+                case Delete(key):
+                    del found[key]
+        return set(found.values())
+
+    def replacements(self, kind: str = "Service") -> int:
+        return sum(isinstance(told, Replace) for told in self.events[kind])
+
+    def phase(self, name: str = "Service") -> Phase:
+        return self.statuses[name].phase
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self.source.run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        assert not self._task.done(), self._task.exception()
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    """Run a scenario in a loop of its own."""
+
+    async def main() -> None:
+        async with asyncio.timeout(30):
+            await scenario()
+
+    asyncio.run(main())
+
+
+def reader(
+    server: ApiServer,
+    directory: Path,
+    *,
+    timing: Timing = TIMING,
+    selections: dict[str, Selection] | None = None,
+) -> Reader:
+    access = Access(str(server.kubeconfig(directory / "kubeconfig")))
+    return Reader(KubernetesSource(access, selections or {}, timing=timing))

@@ -1,0 +1,236 @@
+"""F04: answers that are errors, cut off, of somebody else, or too old; no row goes by them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resources.kubernetes import (
+    Phase,
+)
+from resources.source import Delete
+from tests.resources.kubernetes.objects import service
+from tests.resources.kubernetes.source.reading import (
+    reader,
+    run,
+)
+from tests.support.apiserver import ApiServer, cut, event, status, stream, text
+from tests.support.wait import until
+
+
+@pytest.mark.parametrize("how", ["event", "status"])
+def test_f04_410_leads_to_a_list_that_shows_what_is_gone(tmp_path: Path, how: str) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for name in ("web", "old"):
+                server.put(service(name))
+            gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
+            answers = {
+                "event": stream(event("ERROR", gone)),
+                "status": status(410, "Expired", "too old resource version"),
+            }
+            server.once("watch", "services", cut)
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web", "old"})
+                server.once("watch", "services", answers[how])
+                server.delete("Service", "old", "shop")
+                server.put(service("new"))
+                await until(lambda: told.names() == {"web", "new"})
+                await until(lambda: told.phase() is Phase.FOLLOWING)
+
+    run(scenario)
+
+
+def test_f04_compaction_between_watches_loses_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                await server.stop()
+                server.delete("Service", "web", "shop")
+                server.put(service("new"))
+                server.compact()
+                await server.start()
+                await until(lambda: told.names() == {"new"})
+                assert told.replacements() == 2
+
+    run(scenario)
+
+
+def test_f04_410_in_the_middle_of_a_list_begins_it_anew_in_one_piece(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for i in range(5):
+                server.put(service(f"s{i}"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: all(told.events.values()))
+                first = len(server.asked("list", "services"))
+                expired = status(410, "Expired", "the provided continue parameter is too old")
+                server.once("list", "services", server.usual, server.usual, expired)
+                await server.stop()
+                server.put(service("late"))
+                server.compact()
+                await server.start()
+                await until(lambda: told.replacements() == 2)
+                assert told.names() == {"late", *(f"s{i}" for i in range(5))}
+                asked = server.asked("list", "services")[first:]
+                assert "limit" not in asked[-1]
+                assert "continue" not in asked[-1]
+
+    run(scenario)
+
+
+def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            answer = status(429, "TooManyRequests", "slow down", {"Retry-After": "1"})
+            server.once("list", "services", answer)
+            loop = asyncio.get_running_loop()
+            async with reader(server, tmp_path) as told:
+                began = loop.time()
+                await until(lambda: told.names() == {"web"})
+                assert loop.time() - began >= 1.0
+                assert len(server.asked("list", "services")) == 2
+                failing = [m for n, p, m in told.messages if n == "Service" and p is Phase.FAILING]
+                assert failing == [f"{server.url} answers 429: slow down"]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (status(500, "InternalError", "etcd is sad"), "answers 500: etcd is sad"),
+        (text(503, "upstream connect error"), "answers 503: upstream connect error"),
+        (text(502, "<html>Bad Gateway</html>", "text/html"), "answers 502: a web page"),
+        (text(200, "<html>Log in</html>", "text/html"), "text/html instead of JSON"),
+        (text(200, '{"kind": "Status"}', "application/json"), "a list that is not understood"),
+        (text(200, '{"kind": "ServiceList", "meta', "application/json"), "not understood"),
+        (text(200, '{"kind": "ServiceList", "metadata": {}}', "application/json"), "`items`"),
+        (
+            text(
+                200,
+                '{"kind": "Pod", "metadata": {"resourceVersion": "5"}, "items": []}',
+                "application/json",
+            ),
+            "Pod in place of a list",
+        ),
+        (
+            text(
+                200,
+                '{"kind": "ServiceList", "items": [], '
+                '"metadata": {"resourceVersion": "999", "remainingItemCount": 3}}',
+                "application/json",
+            ),
+            "says that there is more, and not where",
+        ),
+        (cut, ": the connection was closed"),
+        (text(404, "page not found"), "answers 404"),
+    ],
+    ids=[
+        "500",
+        "503",
+        "502-html",
+        "200-html",
+        "status",
+        "cut-json",
+        "no-items",
+        "pod",
+        "half",
+        "cut",
+        "404",
+    ],
+)
+def test_f04_a_list_that_fails_takes_nothing_away(
+    tmp_path: Path, answer: Callable[..., Any], said: str
+) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                server.always("list", "services", answer)
+                await server.stop()
+                server.put(service("new"))
+                server.compact()
+                await server.start()
+                await until(lambda: any(said in m for n, _, m in told.messages if n == "Service"))
+                assert told.names() == {"web"}
+                server.always("list", "services", None)
+                await until(lambda: told.names() == {"web", "new"})
+                await until(lambda: told.phase() is Phase.FOLLOWING)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        stream("upstream connect error\n"),
+        stream('{"type": "ADDED", "object": {"meta', then="cut"),
+        stream('{"type": "ADDED", "object": {"meta'),
+        stream("<html>\n</html>\n", then="hang"),
+        text(200, "<html>", "text/html"),
+        status(500, "InternalError", "no"),
+        stream(event("ERROR", {"kind": "Status", "code": 500, "message": "decoding"})),
+        stream(event("ERROR", {"kind": "Status", "code": 429, "message": "busy"})),
+        stream(event("NONSENSE", {"metadata": {"resourceVersion": "100000"}})),
+        cut,
+    ],
+    ids=[
+        "text",
+        "cut",
+        "truncated",
+        "html",
+        "html-type",
+        "500",
+        "error-500",
+        "429",
+        "type",
+        "abort",
+    ],
+)
+def test_f04_a_watch_that_fails_goes_on(tmp_path: Path, answer: Callable[..., Any]) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            server.once("watch", "services", answer, answer)
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                server.put(service("new"))
+                await until(lambda: told.names() == {"web", "new"})
+                await until(lambda: told.phase() is Phase.FOLLOWING)
+
+    run(scenario)
+
+
+def test_f04_an_event_that_is_never_understood_is_passed_by_a_list(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.always("watch", "services", stream("{\n"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: all(told.events.values()))
+                server.put(service("web"))
+                await until(lambda: told.names() == {"web"})
+
+    run(scenario)
+
+
+def test_a_watch_that_lies_about_order_is_not_believed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            stored = server.put(service("web"))
+            server.put(service("other"))
+            server.once("watch", "services", stream(event("DELETED", stored), then="hang"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.replacements() == 2)
+                assert told.names() == {"web", "other"}
+                assert not any(isinstance(e, Delete) for e in told.events["Service"])
+
+    run(scenario)

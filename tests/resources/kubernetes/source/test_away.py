@@ -1,0 +1,142 @@
+"""F01 to F03: an API server that is away, or silent. What was known counts meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from resources.kinds import KINDS
+from resources.kubernetes import (
+    Access,
+    KubernetesSource,
+    Phase,
+    Timing,
+)
+from tests.resources.kubernetes.objects import service
+from tests.resources.kubernetes.source.reading import (
+    TIMING,
+    Reader,
+    reader,
+    run,
+)
+from tests.support.apiserver import ApiServer, stream
+from tests.support.wait import until
+
+
+def test_f01_an_api_server_that_is_away_takes_nothing_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                before = len(told.events["Service"])
+                await server.stop()
+                await until(lambda: told.phase() is Phase.FAILING)
+                message = told.statuses["Service"].message
+                assert message.startswith(f"cannot reach {server.url}: ")
+                assert message.endswith("; the 1 known before still count")
+                server.delete("Service", "web", "shop")
+                server.put(service("new"))
+                await asyncio.sleep(0.15)
+                assert len(told.events["Service"]) == before
+                await server.start()
+                await until(lambda: told.names() == {"new"})
+                await until(lambda: told.phase() is Phase.FOLLOWING)
+                assert told.statuses["Service"].message == ""
+
+    run(scenario)
+
+
+def test_f01_an_outage_is_not_told_again_with_every_attempt(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server, reader(server, tmp_path) as told:
+            await until(lambda: all(told.events.values()))
+            await server.stop()
+            await until(lambda: told.phase() is Phase.FAILING)
+            await asyncio.sleep(0.1)
+            count = len(told.messages)
+            await asyncio.sleep(0.15)
+            assert len(told.messages) <= count + len(KINDS)
+
+    run(scenario)
+
+
+def test_f02_an_api_server_that_is_away_at_the_start_is_named_and_waited_for(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        await server.start()
+        server.put(service("web"))
+        await server.stop()
+        async with reader(server, tmp_path) as told:
+            await until(lambda: bool(told.statuses) and told.phase() is Phase.FAILING)
+            assert server.url in told.statuses["Service"].message
+            assert not any(told.events.values())
+            await server.start()
+            await until(lambda: told.names() == {"web"})
+        await server.stop()
+
+    run(scenario)
+
+
+def test_f02_a_kubeconfig_that_is_not_there_yet_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        path = tmp_path / "later"
+        async with ApiServer() as server:
+            source = KubernetesSource(Access(str(path)), {}, timing=TIMING)
+            async with Reader(source) as told:
+                await until(lambda: bool(told.statuses) and told.phase() is Phase.FAILING)
+                assert "later: No such file or directory" in told.statuses["Service"].message
+                path.write_text("clusters: [")
+                await until(lambda: "No such file" not in told.statuses["Service"].message)
+                server.kubeconfig(path)
+                await until(lambda: all(told.events.values()))
+
+    run(scenario)
+
+
+def test_f03_a_connection_that_died_half_is_noticed_and_resumed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            server.once("watch", "services", stream(then="hang"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                server.put(service("unseen"))
+                await until(lambda: told.names() == {"web", "unseen"}, within=2)
+                assert told.replacements() == 1
+                assert told.phase() is Phase.FOLLOWING
+
+    run(scenario)
+
+
+def test_f03_a_list_that_hangs_is_given_up(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            server.once("list", "services", stream('{"kind": "Serv', then="hang"))
+            timing = Timing(read=0.1, silence=0.2, first=0.005, longest=0.02)
+            async with reader(server, tmp_path, timing=timing) as told:
+                await until(lambda: ("Service", Phase.FAILING) in [m[:2] for m in told.messages])
+                await until(lambda: told.names() == {"web"})
+
+    run(scenario)
+
+
+def test_f03_watches_that_never_say_anything_lead_to_a_list(tmp_path: Path) -> None:
+    """A proxy that keeps back what it should pass on."""
+
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.always("watch", "services", stream(then="hang"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.replacements() == 1)
+                server.put(service("web"))
+                await until(lambda: told.names() == {"web"}, within=5)
+
+    run(scenario)

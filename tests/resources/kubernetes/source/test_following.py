@@ -1,0 +1,170 @@
+"""A healthy API server: lists in pages, watches that go on, and nothing that is not needed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from resources.kinds import KINDS
+from resources.kubernetes import (
+    Phase,
+    Selection,
+    Timing,
+    of_node,
+)
+from resources.source import Replace
+from tests.resources.kubernetes.objects import service
+from tests.resources.kubernetes.source.reading import (
+    SECRETS,
+    TIMING,
+    reader,
+    run,
+)
+from tests.support.apiserver import ApiServer, event, status, stream
+from tests.support.wait import until
+
+
+def test_everything_is_listed_in_pages_and_then_followed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for i in range(7):
+                server.put(service(f"s{i}"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: all(told.events.values()))
+                assert told.names() == {f"s{i}" for i in range(7)}
+                assert all(isinstance(events[0], Replace) for events in told.events.values())
+                assert [q.get("limit") for q in server.asked("list", "services")] == ["2"] * 4
+                server.put(service("late"))
+                server.put(service("s0", "ClusterIP"))
+                server.delete("Service", "s1", "shop")
+                await until(
+                    lambda: told.names() == {"late", *(f"s{i}" for i in (0, 2, 3, 4, 5, 6))}
+                )
+                assert told.replacements() == 1
+                assert len(told.events["Service"]) == 4
+
+    run(scenario)
+
+
+def test_a_watch_asks_for_bookmarks_and_for_an_end_at_a_random_time(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server, reader(server, tmp_path):
+            await until(lambda: len([r for r in server.requests if r[0] == "watch"]) >= len(KINDS))
+        watches = [query for verb, _, query in server.requests if verb == "watch"]
+        assert {query["allowWatchBookmarks"] for query in watches} == {"true"}
+        seconds = [int(query["timeoutSeconds"]) for query in watches]
+        assert all(300 <= n <= 600 for n in seconds)
+        assert len(set(seconds)) > 1
+
+    run(scenario)
+
+
+def test_a_watch_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            mark = event("BOOKMARK", {"metadata": {"resourceVersion": "5000"}})
+            server.once("watch", "services", stream(mark))
+            server.version = 5000
+            async with reader(server, tmp_path) as told:
+                await until(lambda: len(server.asked("watch", "services")) >= 2)
+                second = server.asked("watch", "services")[1]
+                assert second["resourceVersion"] == "5000"
+                server.put(service("late"))
+                await until(lambda: told.names() == {"web", "late"})
+                assert told.replacements() == 1
+
+    run(scenario)
+
+
+def test_only_what_is_needed_is_asked_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for name in ("n1", "n2"):
+                server.put({"kind": "Node", "metadata": {"name": name}})
+            for namespace in (SECRETS, "bgp", "shop"):
+                server.put({"kind": "Secret", "metadata": {"name": "k", "namespace": namespace}})
+            wanted = dict(of_node("n1", [SECRETS, "bgp"]).selections)
+            async with reader(server, tmp_path, selections=wanted) as told:
+                await until(lambda: all(told.events.values()))
+                assert told.names("Node") == {"n1"}
+                (secrets,) = told.events["Secret"]
+                assert isinstance(secrets, Replace)
+                found = {row.metadata.namespace for row in secrets.objects}
+                assert found == {SECRETS, "bgp"}
+                server.put({"kind": "Secret", "metadata": {"name": "new", "namespace": "bgp"}})
+                await until(lambda: len(told.events["Secret"]) == 2)
+                assert told.statuses.keys() >= {"Secret/kube-system", "Secret/bgp"}
+
+    run(scenario)
+
+
+def test_a_kind_in_several_namespaces_is_told_when_all_have_been_read(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            wanted = {"Secret": Selection(namespaces=("a", "b"))}
+            server.once("list", "secrets", *[status(500, "", "not yet")] * 3)
+            async with reader(server, tmp_path, selections=wanted) as told:
+                await until(lambda: bool(told.events["Secret"]))
+                phases = {told.phase("Secret/a"), told.phase("Secret/b")}
+                assert phases == {Phase.FOLLOWING}
+                assert told.replacements("Secret") == 1
+
+    run(scenario)
+
+
+def test_an_object_of_several_mebibytes_comes_through(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("small"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"small"})
+                big = service("big")
+                big["metadata"]["annotations"] = {"text": "x" * (6 << 20)}
+                server.put(big)
+                await until(lambda: told.names() == {"small", "big"})
+
+    run(scenario)
+
+
+def test_an_invalid_object_is_told_and_the_others_are_unaffected(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("good"))
+            server.put(service("bad", "Mail"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: bool(told.problems) and told.names() == {"good"})
+                assert "Service/shop/bad: spec.type" in str(told.problems[0])
+                server.put(service("bad", "ClusterIP"))
+                await until(lambda: told.names() == {"good", "bad"})
+                await until(lambda: not told.problems)
+
+    run(scenario)
+
+
+def test_bookmarks_keep_a_quiet_watch_alive(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.bookmark_every = 0.05
+            async with reader(server, tmp_path) as told:
+                await until(lambda: all(told.events.values()))
+                # More than twice as long as a watch may be silent.
+                await asyncio.sleep(2.2 * TIMING.silence)
+                assert len(server.asked("watch", "services")) == 1
+
+    run(scenario)
+
+
+def test_a_watch_that_ends_at_once_is_not_begun_at_once(tmp_path: Path) -> None:
+    """A server that closes every watch costs requests at the pace of the pauses, not a busy loop."""
+
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.always("watch", "services", stream())
+            timing = Timing(first=0.1, longest=0.1)
+            async with reader(server, tmp_path, timing=timing) as told:
+                await until(lambda: all(told.events.values()))
+                await asyncio.sleep(0.3)
+                assert len(server.asked("watch", "services")) <= 7
+
+    run(scenario)

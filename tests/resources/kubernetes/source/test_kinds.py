@@ -1,0 +1,115 @@
+"""F06 and F13: kinds that may not be read, are not there yet or not any more, or of another version."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from resources.kubernetes import (
+    Phase,
+    Selection,
+)
+from resources.source import Replace
+from tests.resources.kubernetes.objects import advertisement, service
+from tests.resources.kubernetes.source.reading import (
+    SECRETS,
+    reader,
+    run,
+)
+from tests.support.apiserver import ApiServer, status
+from tests.support.wait import until
+
+
+def test_f06_a_forbidden_kind_is_named_and_the_others_work(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            refusal = 'secrets is forbidden: User "x" cannot list resource "secrets"'
+            server.always("list", "secrets", status(403, "Forbidden", refusal))
+            wanted = {"Secret": Selection(namespaces=(SECRETS,))}
+            async with reader(server, tmp_path, selections=wanted) as told:
+                await until(lambda: told.names() == {"web"})
+                await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN)
+                message = told.statuses["Secret/kube-system"].message
+                assert message == f"may not list secrets in namespace kube-system: {refusal}"
+                assert not told.events["Secret"]
+                # The start does not wait for ever for a role that nobody grants.
+                await until(lambda: told.events["Secret"] == [Replace(())])
+                server.always("list", "secrets", None)
+                server.put({"kind": "Secret", "metadata": {"name": "k", "namespace": SECRETS}})
+                await until(lambda: told.names("Secret") == {"k"})
+
+    run(scenario)
+
+
+def test_f06_what_was_known_counts_when_it_becomes_forbidden(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                for verb in ("list", "watch"):
+                    server.always(verb, "services", status(403, "Forbidden", "no"))
+                await server.stop()
+                await server.start()
+                await until(lambda: told.phase() is Phase.FORBIDDEN)
+                await asyncio.sleep(0.15)
+                assert told.names() == {"web"}
+                assert "the 1 known before still count" in told.statuses["Service"].message
+
+    run(scenario)
+
+
+def test_f06_a_crd_that_is_missing_leaves_its_dialect_idle_until_it_comes(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            server.put(advertisement("pods"))
+            server.served["ciliumbgpadvertisements"] = ()
+            async with reader(server, tmp_path) as told:
+                await until(lambda: all(told.events.values()))
+                found = told.statuses["CiliumBGPAdvertisement"]
+                assert found.phase is Phase.MISSING
+                assert "no ciliumbgpadvertisements.cilium.io" in found.message
+                assert told.names("CiliumBGPAdvertisement") == set()
+                server.served["ciliumbgpadvertisements"] = ("v2",)
+                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods"})
+                assert told.phase("CiliumBGPAdvertisement") is Phase.FOLLOWING
+
+    run(scenario)
+
+
+def test_f13_a_crd_of_an_older_version_is_read_in_that(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(advertisement("pods"))
+            server.served["ciliumbgpadvertisements"] = ("v2alpha1",)
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods"})
+                # And after an upgrade in the newer one, without anything gone in between.
+                server.served["ciliumbgpadvertisements"] = ("v2",)
+                await server.stop()
+                await server.start()
+                server.put(advertisement("late"))
+                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods", "late"})
+                assert told.replacements("CiliumBGPAdvertisement") == 2
+
+    run(scenario)
+
+
+def test_f06_a_crd_that_goes_while_nobody_looks_takes_nothing_away(tmp_path: Path) -> None:
+    """Its objects go one by one when it is deleted; a 404 alone is no deletion of anything."""
+
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(advertisement("pods"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods"})
+                server.served["ciliumbgpadvertisements"] = ()
+                await server.stop()
+                await server.start()
+                await until(lambda: told.phase("CiliumBGPAdvertisement") is Phase.FAILING)
+                await until(lambda: "any more" in told.statuses["CiliumBGPAdvertisement"].message)
+                assert told.names("CiliumBGPAdvertisement") == {"pods"}
+
+    run(scenario)

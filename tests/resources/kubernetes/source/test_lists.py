@@ -1,0 +1,90 @@
+"""F05: lists that would take everything away are believed when a second one says so, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from resources.source import Replace
+from tests.resources.kubernetes.objects import service
+from tests.resources.kubernetes.source.reading import (
+    reader,
+    run,
+)
+from tests.support.apiserver import ApiServer, text
+from tests.support.wait import until
+
+
+def test_f05_a_server_restored_from_a_backup_is_believed_after_two_complete_lists(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for name in ("web", "db"):
+                server.put(service(name))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web", "db"})
+                await server.stop()
+                server.version = 50
+                server.history.clear()
+                server.objects["services"].clear()
+                server.put(service("web"))
+                await server.start()
+                await until(lambda: told.names() == {"web"})
+                back = [m for n, _, m in told.messages if n == "Service" and "went back" in m]
+                assert back
+                server.put(service("new"))
+                await until(lambda: told.names() == {"web", "new"})
+
+    run(scenario)
+
+
+def test_f05_one_empty_list_takes_nothing_away_two_do(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            async with reader(server, tmp_path) as told:
+                await until(lambda: told.names() == {"web"})
+                empty = text(
+                    200,
+                    '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}',
+                    "application/json",
+                )
+                server.once("list", "services", empty)
+                await server.stop()
+                server.version = 900
+                server.compact()
+                await server.start()
+                await until(lambda: told.replacements() == 2)
+                assert told.names() == {"web"}
+                assert all(len(e.objects) for e in told.events["Service"] if isinstance(e, Replace))
+                await server.stop()
+                server.objects["services"].clear()
+                server.version = 1000
+                server.compact()
+                await server.start()
+                await until(lambda: told.names() == set())
+                assert told.replacements() == 3
+
+    run(scenario)
+
+
+def test_f05_a_source_that_is_run_again_wants_an_empty_list_confirmed_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(service("web"))
+            told = reader(server, tmp_path)
+            async with told:
+                await until(lambda: told.names() == {"web"})
+            empty = text(
+                200,
+                '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}',
+                "application/json",
+            )
+            server.once("list", "services", empty)
+            first = len(server.asked("list", "services"))
+            async with told:
+                await until(lambda: told.replacements() == 2)
+                assert told.names() == {"web"}
+                assert len(server.asked("list", "services")) == first + 2
+
+    run(scenario)
