@@ -1,6 +1,6 @@
 """Connections and OPENs (H02 to H27) beside a session that must not notice.
 
-What a single session answers to each of them is in ``tests/speaker/peer/test_session.py``.
+What a single session answers to each of them is in ``tests/speaker/peer/session``.
 """
 
 from __future__ import annotations

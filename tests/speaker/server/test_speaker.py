@@ -13,12 +13,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from speaker.api import (
-    InstanceConfig,
-    PeerConfig,
-    Secret,
-    UnknownName,
-)
+from speaker.api import InstanceConfig, PeerConfig, Secret, UnknownName
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from speaker.server import Speaker
 from tests.speaker.server.pair import NAME, QUIET, A, B, pair, routes

@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from resources.kinds import KINDS, Kind
-from resources.kubernetes import (
-    Access,
-    FeedStatus,
-    KubernetesSource,
-    Phase,
-    Selection,
-    Timing,
-)
+from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Selection, Timing
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from tests.support.apiserver import ApiServer
 

@@ -9,15 +9,10 @@ from typing import Any
 
 import pytest
 
-from resources.kubernetes import (
-    Phase,
-)
+from resources.kubernetes import Phase
 from resources.source import Delete
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import (
-    reader,
-    run,
-)
+from tests.resources.kubernetes.source.reading import reader, run
 from tests.support.apiserver import ApiServer, cut, event, status, stream, text
 from tests.support.wait import until
 

@@ -8,19 +8,9 @@ from pathlib import Path
 import pytest
 
 from resources.kinds import KINDS
-from resources.kubernetes import (
-    Access,
-    KubernetesSource,
-    Phase,
-    Timing,
-)
+from resources.kubernetes import Access, KubernetesSource, Phase, Timing
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import (
-    TIMING,
-    Reader,
-    reader,
-    run,
-)
+from tests.resources.kubernetes.source.reading import TIMING, Reader, reader, run
 from tests.support.apiserver import ApiServer, stream
 from tests.support.wait import until
 

@@ -10,17 +10,10 @@ from pathlib import Path
 import pytest
 from kubernetes_asyncio.config import incluster_config  # imported here, as it takes seconds
 
-from resources.kubernetes import (
-    Access,
-    KubernetesSource,
-)
+from resources.kubernetes import Access, KubernetesSource
 from resources.kubernetes import connection as connections
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import (
-    TIMING,
-    Reader,
-    run,
-)
+from tests.resources.kubernetes.source.reading import TIMING, Reader, run
 from tests.support.apiserver import ApiServer
 from tests.support.wait import until
 

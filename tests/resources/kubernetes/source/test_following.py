@@ -6,20 +6,10 @@ import asyncio
 from pathlib import Path
 
 from resources.kinds import KINDS
-from resources.kubernetes import (
-    Phase,
-    Selection,
-    Timing,
-    of_node,
-)
+from resources.kubernetes import Phase, Selection, Timing, of_node
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import (
-    SECRETS,
-    TIMING,
-    reader,
-    run,
-)
+from tests.resources.kubernetes.source.reading import SECRETS, TIMING, reader, run
 from tests.support.apiserver import ApiServer, event, status, stream
 from tests.support.wait import until
 

@@ -5,17 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from resources.kubernetes import (
-    Phase,
-    Selection,
-)
+from resources.kubernetes import Phase, Selection
 from resources.source import Replace
 from tests.resources.kubernetes.objects import advertisement, service
-from tests.resources.kubernetes.source.reading import (
-    SECRETS,
-    reader,
-    run,
-)
+from tests.resources.kubernetes.source.reading import SECRETS, reader, run
 from tests.support.apiserver import ApiServer, status
 from tests.support.wait import until
 

@@ -6,10 +6,7 @@ from pathlib import Path
 
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import (
-    reader,
-    run,
-)
+from tests.resources.kubernetes.source.reading import reader, run
 from tests.support.apiserver import ApiServer, text
 from tests.support.wait import until
 

@@ -1,0 +1,232 @@
+"""The connection to a monitoring station: begun, tried again, given up where it is slow, and ended."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from speaker.api import BmpCollector, CollectorChanged, Fault, InstanceConfig, InvalidConfig
+from speaker.bmp import Initiation, InitiationTlv, PeerDown, Termination, TerminationReason
+from speaker.engine.inputs import SetInstance, Shutdown
+from speaker.iana import IPV4_UNICAST
+from speaker.message import KEEPALIVE
+from tests.speaker.engine.monitoring.collector import ADDRESS, EVERYTHING, Collector, assert_same
+from tests.speaker.engine.monitoring.watched import PRE, UPDATE, last, settle, watched
+from tests.speaker.raw import ATTRIBUTES, INSTANCE, REMOTE, Raw, open_message, update
+
+
+def test_rfc7854_4_3_the_first_message_says_who_we_are() -> None:
+    config = replace(PRE, system_name="r1", system_description="a router")
+    collector = watched(Raw(), config)
+    (first, *_) = collector.station.messages
+    assert isinstance(first, Initiation)
+    assert {tlv.type: tlv.text for tlv in first.information} == {
+        InitiationTlv.SYSTEM_NAME: "r1",
+        InitiationTlv.SYSTEM_DESCRIPTION: "a router",
+    }
+
+
+@pytest.mark.parametrize(
+    ("failures", "least", "most"), [(1, 22.5, 30), (2, 45, 60), (5, 360, 480), (9, 540, 720)]
+)
+def test_rfc7854_3_2_the_pause_doubles_from_30_to_720_seconds(
+    failures: int, least: float, most: float
+) -> None:
+    raw = Raw()
+    collector = Collector(raw.engine, raw.give, PRE)
+    collector.configure()
+    for _ in range(failures - 1):
+        collector.refuse()
+        raw.wait(720.0)
+    collector.refuse()
+    before = raw.now
+    (status,) = raw.engine.collectors(raw.now)
+    assert status.retry_in is not None
+    assert least <= status.retry_in <= most
+    raw.wait(status.retry_in + 0.001)
+    assert before + least <= collector.attempts[-1][0] <= before + most
+
+
+def test_a_connection_that_lasted_makes_the_next_pause_short_again() -> None:
+    raw = Raw()
+    collector = Collector(raw.engine, raw.give, PRE)
+    collector.configure()
+    for _ in range(5):
+        collector.refuse()
+        raw.wait(720.0)
+    collector.accept()
+    collector.lose()
+    (status,) = raw.engine.collectors(raw.now)
+    assert status.retry_in is not None
+    assert status.retry_in > 400
+    raw.wait(720.0)
+    collector.accept()
+    raw.wait(61.0)
+    collector.lose()
+    (status,) = raw.engine.collectors(raw.now)
+    assert status.retry_in is not None
+    assert status.retry_in <= 30
+    assert status.reason == "connection reset by peer"
+    assert not status.connected
+
+
+def test_what_happens_to_a_connection_is_an_event() -> None:
+    raw = Raw()
+    collector = watched(raw)
+    collector.lose()
+    events = [event for event in raw.events if isinstance(event, CollectorChanged)]
+    assert [(e.name, e.connected, e.reason) for e in events] == [
+        ("c", True, ""),
+        ("c", False, "connection reset by peer"),
+    ]
+
+
+def test_rfc7854_4_5_a_stopped_speaker_says_so_and_connects_no_more() -> None:
+    raw = Raw().to_established()
+    collector = watched(raw)
+    raw.give(Shutdown())
+    *_, down, end = collector.station.messages
+    assert isinstance(down, PeerDown)
+    assert isinstance(end, Termination)
+    assert end.reason == TerminationReason.ADMINISTRATIVELY_CLOSED
+    assert collector.closed == [collector.number]
+    raw.wait(1000.0)
+    assert len(collector.attempts) == 1
+
+
+def test_rfc7854_4_5_a_station_that_is_configured_no_more_is_told_so() -> None:
+    raw = Raw()
+    collector = watched(raw)
+    collector.configure(replace(PRE, name="other", address="10.99.0.2"))
+    end = last(collector)
+    assert isinstance(end, Termination)
+    assert end.reason == TerminationReason.PERMANENTLY_CLOSED
+    assert [status.name for status in raw.engine.collectors(raw.now)] == ["other"]
+
+
+def test_a_station_that_stays_as_it_was_stays_connected() -> None:
+    raw = Raw()
+    collector = watched(raw)
+    collector.configure()
+    assert not collector.closed
+    assert len(collector.attempts) == 1
+
+
+def test_what_a_station_says_is_thrown_away_and_too_much_ends_the_connection() -> None:
+    raw = Raw().to_established()
+    collector = watched(raw)
+    collector.talk(60_000)
+    assert not collector.aborted
+    collector.talk(60_000)
+    assert collector.aborted == [collector.number]
+    assert raw.status.established
+
+
+def test_without_stations_nobody_looks_on() -> None:
+    raw = Raw().to_established()
+    instance = raw.engine.instance(INSTANCE)
+    assert instance.observer is None
+    collector = watched(raw)
+    assert instance.observer is not None
+    collector.configure(replace(PRE, name="other", address="10.99.0.2"))
+    raw.give(SetInstance(InstanceConfig(name="j", local_asn=1, router_id="10.0.0.9")))
+    assert raw.engine.instance("j").observer is not None
+
+
+def test_a_station_that_does_not_read_is_disconnected_and_told_everything_anew() -> None:
+    raw = Raw().to_established()
+    collector = watched(raw, replace(EVERYTHING, queue_limit=100_000))
+    raw.say(UPDATE)
+    collector.wait_queue(100_001)
+    assert collector.aborted == [collector.number]
+    (status,) = raw.engine.collectors(raw.now)
+    assert status.reason == "the station does not read: 100001 octets were waiting"
+    assert raw.status.established
+    sent = collector.octets
+    raw.say(update(ATTRIBUTES, bytes.fromhex("180a0200")))
+    assert collector.octets == sent
+    raw.wait(31.0)
+    raw.say(KEEPALIVE)
+    collector.accept()
+    settle(raw)
+    assert_same(collector.station, raw.engine.instance(INSTANCE))
+    assert len(collector.station.of(REMOTE).pre_policy.routes[IPV4_UNICAST]) == 2
+    (status,) = raw.engine.collectors(raw.now)
+    assert status.connections == 2
+    assert status.synchronized
+
+
+def test_a_station_that_stands_still_is_disconnected() -> None:
+    raw = Raw(hold_time=0, keepalive_time=0)
+    raw.to_established(open_message(hold_time=0))
+    collector = watched(raw)
+    collector.wait_queue(500)
+    raw.wait(100.0)
+    collector.wait_queue(400)
+    raw.wait(100.0)
+    assert not collector.aborted
+    collector.wait_queue(400)
+    raw.wait(21.0)
+    assert collector.aborted == [collector.number]
+    assert raw.status.established
+
+
+def test_tables_are_told_in_slices_and_wait_for_a_station_to_read() -> None:
+    raw = Raw().to_established()
+    for n in range(40):
+        nlri = b"".join(bytes((24, 10, n, i)) for i in range(200))
+        raw.say(update(ATTRIBUTES, nlri))
+    collector = Collector(raw.engine, raw.engine_only, PRE)
+    collector.configure()
+    collector.accept()
+    before = collector.octets
+    collector.wait_queue(300_000)
+    assert not raw.engine.needs_flush
+    assert collector.octets == before
+    collector.wait_queue(0)
+    slices = 0
+    while raw.engine.needs_flush:
+        raw.flush()
+        slices += 1
+    assert slices >= 8
+    assert len(collector.station.of(REMOTE).pre_policy.routes[IPV4_UNICAST]) == 8000
+
+
+def test_an_error_of_ours_costs_connections_to_stations_and_no_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = Raw().to_established()
+    collector = watched(raw)
+
+    def broken(*_: object) -> bytes:
+        raise ZeroDivisionError("a mistake")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("speaker.engine.monitoring.subjects.Session.monitored", broken)
+        raw.say(UPDATE)
+    (fault,) = [event for event in raw.events if isinstance(event, Fault)]
+    assert fault.error == "ZeroDivisionError: a mistake"
+    assert "usual_received" in fault.where
+    assert collector.aborted == [collector.number]
+    assert raw.status.established
+    raw.wait(31.0)
+    collector.accept()
+    settle(raw)
+    assert collector.station.of(REMOTE).pre_policy.routes[IPV4_UNICAST]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("address", "collector.example"),
+        ("local_address", "nowhere"),
+        ("port", 0),
+        ("monitor", ("everything",)),
+        ("retry_time", 0),
+        ("statistics_interval", -1),
+        ("queue_limit", 5),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(field: str, value: object) -> None:
+    with pytest.raises(InvalidConfig, match=f"collector 'c': {field}: "):
+        BmpCollector(**{"name": "c", "address": ADDRESS, field: value})  # type: ignore[arg-type]

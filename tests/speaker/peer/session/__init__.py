@@ -1,0 +1,1 @@
+"""What a session answers, and when it speaks and waits."""
