@@ -245,6 +245,24 @@ class SourceContainer(DeclarativeContainer):
     metrics = providers.Dependency(instance_of=Metrics)
 
 
+def source_of(
+    reading: providers.Provider[Reading], options: providers.Provider[KubernetesOptions]
+) -> providers.Provider[Kubernetes]:
+    """Return the provider of a source that reads this, for a container of `SourceContainer`'s."""
+    return providers.Singleton(
+        Kubernetes,
+        SourceContainer.database,
+        SourceContainer.tables,
+        SourceContainer.causes,
+        reading,
+        options,
+        SourceContainer.metrics,
+        SourceContainer.health,
+        SourceContainer.lifecycle,
+        SourceContainer.jobs,
+    )
+
+
 class KubernetesContainer(SourceContainer):
     """The graph of the kubernetes cell of an agent."""
 
@@ -254,18 +272,7 @@ class KubernetesContainer(SourceContainer):
         this_node,
         SourceContainer.secrets_namespace,
     )
-    kubernetes = providers.Singleton(
-        Kubernetes,
-        SourceContainer.database,
-        SourceContainer.tables,
-        SourceContainer.causes,
-        _reading,
-        SourceContainer.options,
-        SourceContainer.metrics,
-        SourceContainer.health,
-        SourceContainer.lifecycle,
-        SourceContainer.jobs,
-    )
+    kubernetes = source_of(_reading, SourceContainer.options)
     invokes = providers.List(kubernetes)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from dependency_injector import providers
 
 from cells.hive import Cell, setting
-from cells.kubernetes import Kubernetes, KubernetesOptions, SourceContainer
+from cells.kubernetes import KubernetesOptions, SourceContainer, source_of
 from resources.kubernetes import of_cluster
 
 
@@ -40,18 +40,7 @@ class OperatorSourceContainer(SourceContainer):
         SourceContainer.secrets_namespace,
         translation,
     )
-    kubernetes = providers.Singleton(
-        Kubernetes,
-        SourceContainer.database,
-        SourceContainer.tables,
-        SourceContainer.causes,
-        _reading,
-        options,
-        SourceContainer.metrics,
-        SourceContainer.health,
-        SourceContainer.lifecycle,
-        SourceContainer.jobs,
-    )
+    kubernetes = source_of(_reading, options)
     invokes = providers.List(kubernetes)
 
 

@@ -17,6 +17,12 @@ from waggle.peers import add_output_flags, ask, read_time
 TABLES = ("available", "advertised", "received")
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 
+_DETAILS = (
+    Column("INSTANCE", wide=True),
+    Column("COMMUNITIES", wide=True),
+    Column("LARGE", wide=True),
+    Column("LP/MED", wide=True),
+)
 ADVERTISED = (
     Column("NODE"),
     Column("PEER"),
@@ -37,10 +43,7 @@ RECEIVED = (
     Column("NEXT-HOP"),
     Column("AS-PATH"),
     Column("STATUS"),
-    Column("INSTANCE", wide=True),
-    Column("COMMUNITIES", wide=True),
-    Column("LARGE", wide=True),
-    Column("LP/MED", wide=True),
+    *_DETAILS,
 )
 AVAILABLE = (
     Column("NODE"),
@@ -50,10 +53,7 @@ AVAILABLE = (
     Column("BEST"),
     Column("AS-PATH"),
     Column("STATUS"),
-    Column("INSTANCE", wide=True),
-    Column("COMMUNITIES", wide=True),
-    Column("LARGE", wide=True),
-    Column("LP/MED", wide=True),
+    *_DETAILS,
 )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from resources.cilium import communities
-from resources.cilium.limits import Name
+from resources.cilium.limits import LocalPreference, Name
 from resources.crds.annotations import ATOMIC_MAP, Rule, doc
 from resources.crds.patterns import LARGE_COMMUNITY, STANDARD_COMMUNITY
 from resources.errors import FieldError
@@ -101,12 +101,7 @@ class AdvertisementAttributes(Struct, frozen=True):
     communities: Annotated[Communities, doc("Communities of the routes.")] = msgspec.field(
         default_factory=Communities
     )
-    local_preference: Annotated[
-        Annotated[int, Meta(ge=0, le=4294967295)] | None,
-        doc(
-            "The local preference of the routes; told to iBGP peers only (RFC 4271 section 5.1.5)."
-        ),
-    ] = None
+    local_preference: LocalPreference = None
 
 
 class Advertisement(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from resources.addresses import address_errors
-from resources.cilium.limits import AnyAsn, Asn, Name, Port, duplicate_errors
+from resources.cilium.limits import AnyAsn, Asn, ListenPort, Name, duplicate_errors
 from resources.crds.annotations import ATOMIC_MAP, NAMED_LIST, Rule, doc
 from resources.crds.patterns import PEER_ADDRESS
 from resources.errors import FieldError
@@ -115,13 +115,7 @@ class Instance(Struct, frozen=True):
             "node's CiliumBGPNodeConfigOverride has one."
         ),
     ] = None
-    local_port: Annotated[
-        Port | None,
-        doc(
-            "The TCP port on which incoming sessions are accepted. Without one, sessions are only "
-            "opened from here."
-        ),
-    ] = None
+    local_port: ListenPort = None
     peers: PeerList = ()
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from resources.crds.annotations import doc
 from resources.errors import FieldError
 
 MAX_ASN = 4294967295
@@ -17,6 +18,23 @@ AnyAsn = Annotated[int, Meta(ge=0, le=MAX_ASN)]
 """0 accepts any."""
 Port = Annotated[int, Meta(ge=1, le=65535)]
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
+ListenPort = Annotated[
+    Port | None,
+    doc(
+        "The TCP port on which incoming sessions are accepted. Without one, sessions are only "
+        "opened from here."
+    ),
+]
+LocalPreference = Annotated[
+    Annotated[int, Meta(ge=0, le=4294967295)] | None,
+    doc("The local preference of the routes; told to iBGP peers only (RFC 4271 section 5.1.5)."),
+]
+ConnectRetryTime = Annotated[
+    int,
+    Meta(ge=1, le=2147483647),
+    doc("The longest pause between two attempts to connect (RFC 4271 section 8)."),
+]
+"""In seconds."""
 
 
 def duplicate_errors(names: Iterable[str], path: str) -> Iterator[FieldError]:

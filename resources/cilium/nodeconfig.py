@@ -16,7 +16,7 @@ from resources.cilium.clusterconfig import (
     auto_discovery_errors,
     instance_list_errors,
 )
-from resources.cilium.limits import Asn, Name, Port, duplicate_errors
+from resources.cilium.limits import Asn, ListenPort, Name, duplicate_errors
 from resources.crds.annotations import NAMED_LIST, doc
 from resources.crds.patterns import ADDRESS, ROUTER_ID
 from resources.errors import FieldError
@@ -54,13 +54,7 @@ class NodeInstance(Struct, frozen=True):
             ROUTER_ID,
         ),
     ] = None
-    local_port: Annotated[
-        Port | None,
-        doc(
-            "The TCP port on which incoming sessions are accepted. Without one, sessions are only "
-            "opened from here."
-        ),
-    ] = None
+    local_port: ListenPort = None
     peers: Annotated[
         tuple[NodePeer, ...], doc("The routers that this instance has sessions with.", NAMED_LIST)
     ] = ()

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from resources.cilium.limits import Name, Port
+from resources.cilium.limits import ConnectRetryTime, Name, Port
 from resources.crds.annotations import ATOMIC_MAP, Rule, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
@@ -58,11 +58,7 @@ class Timers(Struct, frozen=True):
             "keepAliveTimeSeconds",
         ),
     )
-    connect_retry_time_seconds: Annotated[
-        int,
-        Meta(ge=1, le=2147483647),
-        doc("The longest pause between two attempts to connect (RFC 4271 section 8)."),
-    ] = 120
+    connect_retry_time_seconds: ConnectRetryTime = 120
     hold_time_seconds: Annotated[
         int,
         Meta(ge=3, le=65535),

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from resources.addresses import canonical_prefix
 from resources.cilium.advertisement import AddressType, Communities, community_errors
-from resources.cilium.limits import AnyAsn, Name, Port
+from resources.cilium.limits import AnyAsn, ConnectRetryTime, LocalPreference, Name, Port
 from resources.cilium.peerconfig import Afi, GracefulRestart, Safi, timer_errors
 from resources.crds.annotations import ATOMIC_MAP, SchemaPart, doc
 from resources.crds.patterns import HOST_PREFIX
@@ -67,12 +67,7 @@ class PathAttributes(Struct, frozen=True):
     communities: Annotated[Communities, doc("Communities of the routes.")] = msgspec.field(
         default_factory=Communities
     )
-    local_preference: Annotated[
-        Annotated[int, Meta(ge=0, le=4294967295)] | None,
-        doc(
-            "The local preference of the routes; told to iBGP peers only (RFC 4271 section 5.1.5)."
-        ),
-    ] = None
+    local_preference: LocalPreference = None
 
 
 class Neighbor(Struct, frozen=True):
@@ -98,11 +93,7 @@ class Neighbor(Struct, frozen=True):
             "meaning for iBGP."
         ),
     ] = msgspec.field(default=1, name="eBGPMultihopTTL")
-    connect_retry_time_seconds: Annotated[
-        int,
-        Meta(ge=1, le=2147483647),
-        doc("The longest pause between two attempts to connect (RFC 4271 section 8)."),
-    ] = 120
+    connect_retry_time_seconds: ConnectRetryTime = 120
     hold_time_seconds: Annotated[
         int,
         Meta(ge=3, le=65535),

@@ -43,7 +43,14 @@ def _at(peer: Peer, verdict: Verdict) -> Verdict:
     return replace(verdict, instance=peer.instance, peer=peer.name)
 
 
-def _verdict(candidate: Candidate, refusal: Refusal) -> Verdict:
+def _of(
+    candidate: Candidate,
+    told: tuple[bytes, ...],
+    reason: str,
+    message: str,
+    rule: ObjectRef | None,
+) -> Verdict:
+    """Return a verdict on a candidate, whoever the peer is."""
     return Verdict(
         None,
         None,
@@ -51,11 +58,15 @@ def _verdict(candidate: Candidate, refusal: Refusal) -> Verdict:
         candidate.type,
         candidate.family,
         candidate.nlri,
-        (),
-        refusal.reason,
-        refusal.message,
-        refusal.rule,
+        told,
+        reason,
+        message,
+        rule,
     )
+
+
+def _verdict(candidate: Candidate, refusal: Refusal) -> Verdict:
+    return _of(candidate, (), refusal.reason, refusal.message, refusal.rule)
 
 
 def _refused_by_family(candidate: Candidate, peer: Peer) -> Refusal | None:
@@ -97,18 +108,8 @@ def _asked(candidate: Candidate, route_set: RouteSet | None) -> Verdict | Refusa
 def _told(candidate: Candidate, told: dict[bytes, ObjectRef]) -> Verdict:
     prefixes = tuple(sorted(told, key=lambda nlri: -nlri[0]))
     exact = candidate.nlri in told
-    return Verdict(
-        None,
-        None,
-        candidate.object,
-        candidate.type,
-        candidate.family,
-        candidate.nlri,
-        prefixes,
-        ADVERTISED,
-        "" if exact else f"as a part of an aggregate of length {prefixes[0][0]}",
-        told[prefixes[0]],
-    )
+    message = "" if exact else f"as a part of an aggregate of length {prefixes[0][0]}"
+    return _of(candidate, prefixes, ADVERTISED, message, told[prefixes[0]])
 
 
 def _all(candidate: Candidate, route_set: RouteSet) -> Iterator[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -92,7 +93,9 @@ def conditions(server: ApiServer, plural: str = CLUSTERS, name: str = "c") -> di
 
 
 def levels(hive: Hive) -> dict[str, tuple[Level, str]]:
-    return {"/".join(s.path): (s.level, s.message) for s in hive.health.report()}
+    """Return what each part says of itself; a part that has said nothing yet is well."""
+    found = {"/".join(s.path): (s.level, s.message) for s in hive.health.report()}
+    return defaultdict(lambda: (Level.OK, ""), found)
 
 
 def holder(server: ApiServer) -> str:
