@@ -99,10 +99,13 @@ class Engine:
                     self._monitoring.received(connection, len(data))
             case Flush():
                 for instance in self._instances.values():
-                    if instance.telling.needs_flush:
-                        with self._fence("telling peers of changes", instance.name):
-                            instance.telling.flush()
-                self._monitoring.work()
+                    # A fence, too, without the cost of a context.
+                    try:
+                        instance.telling.flush()
+                    except Exception as error:  # noqa: BLE001  the documented fence
+                        self._broken(error, "telling peers of changes", instance.name)
+                if self._monitoring.streaming:
+                    self._monitoring.work()
             case TimersDue():
                 self._timers(now)
             case NeighborFound(interface, address):
@@ -121,7 +124,8 @@ class Engine:
                     self._transport(item)
             case _:
                 self._command(item)
-        self._monitoring.emit()
+        if self._monitoring.streaming:
+            self._monitoring.emit()
         return core.take()
 
     def _command(self, item: Command) -> None:
@@ -221,14 +225,19 @@ class Engine:
         try:
             yield
         except Exception as error:  # noqa: BLE001  the documented fence
-            self._core.tell(
-                Fault(
-                    instance=instance,
-                    peer=peer,
-                    where=where,
-                    error=f"{type(error).__name__}: {error}",
-                )
+            self._broken(error, where, instance, peer)
+
+    def _broken(
+        self, error: Exception, where: str, instance: str = "", peer: str | None = None
+    ) -> None:
+        self._core.tell(
+            Fault(
+                instance=instance,
+                peer=peer,
+                where=where,
+                error=f"{type(error).__name__}: {error}",
             )
+        )
 
     def _set_instance(self, config: InstanceConfig) -> None:
         before = self._instances.get(config.name)

@@ -32,7 +32,7 @@ class Observer(Protocol):
         """An UPDATE has been filed in the Adj-RIB-In: its body as it came, and as it was read."""
 
     def usual_received(self, member: Member, body: bytes) -> None:
-        """An UPDATE that announces IPv4 prefixes and nothing else has been filed as it came."""
+        """An UPDATE has been filed as it came: it announces, or withdraws, IPv4 prefixes alone."""
 
     def routes_changed(self, member: Member, family: Family, keys: Sequence[bytes]) -> None:
         """Routes of an Adj-RIB-In have changed without an UPDATE that names them."""

@@ -48,17 +48,19 @@ class Ribs(Mapping[Family, LocRib]):
 
     def take_touched(self) -> dict[Family, set[bytes]]:
         """Return the prefixes with any change, of tables where all paths are followed."""
-        return {
-            family: touched
-            for family, table in self.tables.items()
-            if (touched := table.take_touched())
-        }
+        found: dict[Family, set[bytes]] = {}
+        for family, table in self.tables.items():
+            if table.followed and (touched := table.take_touched()):
+                found[family] = touched
+        return found
 
     def take_changes(self) -> dict[Family, list[Change]]:
         """Return the changes of all tables, and forget them."""
-        return {
-            family: table.take_changes() for family, table in self.tables.items() if table.changed
-        }
+        found: dict[Family, list[Change]] = {}
+        for family, table in self.tables.items():
+            if changes := table.take_changes():
+                found[family] = changes
+        return found
 
 
 def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str) -> ExportRules:

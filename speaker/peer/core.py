@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from speaker.peer.session import Session
 
 
-class Timer(enum.Enum):
-    """The timers of RFC 4271 section 8, and two more."""
+class Timer(enum.IntEnum):
+    """The timers of RFC 4271 section 8, and two more; a number, as it is looked up each time."""
 
     CONNECT_RETRY = enum.auto()
     HOLD = enum.auto()

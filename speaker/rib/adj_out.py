@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from speaker.errors import EncodingError
 from speaker.nlri import IPV4_UNICAST, Family
@@ -44,6 +44,9 @@ class Told(NamedTuple):
 
 
 NOTHING = Told(b"", 0, 0)
+_OWN: Final = 4096
+_RECENT: Final = 64
+"""How many attribute sets are kept as they are sent."""
 
 
 class _Chunk(NamedTuple):
@@ -64,11 +67,13 @@ class UpdateGroup(Generic[M]):
         "_full",
         "_own_uncounted",
         "_policy",
-        "_tables",
+        "_recent",
+        "_sendable",
         "members",
         "newcomers",
         "oversized",
         "rules",
+        "tables",
     )
 
     def __init__(self, rules: ExportRules, tables: Mapping[Family, LocRib]) -> None:
@@ -78,7 +83,7 @@ class UpdateGroup(Generic[M]):
         self.newcomers: dict[M, None] = {}
         self.oversized = 0
         """Announcements that were left out because their attributes fill a message."""
-        self._tables = tables
+        self.tables = tables
         self._policy = compile_export("", rules.policy)
         self._own_uncounted = False
         """The count of the only member's own routes is not right: it matters to nobody yet."""
@@ -86,7 +91,11 @@ class UpdateGroup(Generic[M]):
         """What is told in the families with all paths; made by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
         self._full: tuple[object, Told] | None = None
+        self._sendable = rules.sendable
         self._encoded: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
+        """Attributes as they are sent, of routes of our own ..."""
+        self._recent: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
+        """... and those that were learnt and met lately: a route that flaps has the same again."""
 
     def join(self, member: M) -> None:
         """Add a session that has been told nothing yet."""
@@ -117,15 +126,14 @@ class UpdateGroup(Generic[M]):
             return
         chunks: list[_Chunk] = []
         private: dict[Source, list[_Chunk]] = {}
-        for family in self.rules.sendable:
+        for family in self._sendable:
             if family in self._all_paths:
                 self._encode_all_paths(family, touched.get(family, set()), chunks)
             elif changes.get(family):
                 self._encode_changes(family, changes[family], chunks, private)
         if not chunks and not private:
             return
-        special = {chunk.exclude for chunk in chunks}
-        special.update(private)
+        special = {*[chunk.exclude for chunk in chunks], *private}
         everything = _join(chunks)
         for member in self.members:
             source = member.source
@@ -154,11 +162,12 @@ class UpdateGroup(Generic[M]):
         # Where there is one member, its own routes are for nobody: a full table from the only peer
         # that is told everything. They are not even looked at until somebody else comes.
         only = next(iter(self.members)).source if len(self.members) == 1 else None
+        policy = self._policy
         for old, new, nlri in changes:
             if only is not None and _is_of(old, only) and _is_of(new, only):
                 self._own_uncounted = True
                 continue
-            for place, part in self._split(family, nlri):
+            for place, part in ((0, nlri),) if policy is None else policy.split(family, nlri):
                 was = None if old is None else self._exported(family, old, place)
                 now = None if new is None else self._exported(family, new, place)
                 if was is not None:
@@ -198,7 +207,7 @@ class UpdateGroup(Generic[M]):
 
     def _best(self, family: Family) -> Iterator[tuple[Path, Sequence[bytes]]]:
         """Iterate over what is told of a family whose best paths are told, by path."""
-        for path, nlri in self._tables[family].best_by_path().items():
+        for path, nlri in self.tables[family].best_by_path().items():
             for place, part in self._split(family, nlri):
                 exported = self._exported(family, path, place)
                 if exported is not None:
@@ -241,15 +250,14 @@ class UpdateGroup(Generic[M]):
         chunks.append(_Chunk(b"".join(messages), len(messages), len(nlri), exclude))
 
     def _attributes(self, path: Path, family: Family) -> tuple[bytes, bytes, bool]:
-        if not path.source.local:
-            # Learnt paths are met once per change; keeping them would hold a second table.
-            return rewrite(path, family, self.rules)
+        # Learnt paths are met once per change; keeping all of them would hold a second table.
+        kept, limit = (self._encoded, _OWN) if path.source.local else (self._recent, _RECENT)
         key = (path, family)
-        known = self._encoded.get(key)
+        known = kept.get(key)
         if known is None:
-            if len(self._encoded) > 4096:
-                self._encoded.clear()
-            known = self._encoded[key] = rewrite(path, family, self.rules)
+            if len(kept) >= limit:
+                kept.clear()
+            known = kept[key] = rewrite(path, family, self.rules)
         return known
 
     def _withdrawals(self, family: Family, nlri: Sequence[bytes]) -> Iterator[_Chunk]:
@@ -277,9 +285,7 @@ class UpdateGroup(Generic[M]):
 
     def _whole_table(self) -> Told:
         state = tuple(
-            self._tables[family].revision
-            for family in self.rules.families
-            if family in self._tables
+            self.tables[family].revision for family in self.rules.families if family in self.tables
         )
         if self._full is None or self._full[0] != state:
             self._full = (state, self._encode_full(None))
@@ -295,7 +301,7 @@ class UpdateGroup(Generic[M]):
         """Return the prefixes of which anything may be told, as they are now."""
         if family in self._all_paths:
             return self._all_paths[family].prefixes()
-        table = self._tables.get(family)
+        table = self.tables.get(family)
         return [] if table is None or family not in self.rules.sendable else table.prefixes()
 
     def excerpt(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
@@ -313,7 +319,7 @@ class UpdateGroup(Generic[M]):
 
     def _best_of(self, family: Family, nlri: Iterable[bytes]) -> dict[Path, list[bytes]]:
         groups: dict[Path, list[bytes]] = {}
-        for path, prefixes in self._tables[family].best_of(nlri).items():
+        for path, prefixes in self.tables[family].best_of(nlri).items():
             for place, part in self._split(family, prefixes):
                 exported = self._exported(family, path, place)
                 if exported is not None:
@@ -329,7 +335,7 @@ class UpdateGroup(Generic[M]):
         return _join(chunks)
 
     def _table(self, family: Family, exclude: Source | None, chunks: list[_Chunk]) -> None:
-        table = self._tables.get(family)
+        table = self.tables.get(family)
         if table is None or family not in self.rules.sendable:
             return
         if family in self._all_paths:
@@ -347,9 +353,9 @@ class UpdateGroup(Generic[M]):
         self._own_uncounted = False
         for family in self.rules.sendable:
             counts = self._counts[family] = {}
-            if family not in self._tables:
+            if family not in self.tables:
                 continue
-            table = self._tables[family]
+            table = self.tables[family]
             if family in self.rules.add_path:
                 exported = functools.partial(self._exported_prefix, family)
                 told = self._all_paths[family] = AllPaths(table, exported)
@@ -373,7 +379,7 @@ class UpdateGroup(Generic[M]):
 
         In families with all paths the prefix comes behind its path identifier, as on the wire.
         """
-        table = self._tables.get(family)
+        table = self.tables.get(family)
         if table is None or family not in self.rules.sendable:
             return
         told = self._all_paths.get(family)
@@ -422,8 +428,10 @@ def _is_of(path: Path | None, source: Source) -> bool:
     return path is None or path.source.session is source
 
 
-def _join(chunks: Iterable[_Chunk]) -> Told:
-    chunks = list(chunks)
+def _join(chunks: Sequence[_Chunk]) -> Told:
+    if len(chunks) == 1:
+        (only,) = chunks
+        return Told(only.octets, only.messages, only.prefixes)
     return Told(
         b"".join([chunk.octets for chunk in chunks]),
         sum(chunk.messages for chunk in chunks),

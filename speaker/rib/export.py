@@ -22,6 +22,7 @@ from speaker.attribute.as_path import AS_CONFED_SEQUENCE, without_confederation
 from speaker.iana import IPV4_UNICAST, WELL_KNOWN_COMMUNITIES, AttributeType, Family, Role
 from speaker.rib.path import (
     DEFAULT_LOCAL_PREFERENCE,
+    LLGR_STALE,
     MED_SET,
     NEXT_HOP_SELF,
     NEXT_HOP_SET,
@@ -96,7 +97,8 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
     def exports(self, path: Path) -> bool:
         """Whether a path is told to the sessions of these rules, its own source and policy aside."""
-        if path.attributes.otc is not None and self.role in _NOT_UPWARDS:
+        attributes = path.attributes
+        if attributes.otc is not None and self.role in _NOT_UPWARDS:
             # RFC 9234 section 5: it came down once, and must not go up or sideways again.
             return False
         if path.source.local:
@@ -106,11 +108,11 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         if not self.ebgp and path.source.internal:
             # RFC 4271 section 9.2: routes of an internal peer are not for internal peers.
             return False
-        if path.long_lived and not self.long_lived:
-            # RFC 9494 section 4.3
-            return False
-        communities = path.attributes.communities
+        communities = attributes.communities
         if communities:
+            if LLGR_STALE in communities and not self.long_lived:
+                # RFC 9494 section 4.3
+                return False
             if NO_ADVERTISE in communities:
                 return False
             if self.ebgp and NO_EXPORT_SUBCONFED in communities:

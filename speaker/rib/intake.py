@@ -20,9 +20,10 @@ from speaker.attribute import (
     decode_attributes,
     frame,
 )
+from speaker.errors import Truncated
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
-from speaker.nlri import IPV4_UNICAST, Family, PathNlri, join_add_path
+from speaker.nlri import IPV4_UNICAST, Family, PathNlri, join_add_path, split
 from speaker.rib import roles
 from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
 from speaker.rib.next_hop import is_loopback, why_unusable
@@ -32,6 +33,7 @@ _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
 _HOPS: Final = 256
 """The same of next hops."""
+_IPV4: Final = int(IPV4_UNICAST.afi)
 
 
 OWN_AS: Final = "own AS in the AS path"
@@ -179,11 +181,13 @@ class Intake:
         """Take in UPDATEs of which there is nothing to be said, and return how many those are.
 
         In a row, from ``start`` on and before ``end``. Those are UPDATEs of IPv4 prefixes that are
-        announced with usual attributes, and may be used.
+        announced with usual attributes, and may be used, or that are withdrawn.
         """
         recognizer = self._recognizer
         if recognizer is None:
             return 0
+        if bodies[start][0] or bodies[start][1]:
+            return self._take_withdrawals(bodies[start:end])
         look = recognizer.next_hop
         known = self._usual
         good = self._good_hops
@@ -215,6 +219,23 @@ class Intake:
             return 0
         self.surplus = False
         return self._adj_in.announce_fields(IPV4_UNICAST, said)
+
+    def _take_withdrawals(self, bodies: Sequence[bytes]) -> int:
+        """Take in the first UPDATEs that withdraw IPv4 prefixes and do nothing else; how many."""
+        taken = 0
+        for body in bodies:
+            withdrawn = body[2:-2]
+            if (body[0] << 8 | body[1]) != len(withdrawn) or body[-1] or body[-2] or not withdrawn:
+                break
+            try:
+                nlri = split(withdrawn, _IPV4)
+            except Truncated:
+                break
+            self._adj_in.withdraw(IPV4_UNICAST, nlri)
+            taken += 1
+        if taken:
+            self.surplus = False
+        return taken
 
     def _is_good(self, hop: bytes) -> bool:
         """Tell whether a next hop may be used, and remember it then."""

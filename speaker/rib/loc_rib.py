@@ -46,6 +46,11 @@ class LocRib:
         """Whether there is anything for `take_changes`."""
         return bool(self._new or self._dirty or self._touched)
 
+    @property
+    def followed(self) -> bool:
+        """Whether somebody wants to know of all paths."""
+        return self._touched is not None
+
     def follow_all_paths(self) -> None:
         """Note from now on changes of paths that are not best, too."""
         if self._touched is None:
@@ -203,13 +208,13 @@ class LocRib:
                 put(nlri, path)
                 count += 1
                 position = after
-            if position != end or len(table) - size != count:
+            if position != end or not count or len(table) - size != count:
                 # Those that were new are the last ones of the table.
                 while len(table) > size:
                     table.popitem()
                 break
             size += count
-            self._new.append((None, path, NlriField(data, afi)))
+            self._new.append((None, path, NlriField(data, afi) if count > 1 else [nlri]))
             fields += 1
         if fields:
             self.revision += 1
@@ -250,6 +255,8 @@ class LocRib:
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
         changes, self._new = self._new, []
+        if not self._dirty:
+            return changes
         dirty, self._dirty = self._dirty, {}
         table = self._table
         pairs: dict[tuple[Path | None, Path | None], list[bytes]] = {}

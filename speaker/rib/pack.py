@@ -74,6 +74,9 @@ def announce(attributes: bytes, nlri: Sequence[bytes], limit: int) -> list[bytes
     ``attributes`` include the NEXT_HOP. Raises `DoesNotFit`.
     """
     room = limit - _FIXED - len(attributes)
+    field = b"".join(nlri)
+    if nlri and len(field) <= room:
+        return [_update(b"", attributes, field)]
     return [_update(b"", attributes, field) for field, _ in chunks(nlri, room)]
 
 
@@ -99,6 +102,9 @@ def announce_mp(
 
 def withdraw(nlri: Sequence[bytes], limit: int) -> list[bytes]:
     """Return UPDATEs that withdraw IPv4 unicast prefixes by the classic field."""
+    field = b"".join(nlri)
+    if nlri and len(field) <= limit - _FIXED:
+        return [_update(field, b"", b"")]
     return [_update(field, b"", b"") for field, _ in chunks(nlri, limit - _FIXED)]
 
 

@@ -53,7 +53,8 @@ class SharedRoutes:
         fields, prefixes = self._loc.announce_new(said, afi)
         if fields:
             self._afi = afi
-            self._fields.extend([data for _, data in said[:fields]])
+            for _, data in said[:fields]:
+                self._fields.append(data)
             self._note(prefixes, prefixes)
         return fields
 

@@ -109,7 +109,7 @@ class Speaker:
         self._flushing = False
         self._early = False
         """Whether peers were told of something in this turn of the loop already."""
-        self._transports = Transports(self._feed, self._tell_at_once)
+        self._transports = Transports(self._feed, self._feed_at_once)
         self._instances = Instances(self._transports, self._on_event)
         self._neighbors = Neighbors(self._feed)
         self._causes = Causes()
@@ -138,6 +138,7 @@ class Speaker:
             self._handle = self._recorder.handle
         self._tell_time()
         self._drain()
+        self._plan()
 
     async def stop(self, timeout: float = STOP_TIMEOUT) -> None:  # noqa: ASYNC109  a promise
         """End all sessions within ``timeout`` seconds.
@@ -312,79 +313,94 @@ class Speaker:
         self._inputs.append(item)
         if not self._feeding and self._loop is not None:
             self._drain()
+            self._plan()
+
+    def _feed_at_once(self, item: Input) -> None:
+        """Take an input, and tell of it without waiting for others: of the first one of a turn."""
+        self._inputs.append(item)
+        if not self._feeding and self._loop is not None:
+            self._drain()
+            if not self._early and self._engine.needs_flush:
+                self._early = True
+                self._tell()
+            self._plan()
 
     def _drain(self) -> None:
         # An action may cause an input (a queue that fills): it waits for its turn, so that the
         # core is never entered twice.
         self._feeding = True
         inputs = self._inputs
-        engine = self._engine
         try:
             while inputs:
                 item = inputs.popleft()
                 if type(item) is not BytesReceived:
                     self._instances.prepare(item)
                     self._neighbors.follow(item)
-                for action in self._handle(item, self._now()):
-                    self._perform(action)
+                self._perform(self._handle(item, self._now()))
         finally:
             self._feeding = False
-        if engine.needs_flush and not self._flushing:
+
+    def _plan(self) -> None:
+        """See to it that what is left is done: with the end of this turn, and when time has come."""
+        if not self._flushing and (self._early or self._engine.needs_flush):
             self._flushing = True
-            assert self._loop is not None  # noqa: S101  nothing drains before start
+            assert self._loop is not None  # noqa: S101  nothing is planned before start
             self._loop.call_soon(self._flush)
         self._arm()
 
-    def _perform(self, action: Action) -> None:
-        # Fence: an error of ours in one action must not keep the others from being carried out.
-        try:
-            match action:
-                case Write():
-                    self._transports.write(action)
-                case Connect():
-                    name = action.instance
-                    vrf = None if name is None else self._engine.instance(name).vrf
-                    self._transports.connect(action, vrf)
-                case Configure():
-                    self._transports.configure(action)
-                case Close():
-                    self._transports.close(action)
-                case Tell(event):
-                    self._on_event(event)
-        except Exception as error:  # noqa: BLE001  the documented fence
-            self._on_event(
-                Fault(
-                    instance="",
-                    peer=None,
-                    where=f"carrying out {type(action).__name__}",
-                    error=f"{type(error).__name__}: {error}",
+    def _perform(self, actions: Sequence[Action]) -> None:
+        write = self._transports.write
+        for action in actions:
+            # Fence: an error of ours in one action must not keep the others from being carried out.
+            try:
+                if type(action) is Write:
+                    write(action)
+                else:
+                    self._perform_other(action)
+            except Exception as error:  # noqa: BLE001  the documented fence
+                self._on_event(
+                    Fault(
+                        instance="",
+                        peer=None,
+                        where=f"carrying out {type(action).__name__}",
+                        error=f"{type(error).__name__}: {error}",
+                    )
                 )
-            )
 
-    def _tell_at_once(self) -> None:
-        """Tell peers of a change without waiting for the others of this turn: of the first one."""
-        if self._flushing and not self._early:
-            self._early = True
-            self._tell()
+    def _perform_other(self, action: Action) -> None:
+        match action:
+            case Connect():
+                name = action.instance
+                vrf = None if name is None else self._engine.instance(name).vrf
+                self._transports.connect(action, vrf)
+            case Configure():
+                self._transports.configure(action)
+            case Close():
+                self._transports.close(action)
+            case Tell(event):
+                self._on_event(event)
 
     def _flush(self) -> None:
         self._flushing = self._early = False
-        if self._loop is not None and self._engine.needs_flush:
-            self._tell()
+        if self._loop is not None:
+            if self._engine.needs_flush:
+                self._tell()
+            self._plan()
 
     def _tell(self) -> None:
-        self._tell_time()
+        if self._monitored:
+            self._tell_time()
         causes = self._causes.take()
         actions = self._handle(Flush(), self._now())
         if causes:
             self._causes.trace(causes, actions, self._engine.describe_connection)
         self._feeding = True
         try:
-            for action in actions:
-                self._perform(action)
+            self._perform(actions)
         finally:
             self._feeding = False
-        self._drain()
+        if self._inputs:
+            self._drain()
 
     def _arm(self) -> None:
         loop = self._loop

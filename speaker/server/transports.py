@@ -40,10 +40,12 @@ SHARED: Final = 0.25
 class Transports:
     """All connections of a speaker, by the core's numbers."""
 
-    def __init__(self, feed: Callable[[Input], None], told: Callable[[], None]) -> None:
-        """``feed`` takes inputs; ``told`` is called after one that should have its effect at once."""
+    def __init__(
+        self, feed: Callable[[Input], None], feed_at_once: Callable[[Input], None]
+    ) -> None:
+        """``feed`` takes inputs, ``feed_at_once`` those that should have their effect at once."""
         self._feed = feed
-        self._told = told
+        self._feed_at_once = feed_at_once
         self._buffer = memoryview(bytearray(READ))
         self._bulk = Bulk()
         self._working = False
@@ -161,8 +163,7 @@ class Transports:
     def _received(self, number: int, data: bytes) -> None:
         if len(data) <= PIECE and number not in self._bulk:
             self._brief_at = asyncio.get_running_loop().time()
-            self._feed(BytesReceived(number, data))
-            self._told()
+            self._feed_at_once(BytesReceived(number, data))
             return
         self._bulk.put(number, data)
         connection = self._connections.get(number)

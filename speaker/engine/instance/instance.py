@@ -340,7 +340,8 @@ class Instance:
         if taken and self.observer is not None:
             for body in bodies[start : start + taken]:
                 self.observer.usual_received(member, body)
-        self._enforce(member)
+        if member.limits is not None:
+            self._enforce(member)
         return taken
 
     def update(self, peer: Peer, session: Session, body: bytes) -> None:

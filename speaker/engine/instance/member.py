@@ -9,7 +9,7 @@ from speaker.engine.staleness import Staleness
 from speaker.negotiated import Negotiated
 from speaker.peer.peer import Peer
 from speaker.peer.session import Session
-from speaker.rib.adj_out import Told, UpdateGroup
+from speaker.rib.adj_out import UpdateGroup
 from speaker.rib.intake import Intake
 
 
@@ -46,8 +46,3 @@ class Member:
         self.limits = limits_of(peer.config, self.adj_in.families)
         self.stale = stale
         self.group: UpdateGroup[Member] | None = None
-
-    def send(self, told: Told) -> None:
-        """Send what the group encoded."""
-        if told.octets:
-            self.session.send_updates((told.octets,), told.messages, told.prefixes)

@@ -155,23 +155,23 @@ class Telling:
         """Tell everybody what changed, and newcomers everything."""
         observer = self._instance.observer
         for ribs in (self.loc, *self.sets.values()):
-            if not ribs.changed:
-                continue
             changes, touched = ribs.take_changes(), ribs.take_touched()
+            if not changes and not touched:
+                continue
             if observer is not None and ribs is self.loc:
                 observer.loc_rib_changed(self._instance, changes)
             for group in self._groups.values():
-                if self._ribs(group.rules) is ribs:
+                if group.tables is ribs:
                     for member, told in group.tell(changes, touched):
                         self._send(member, told)
-        self._flush_refreshes()
+        if self._again:
+            self._tell_again()
         for group in self._groups.values():
-            if self._waits(group):
-                continue
-            for member, told in group.welcome():
-                self._send(member, told)
+            if group.newcomers and not self._waits(group):
+                for member, told in group.welcome():
+                    self._send(member, told)
 
-    def _flush_refreshes(self) -> None:
+    def _tell_again(self) -> None:
         for member in [member for member in self._again if not member.session.queued]:
             families = self._again.pop(member)
             if member.group is None or member in member.group.newcomers:
@@ -186,7 +186,8 @@ class Telling:
                     member.session.send(RouteRefresh(family, RefreshKind.END).encode())
 
     def _send(self, member: Member, told: Told) -> None:
-        member.send(told)
-        observer = self._instance.observer
-        if observer is not None and told.octets:
-            observer.told(member, told)
+        if told.octets:
+            member.session.send_updates((told.octets,), told.messages, told.prefixes)
+            observer = self._instance.observer
+            if observer is not None:
+                observer.told(member, told)

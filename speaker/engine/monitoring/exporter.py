@@ -62,7 +62,8 @@ class Exporter:
         self.connections: dict[int, Station] = {}
         self.offset: float | None = None
         """Unix time less the core's time."""
-        self._streaming: tuple[Station, ...] = ()
+        self.streaming: tuple[Station, ...] = ()
+        """The stations that are connected."""
         self._wanting: dict[Monitor, tuple[Station, ...]] = {}
         self._sessions: dict[Member, Session] = {}
         self._identities: set[tuple[int, bytes]] = set()
@@ -104,14 +105,14 @@ class Exporter:
                 error=f"{type(error).__name__}: {error}",
             )
         )
-        for station in self._streaming:
+        for station in self.streaming:
             station.drop("an internal error")
 
     def recount(self) -> None:
         """Look again at who is connected, and what they want."""
-        self._streaming = tuple(s for s in self.stations.values() if s.streaming)
+        self.streaming = tuple(s for s in self.stations.values() if s.streaming)
         wanting: dict[Monitor, list[Station]] = {}
-        for station in self._streaming:
+        for station in self.streaming:
             for monitor in dict.fromkeys(station.config.monitor):
                 wanting.setdefault(monitor, []).append(station)
         self._wanting = {monitor: tuple(stations) for monitor, stations in wanting.items()}
@@ -182,18 +183,18 @@ class Exporter:
     @property
     def needs_work(self) -> bool:
         """Whether there is a slice to be made."""
-        return bool(self._streaming) and any(station.ready for station in self._streaming)
+        return bool(self.streaming) and any(station.ready for station in self.streaming)
 
     @_fenced
     def work(self) -> None:
         """Make one slice for each station that has room for it."""
-        for station in self._streaming:
+        for station in self.streaming:
             if station.ready:
                 station.work()
 
     def emit(self) -> None:
         """Send what has been put together while one input was handled."""
-        for station in self._streaming:
+        for station in self.streaming:
             station.emit()
 
     @_fenced
@@ -263,10 +264,10 @@ class Exporter:
     @_fenced
     def peer_up(self, member: Member) -> None:
         """See `Observer`."""
-        if self._streaming:
+        if self.streaming:
             instance = self._instances[member.peer.host.name]
             subject = self._session(instance, member)
-            for station in self._streaming:
+            for station in self.streaming:
                 # The peer's own End-of-RIB comes after what it says.
                 self._introduce(station, subject, self._now, end=False)
 
@@ -278,7 +279,7 @@ class Exporter:
             return
         subject.present = False
         self._identities.discard(subject.identity)
-        for station in self._streaming:
+        for station in self.streaming:
             if views_of(subject, station.config.monitor):
                 station.gone(subject)
                 station.buffer.append(subject.down(self._now))
@@ -314,8 +315,10 @@ class Exporter:
                 verbatim = verbatim or [frame_message(MessageType.UPDATE, body)]
                 self._send(stations, subject, monitor, verbatim)
             else:
-                keys = split(body[4 + int.from_bytes(body[2:4], "big") :], Afi.IPV4)
-                updates = work.held(subject, monitor, IPV4_UNICAST, keys)
+                withdrawn = int.from_bytes(body[:2], "big")
+                at = 4 + int.from_bytes(body[2:4], "big")
+                keys = split(body[2 : 2 + withdrawn] or body[at:], Afi.IPV4)
+                updates = work.held(subject, monitor, IPV4_UNICAST, keys, withdrawals=withdrawn > 0)
                 self._send(stations, subject, monitor, updates)
 
     def _send(

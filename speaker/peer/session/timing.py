@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 class Timing:
     """The timers of one session. All times are in seconds."""
 
-    __slots__ = ("_core", "_session", "hold_time", "keepalive_time")
+    __slots__ = ("_core", "_hold", "_session", "hold_time", "keepalive_time")
 
     def __init__(self, core: Core, session: Session) -> None:
         self._core = core
         self._session = session
+        self._hold = (session, Timer.HOLD)
         self.hold_time = 0
         """As negotiated; 0 for none."""
         self.keepalive_time = 0
@@ -51,7 +52,8 @@ class Timing:
     def restart_hold(self) -> None:
         """Begin the hold time again: the peer has been heard."""
         if self.hold_time:
-            self.start(Timer.HOLD, self.hold_time)
+            # With every UPDATE: the key is made once, and nobody is asked on the way.
+            self._core.timers.start(self._hold, self._core.now + self.hold_time)
 
     def restart_keepalive(self) -> None:
         """Begin the time until our next KEEPALIVE again, with jitter."""

@@ -80,9 +80,14 @@ BODIES = st.builds(
     st.lists(st.sampled_from([0, 8, 15, 24, 32, 33]), max_size=4),
     st.sampled_from([b"", attribute(0x80, A.MULTI_EXIT_DISC, bytes(4)), b"\xc0\x08\x04"]),
 )  # fmt: skip
+WITHDRAWALS = st.builds(
+    lambda gone, end: struct.pack("!H", len(gone)) + gone + end,
+    st.sampled_from([b"\x08\x0a", b"\x0f\x0a\x0f", b"\x18\x0a\x18\xff", b"\x21\x0a", b"\x18"]),
+    st.sampled_from([b"\0\0", b"\0\1", b"\0", b""]),
+)
 
 
-@given(st.lists(BODIES, max_size=6))
+@given(st.lists(st.one_of(BODIES, WITHDRAWALS), max_size=6))
 def test_both_ways_end_in_the_same_routes(bodies: list[bytes]) -> None:
     short, long = Side(), Side()
     for one in bodies:
@@ -115,6 +120,19 @@ def test_a_usual_update_goes_the_short_way_and_shares_its_path() -> None:
     assert first.attributes.as_path == ((2, (PEER, 65002)),)
 
 
+def test_usual_updates_in_a_row_count_until_one_has_to_be_looked_at() -> None:
+    side = Side()
+    gone = body(PEER, gone=b"\x18\x0a\1\2")[:6] + b"\0\0"
+    bodies = [GOOD, body(PEER, 65003, nlri=b"\x10\x0a\3"), gone, GOOD, body(PEER, OWN), GOOD]
+    assert side.intake.take_usual(bodies, 0, len(bodies)) == 2
+    assert set(side.held()) == {b"\x18\x0a\1\2", b"\x10\x0a\3"}
+    assert side.intake.take_usual(bodies, 2, len(bodies)) == 1
+    assert set(side.held()) == {b"\x10\x0a\3"}
+    assert side.intake.take_usual(bodies, 3, len(bodies)) == 1
+    assert side.intake.take_usual(bodies, 4, len(bodies)) == 0
+    assert side.intake.take_usual(bodies, 5, 5) == 0
+
+
 @pytest.mark.parametrize(
     "one",
     [
@@ -122,6 +140,9 @@ def test_a_usual_update_goes_the_short_way_and_shares_its_path() -> None:
         body(PEER, hop=OWN_ADDRESS),
         body(PEER, hop=bytes((127, 0, 0, 1))),
         body(PEER, gone=b"\x08\x0b"),
+        b"\0\2\x18\x0a\0\0",
+        b"\0\2\x08\x0a\0\1",
+        b"\0\3\x08\x0a\0\0",
         body(PEER, nlri=b""),
         body(PEER, nlri=b"\x21\1\2\3\4\5"),
         body(65009),

@@ -64,10 +64,11 @@ class Two:
     def __init__(self) -> None:
         self.inputs: list[Input] = []
         self.told = 0
-        self.transports = Transports(self.inputs.append, self._tell)
+        self.transports = Transports(self.inputs.append, self._at_once)
         self.writers: list[asyncio.StreamWriter] = []
 
-    def _tell(self) -> None:
+    def _at_once(self, item: Input) -> None:
+        self.inputs.append(item)
         self.told += 1
 
     async def __aenter__(self) -> Self:

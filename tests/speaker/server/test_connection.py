@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import socket
 
 import pytest
@@ -55,6 +56,55 @@ def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
         assert connection.queued == 0
         assert measures[-1] == 0
         connection.close()
+        right.close()
+        await asyncio.wait_for(connection.lost, 1)
+
+    asyncio.run(main())
+
+
+@loops
+def test_what_is_written_stays_in_order_whoever_hands_it_to_the_kernel() -> None:
+    async def main() -> None:
+        connection, right, _, _ = await _pair_of_tcp()
+        loop = asyncio.get_running_loop()
+        messages = [number.to_bytes(4, "big") * (1 + number % 700) for number in range(12_000)]
+        sent = b"".join(messages)
+        got = bytearray()
+        for start in range(0, len(messages), 100):
+            connection.write(messages[start : start + 100])
+            # More slowly than it is written: the kernel takes parts of messages, or nothing.
+            got += await loop.sock_recv(right, 60_000)
+        while len(got) < len(sent):
+            got += await loop.sock_recv(right, 1 << 20)
+        assert bytes(got) == sent
+        connection.close(abort=True)
+        right.close()
+        await asyncio.wait_for(connection.lost, 1)
+
+    asyncio.run(main())
+
+
+@loops
+def test_nothing_is_written_to_a_descriptor_that_may_be_somebody_elses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def main() -> None:
+        connection, right, _, _ = await _pair_of_tcp()
+        transport = connection._transport
+        assert transport is not None
+        written: list[bytes] = []
+
+        def write(_: int, octets: bytes) -> int:
+            written.append(octets)
+            return len(octets)
+
+        monkeypatch.setattr(os, "write", write)
+        connection.write((b"before",))
+        # As after an error, until the loop comes to tell of it.
+        transport.abort()
+        connection.write((b"after",))
+        monkeypatch.undo()
+        assert written == [b"before"]
         right.close()
         await asyncio.wait_for(connection.lost, 1)
 
