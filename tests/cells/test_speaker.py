@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -238,21 +238,16 @@ def test_metrics_of_a_session() -> None:
     assert value("waggle_bgp_session_transitions_total", change) == 1
 
 
+def session_error(**fields: Any) -> SessionError:  # noqa: ANN401
+    """Return what the peer is told to have said."""
+    return SessionError(instance="i", peer="tor-1", address=None, sent=False, **fields)
+
+
 def test_numbers_that_a_peer_makes_up_are_one_label() -> None:
     bench = Bench(UP)
     for code in range(1, 256):
         for subcode in (0, 1, 200):
-            bench.events.publish(
-                SessionError(
-                    instance="i",
-                    peer="tor-1",
-                    address=None,
-                    sent=False,
-                    code=code,
-                    subcode=subcode,
-                    text="x",
-                )
-            )
+            bench.events.publish(session_error(code=code, subcode=subcode, text="x"))
     value = scraped(bench).get_sample_value
     label = {"instance": "i", "peer": "tor-1"}
     name = "waggle_bgp_notifications_received_total"
@@ -264,11 +259,7 @@ def test_numbers_that_a_peer_makes_up_are_one_label() -> None:
 def test_an_update_that_was_survived_is_no_notification() -> None:
     bench = Bench(UP)
     bench.events.publish(
-        SessionError(
-            instance="i",
-            peer="tor-1",
-            address=None,
-            sent=False,
+        session_error(
             code=3,
             subcode=5,
             text="UPDATE with a bad attribute 8",

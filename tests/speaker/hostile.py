@@ -7,11 +7,8 @@ the messages from which hostile ones are made. No test lives here.
 
 from __future__ import annotations
 
-import random
-
 from speaker.api import (
     Confederation,
-    Event,
     Fault,
     GracefulRestart,
     InstanceConfig,
@@ -37,7 +34,6 @@ from speaker.capability import (
     SoftwareVersion,
     Unknown,
 )
-from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
     Flush,
@@ -45,7 +41,6 @@ from speaker.engine.inputs import (
     QueueChanged,
     SetInstance,
     SetPeer,
-    TimersDue,
     TransportAccepted,
     TransportClosed,
     TransportConnected,
@@ -66,6 +61,7 @@ from speaker.message import (
 from speaker.nlri import prefix_to_wire
 from speaker.peer.actions import Action, Close, Connect, Tell, Write
 from speaker.rib import pack
+from tests.speaker.timed import Timed
 
 INSTANCE = "i"
 LOCAL, ATTACKER, BYSTANDER = "10.0.0.1", "10.0.0.2", "10.0.0.3"
@@ -182,7 +178,7 @@ PROFILES: dict[str, dict[str, object]] = {
 STATES = ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established")
 
 
-class Arena:
+class Arena(Timed):
     """Two peers and a referee."""
 
     def __init__(
@@ -194,9 +190,7 @@ class Arena:
         **settings: object,
     ) -> None:
         """Begin; ``settings`` are the attacker's, beyond those of its profile."""
-        self.now = 0.0
-        self.engine = Engine(random.Random(1), max_queue=1_000_000)  # noqa: S311  a seed, no secret
-        self.events: list[Event] = []
+        super().__init__()
         self.written: dict[int, bytes] = {}
         self.closed: set[int] = set()
         self.connection = 0
@@ -316,14 +310,6 @@ class Arena:
         """Let octets wait for the attacker."""
         if self.connection not in self.closed:
             self.give(QueueChanged(self.connection, octets))
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, timer by timer."""
-        until = self.now + seconds
-        while (deadline := self.engine.next_deadline()) is not None and deadline <= until:
-            self.now = max(self.now, deadline)
-            self.give(TimersDue())
-        self.now = until
 
     def reach(self, state: str, capabilities: tuple[Capability, ...] = BASIC) -> Arena:
         """Bring the attacker's session into a state, from the very beginning."""

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import random
-
-from speaker.api import Event, InstanceConfig, PeerConfig, PeerStatus
+from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.capability import Capability, FourOctetAs, Multiprotocol
-from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
     Flush,
     Input,
     SetInstance,
     SetPeer,
-    TimersDue,
     TransportAccepted,
     TransportClosed,
 )
 from speaker.message import HEADER_SIZE, KEEPALIVE, Open, frame_message
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from speaker.peer.actions import Action, Close, Tell, Write
+from tests.speaker.timed import Timed
 
 INSTANCE = "i"
 LOCAL, REMOTE = "10.0.0.1", "10.0.0.2"
@@ -46,13 +43,11 @@ def open_message(
     ).encode()
 
 
-class Raw:
+class Raw(Timed):
     """The engine, its peer, and one connection from it."""
 
     def __init__(self, **settings: object) -> None:
-        self.now = 0.0
-        self.engine = Engine(random.Random(1), max_queue=1_000_000)  # noqa: S311  a seed, no secret
-        self.events: list[Event] = []
+        super().__init__()
         self.sent = b""
         self.closed: list[int] = []
         self.connection = 0
@@ -121,14 +116,6 @@ class Raw:
         self.say(KEEPALIVE)
         assert self.status.established
         return self
-
-    def wait(self, seconds: float) -> None:
-        """Let time pass, timer by timer."""
-        until = self.now + seconds
-        while (deadline := self.engine.next_deadline()) is not None and deadline <= until:
-            self.now = max(self.now, deadline)
-            self.give(TimersDue())
-        self.now = until
 
     @property
     def status(self) -> PeerStatus:

@@ -180,12 +180,17 @@ def _path_nlri(
     return [], data.draw(st.lists(s.paths(family), min_size=1, max_size=10))
 
 
-@pytest.mark.parametrize("add_path", [False, True], ids=["plain", "add-path"])
-@pytest.mark.parametrize(
+EVERY_WAY = pytest.mark.parametrize("add_path", [False, True], ids=["plain", "add-path"])
+EVERY_FIELD = pytest.mark.parametrize(
     ("family", "mp"),
     [(IPV4_UNICAST, False), (IPV4_UNICAST, True), (IPV6_UNICAST, True)],
     ids=["ipv4", "ipv4-mp", "ipv6"],
 )
+"""Where prefixes stand in an UPDATE."""
+
+
+@EVERY_WAY
+@EVERY_FIELD
 @settings(BUSY, max_examples=examples(20))
 @given(attributes=s.ATTRIBUTES, data=st.data())
 def test_update_that_announces(
@@ -206,12 +211,8 @@ def test_update_that_announces(
     assert again == [message]
 
 
-@pytest.mark.parametrize("add_path", [False, True], ids=["plain", "add-path"])
-@pytest.mark.parametrize(
-    ("family", "mp"),
-    [(IPV4_UNICAST, False), (IPV4_UNICAST, True), (IPV6_UNICAST, True)],
-    ids=["ipv4", "ipv4-mp", "ipv6"],
-)
+@EVERY_WAY
+@EVERY_FIELD
 @settings(BUSY, max_examples=examples(20))
 @given(data=st.data())
 def test_update_that_withdraws(

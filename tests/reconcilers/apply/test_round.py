@@ -102,6 +102,15 @@ def started() -> tuple[Cluster, Recorder, ApplyRound]:
     return cluster, recorder, apply
 
 
+def applied() -> tuple[Cluster, Recorder, ApplyRound]:
+    """Make the same, all of it applied; what the recorder has is what comes after."""
+    cluster, recorder, apply = started()
+    cluster.run()
+    apply.run(0.0)
+    recorder.take()
+    return cluster, recorder, apply
+
+
 POD = "180af400"
 WEB = "20c6336401"
 
@@ -119,19 +128,13 @@ def test_instance_then_pod_networks_then_services_then_peers() -> None:
 
 
 def test_a_round_without_differences_calls_nothing() -> None:
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    _, recorder, apply = applied()
     assert not apply.run(1.0).changed
     assert recorder.take() == []
 
 
 def test_a_changed_service_is_one_call_and_touches_no_peer() -> None:
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    cluster, recorder, apply = applied()
     cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
     cluster.run()
     apply.run(1.0)
@@ -143,10 +146,7 @@ def test_a_changed_service_is_one_call_and_touches_no_peer() -> None:
 
 
 def test_a_changed_advertisement_fills_the_new_set_before_it_moves_the_peers() -> None:
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    cluster, recorder, apply = applied()
     cluster.put(kinds.ADVERTISEMENT, advertisement(attributes={"localPreference": 7}))
     cluster.run()
     apply.run(1.0)
@@ -159,10 +159,7 @@ def test_a_changed_advertisement_fills_the_new_set_before_it_moves_the_peers() -
 
 
 def test_f53_what_has_gone_is_taken_away_in_the_opposite_order() -> None:
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    cluster, recorder, apply = applied()
     cluster.delete(kinds.CLUSTER_CONFIG, "c")
     cluster.run()
     apply.run(1.0)
@@ -193,10 +190,7 @@ def test_an_error_is_an_outcome_and_is_tried_again_later() -> None:
 
 
 def test_routes_that_could_not_be_told_are_told_whole_the_next_time() -> None:
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    cluster, recorder, apply = applied()
     cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
     cluster.run()
     recorder.failing = {(("20c6336402", True),)}  # type: ignore[arg-type]
@@ -263,10 +257,7 @@ def test_f52_a_password_is_taken_from_the_secret_and_its_rotation_is_told() -> N
 
 
 def test_another_router_id_is_another_router_with_everything_anew() -> None:
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    cluster, recorder, apply = applied()
     spec = {"bgpInstances": [{"name": "i", "routerID": "5.6.7.8"}]}
     cluster.put(kinds.NODE_CONFIG_OVERRIDE, {"metadata": {"name": "test-node"}, "spec": spec})
     cluster.run()
@@ -282,10 +273,7 @@ def test_another_router_id_is_another_router_with_everything_anew() -> None:
 def test_f14_ten_thousand_services_that_come_at_once_are_told_in_one_call() -> None:
     """Its name says why it takes longer than others."""
     count = 10_000
-    cluster, recorder, apply = started()
-    cluster.run()
-    apply.run(0.0)
-    recorder.take()
+    cluster, recorder, apply = applied()
     table = cluster.resources.services
     with cluster.db.write(table) as txn:
         for i in range(count):

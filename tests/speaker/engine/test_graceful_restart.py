@@ -325,13 +325,19 @@ def test_rfc4724_4_1_received_routes_are_passed_on_once_all_peers_have_said_all(
     assert set(c.available(IPV4_UNICAST)) == {*ROUTES, "10.1.0.0/24"}
 
 
-def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_ever() -> None:
+def waiting() -> tuple[Network, Host, Host]:
+    """Return a network whose b has restarted, and waits for a, which comes, and c, which does not."""
     network = Network()
     b, a = network.host("b", B, 65002), network.host("a", A, 65001)
     a.peer(config("b", B, 65002))
     crash(network, b)
     revive(b, 65002, config("a", A, 65001), config("c", C, 65003))
     b.routes({"10.1.0.0/24": RouteAttributes()})
+    return network, b, a
+
+
+def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_ever() -> None:
+    network, _, a = waiting()
     network.run(119)
     assert a.status().established
     assert a.available(IPV4_UNICAST) == {}
@@ -343,12 +349,7 @@ def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_e
 def test_rfc4724_4_1_selection_does_not_wait_for_a_peer_that_is_not_to_come(
     *, removed: bool
 ) -> None:
-    network = Network()
-    b, a = network.host("b", B, 65002), network.host("a", A, 65001)
-    a.peer(config("b", B, 65002))
-    crash(network, b)
-    revive(b, 65002, config("a", A, 65001), config("c", C, 65003))
-    b.routes({"10.1.0.0/24": RouteAttributes()})
+    network, b, a = waiting()
     network.run(20)
     assert a.available(IPV4_UNICAST) == {}
     b.give(RemovePeer(INSTANCE, "c") if removed else ShutDownPeer(INSTANCE, "c", ""))

@@ -10,6 +10,12 @@ from tests.resources.kubernetes.source.reading import reader, run
 from tests.support.apiserver import ApiServer, text
 from tests.support.wait import until
 
+EMPTY = text(
+    200,
+    '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}',
+    "application/json",
+)
+
 
 def test_f05_a_server_restored_from_a_backup_is_believed_after_two_complete_lists(
     tmp_path: Path,
@@ -41,12 +47,7 @@ def test_f05_one_empty_list_takes_nothing_away_two_do(tmp_path: Path) -> None:
             server.put(service("web"))
             async with reader(server, tmp_path) as told:
                 await until(lambda: told.names() == {"web"})
-                empty = text(
-                    200,
-                    '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}',
-                    "application/json",
-                )
-                server.once("list", "services", empty)
+                server.once("list", "services", EMPTY)
                 await server.stop()
                 server.version = 900
                 server.compact()
@@ -72,12 +73,7 @@ def test_f05_a_source_that_is_run_again_wants_an_empty_list_confirmed_too(tmp_pa
             told = reader(server, tmp_path)
             async with told:
                 await until(lambda: told.names() == {"web"})
-            empty = text(
-                200,
-                '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}',
-                "application/json",
-            )
-            server.once("list", "services", empty)
+            server.once("list", "services", EMPTY)
             first = len(server.asked("list", "services"))
             async with told:
                 await until(lambda: told.replacements() == 2)
