@@ -6,12 +6,29 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
+from opentelemetry import trace
 
 from cells.hive import Health, Level, Lifecycle, SettingError
 from cells.telemetry import Telemetry, TelemetryOptions, traces_url
 from tests.support.otlp import Collector
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[trace.TracerProvider]]:
+    """Keep the provider of the whole process as it is, and leave no thread that goes on sending.
+
+    Other tests would make spans for nobody, and meet an exporter that draws random numbers.
+    """
+    providers: list[trace.TracerProvider] = []
+    monkeypatch.setattr(trace, "set_tracer_provider", providers.append)
+    there = set(threading.enumerate())
+    yield providers
+    for thread in set(threading.enumerate()) - there:
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_the_endpoint_is_a_base_url_or_a_whole_one() -> None:
@@ -29,13 +46,14 @@ def build(endpoint: str) -> tuple[Lifecycle, Health, Telemetry]:
     return lifecycle, health, Telemetry(lifecycle, health, options)
 
 
-def test_spans_arrive_and_the_last_ones_at_stop() -> None:
+def test_spans_arrive_and_the_last_ones_at_stop(installed: list[trace.TracerProvider]) -> None:
     with Collector() as collector:
-        lifecycle, _, telemetry = build(collector.endpoint)
+        lifecycle, _, _ = build(collector.endpoint)
 
         async def scenario() -> None:
             await lifecycle.start()
-            with telemetry.tracer("test").start_as_current_span("last words"):
+            (provider,) = installed
+            with provider.get_tracer("test").start_as_current_span("last words"):
                 pass
             await lifecycle.stop()
 
@@ -75,6 +93,7 @@ def test_a_collector_that_is_down_shows_in_health_and_does_not_hold_up_the_stop(
 
 def test_a_collector_that_hangs_does_not_hold_up_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cells.telemetry.FLUSH_TIMEOUT", 0.3)
+    monkeypatch.setattr("cells.telemetry.EXPORT_TIMEOUT", 0.8)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         lifecycle, _, telemetry = build(f"http://127.0.0.1:{silent.getsockname()[1]}")
 
