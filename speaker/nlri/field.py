@@ -10,26 +10,30 @@ from speaker.nlri.split import split
 
 @final
 class NlriField(Sequence[bytes]):
-    """The prefixes of a field without mistakes, cut anew each time.
+    """The prefixes of a field without mistakes, cut when they are first asked for."""
 
-    Who needs them more than once makes a list.
-    """
-
-    __slots__ = ("_afi", "_data")
+    __slots__ = ("_afi", "_data", "_prefixes")
 
     def __init__(self, data: bytes, afi: int) -> None:
         self._data = data
         self._afi = afi
+        self._prefixes: list[bytes] | None = None
+
+    def _cut(self) -> list[bytes]:
+        prefixes = self._prefixes
+        if prefixes is None:
+            prefixes = self._prefixes = split(self._data, self._afi)
+        return prefixes
 
     def __len__(self) -> int:
-        return len(split(self._data, self._afi))
+        return len(self._cut())
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(split(self._data, self._afi))
+        return iter(self._cut())
 
     @overload
     def __getitem__(self, index: int) -> bytes: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[bytes]: ...
     def __getitem__(self, index: int | slice) -> bytes | Sequence[bytes]:
-        return split(self._data, self._afi)[index]
+        return self._cut()[index]

@@ -171,7 +171,7 @@ class AdjRibIn:
                 used = [key[skip:] for key in keys] if skip else keys
                 self._loc[family].announce(accepted, used)
 
-    def _take_back(self, family: Family, nlri: Iterable[bytes]) -> None:
+    def _take_back(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Withdraw from the Loc-RIB."""
         if family not in self.add_path:
             self._loc[family].withdraw(self.source, nlri)
@@ -260,7 +260,7 @@ class AdjRibIn:
         if family in self._shared:
             self._shared[family].clear()
         elif not self._closed:
-            self._take_back(family, self._tables[family])
+            self._take_back(family, list(self._tables[family]))
         self._tables[family] = {}
         self._unused[family] = set()
         self._stale.pop(family, None)
@@ -320,7 +320,7 @@ class AdjRibIn:
             if family in self._shared:
                 self._shared[family].clear()
             elif not self._closed:
-                self._take_back(family, table)
+                self._take_back(family, list(table))
             self._tables[family] = {}
             self._unused[family] = set()
         stale, self._stale = self._stale, {}

@@ -25,7 +25,7 @@ Change = tuple[Path | None, Path | None, Sequence[bytes]]
 class LocRib:
     """Prefix (wire bytes) -> paths."""
 
-    __slots__ = ("_dirty", "_new", "_table", "_touched", "revision")
+    __slots__ = ("_dirty", "_moved", "_new", "_table", "_touched", "revision")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
@@ -33,6 +33,11 @@ class LocRib:
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
+        self._moved: Change | None = None
+        """The only change since then, of prefixes that went from one path to another all together.
+
+        With the next change it becomes one of `_dirty`.
+        """
         self._touched: set[bytes] | None = None
         """Prefixes of which any path changed; None while nobody wants to know."""
         self.revision = 0
@@ -44,7 +49,7 @@ class LocRib:
     @property
     def changed(self) -> bool:
         """Whether there is anything for `take_changes`."""
-        return bool(self._new or self._dirty or self._touched)
+        return bool(self._new or self._dirty or self._moved or self._touched)
 
     @property
     def followed(self) -> bool:
@@ -112,6 +117,19 @@ class LocRib:
             return next((path for path in held if path.source is source), None)
         return held if held is not None and held.source is source else None
 
+    def held_of(self, source: Source, nlri: Iterable[bytes]) -> list[bytes]:
+        """Return those of some prefixes for which a source has a path."""
+        table = self._table
+        found: list[bytes] = []
+        for prefix in nlri:
+            held = table.get(prefix)
+            if type(held) is tuple:
+                if any(path.source is source for path in held):
+                    found.append(prefix)
+            elif held is not None and held.source is source:  # type: ignore[union-attr]  # by type()
+                found.append(prefix)
+        return found
+
     def by_path_of(
         self, source: Source, nlri: Iterable[bytes]
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
@@ -137,6 +155,8 @@ class LocRib:
 
         Returns for how many of them the source had no path.
         """
+        if self._moved is not None:
+            self._fold()
         table = self._table
         dirty = self._dirty
         self.revision += 1
@@ -152,6 +172,8 @@ class LocRib:
             self._new.append((None, path, told))
             return new
         source = path.source
+        if self._move(source, nlri, path):
+            return 0
         new = 0
         for prefix in nlri:
             held = table.get(prefix)
@@ -188,7 +210,7 @@ class LocRib:
         next field names a prefix that is known, or one twice, or is not in order, or changes are
         followed one by one.
         """
-        if self._dirty or self._touched is not None:
+        if self._dirty or self._moved is not None or self._touched is not None:
             return 0, 0
         table = self._table
         # One look into the table for each prefix, not two: that is what a full table waits for.
@@ -197,6 +219,9 @@ class LocRib:
         before = size = len(table)
         fields = 0
         for path, data in said:
+            if not data or data[: OCTETS[data[0]]] in table:
+                # What is said again begins with what is known: not worth a try.
+                break
             position = count = 0
             end = len(data)
             while position < end:
@@ -208,7 +233,7 @@ class LocRib:
                 put(nlri, path)
                 count += 1
                 position = after
-            if position != end or not count or len(table) - size != count:
+            if position != end or len(table) - size != count:
                 # Those that were new are the last ones of the table.
                 while len(table) > size:
                     table.popitem()
@@ -220,15 +245,53 @@ class LocRib:
             self.revision += 1
         return fields, size - before
 
-    def withdraw(self, source: Source, nlri: Iterable[bytes]) -> int:
+    def _move(self, source: Source, nlri: Sequence[bytes], path: Path | None) -> int:
+        """Replace, or with None take away, what a source said, if one path is all that it said.
+
+        What most messages do, and so at one go; for how many prefixes. 0, and nothing, where it is
+        not as easy as that, or where something else has changed since the last look.
+        """
+        if self._dirty or self._new:
+            return 0
+        table = self._table
+        held = set(map(table.get, nlri))
+        if len(held) != 1:
+            return 0
+        (old,) = held
+        if old is None or type(old) is tuple or old.source is not source:  # type: ignore[union-attr]
+            return 0
+        # A message may name a prefix twice; what is told is counted.
+        prefixes = dict.fromkeys(nlri, path)
+        if path is None:
+            for prefix in prefixes:
+                del table[prefix]
+        elif path is not old:
+            table.update(prefixes)  # type: ignore[arg-type]  # it is not None
+        if path is not old:
+            told = nlri if len(prefixes) == len(nlri) else list(prefixes)
+            self._moved = (old, path, told)  # type: ignore[assignment]  # narrowed by type()
+        return len(prefixes)
+
+    def _fold(self) -> None:
+        """Take the change that was kept whole as one of many."""
+        if self._moved is not None:
+            old, _, nlri = self._moved
+            self._dirty.update(dict.fromkeys(nlri, old))
+            self._moved = None
+
+    def withdraw(self, source: Source, nlri: Sequence[bytes]) -> int:
         """Take away what a source said of prefixes; those that it said nothing of stay.
 
         Returns how many it had said something of.
         """
-        table = self._table
-        dirty = self._dirty
+        if self._moved is not None:
+            self._fold()
         self.revision += 1
         touched = self._touched
+        if touched is None and (gone := self._move(source, nlri, None)):
+            return gone
+        table = self._table
+        dirty = self._dirty
         gone = 0
         for prefix in nlri:
             held = table.get(prefix)
@@ -254,6 +317,9 @@ class LocRib:
 
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
+        if self._moved is not None:
+            moved, self._moved = self._moved, None
+            return [moved]
         changes, self._new = self._new, []
         if not self._dirty:
             return changes

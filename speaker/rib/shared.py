@@ -9,41 +9,33 @@ them are kept, and tidied up when they name many more than are held.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import Final, final
+from typing import final
 
-from speaker.nlri import NlriField
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-
-SLACK: Final = 256
-"""So many prefixes too many are never worth tidying up."""
+from speaker.rib.said import Said
 
 
 @final
 class SharedRoutes:
     """One source's routes of one family."""
 
-    __slots__ = ("_afi", "_fields", "_loc", "_named", "_said", "_source", "count")
+    __slots__ = ("_loc", "_said", "_source", "count")
 
     def __init__(self, loc: LocRib, source: Source) -> None:
         self._loc = loc
         self._source = source
-        self._said: list[Sequence[bytes]] = []
-        self._fields: list[bytes] = []
-        """Every prefix that is held is in one of them, perhaps in several."""
-        self._afi = 0
-        """The address family of the fields."""
-        self._named = 0
-        """How many prefixes are in these lists and fields."""
+        self._said = Said(partial(loc.held_of, source))
         self.count = 0
 
     def announce(self, path: Path, nlri: Sequence[bytes]) -> None:
         """Put prefixes with a path into the Loc-RIB; the caller leaves the list alone from here."""
         new = self._loc.announce(path, nlri)
         if new:
-            self._said.append(nlri)
-            self._note(new, len(nlri))
+            self.count += new
+            self._said.add(nlri, self.count)
 
     def announce_new(self, said: Sequence[tuple[Path, bytes]], afi: int) -> int:
         """Put the prefixes of NLRI fields into the Loc-RIB, as long as all of them are new.
@@ -52,28 +44,23 @@ class SharedRoutes:
         """
         fields, prefixes = self._loc.announce_new(said, afi)
         if fields:
-            self._afi = afi
-            for _, data in said[:fields]:
-                self._fields.append(data)
-            self._note(prefixes, prefixes)
+            self.count += prefixes
+            taken = [data for _, data in said[:fields]]
+            self._said.add_fields(taken, afi, prefixes, self.count)
         return fields
 
-    def _note(self, new: int, named: int) -> None:
-        self.count += new
-        self._named += named
-        if self._named > 2 * self.count + SLACK:
-            self._tidy()
-
-    def withdraw(self, nlri: Iterable[bytes]) -> None:
+    def withdraw(self, nlri: Sequence[bytes]) -> None:
         """Take prefixes out of the Loc-RIB; unknown ones are passed over."""
         self.count -= self._loc.withdraw(self._source, nlri)
+        if not self.count:
+            self._said.clear()
 
     def clear(self) -> None:
         """Take everything out."""
-        self._loc.withdraw(self._source, chain.from_iterable(self.said()))
+        for nlri in self.said():
+            self._loc.withdraw(self._source, nlri)
         self._said.clear()
-        self._fields.clear()
-        self._named = self.count = 0
+        self.count = 0
 
     def path(self, nlri: bytes) -> Path | None:
         """Return the path of a prefix."""
@@ -85,7 +72,7 @@ class SharedRoutes:
 
     def said(self) -> list[Sequence[bytes]]:
         """Return lists that name every prefix, some perhaps twice or held no more."""
-        return [*self._said, *(NlriField(data, self._afi) for data in self._fields)]
+        return self._said.lists()
 
     def items(self) -> Iterator[tuple[bytes, Path]]:
         """Iterate over prefixes and paths, those said in numbers last."""
@@ -93,9 +80,3 @@ class SharedRoutes:
             path = self._loc.path_of(self._source, nlri)
             if path is not None:
                 yield nlri, path
-
-    def _tidy(self) -> None:
-        held = [nlri for nlri, _ in self.items()]
-        self._said = [held]
-        self._fields.clear()
-        self._named = len(held)

@@ -30,8 +30,8 @@ LINGER: Final = 2.0
 """Seconds that a closed connection gets to deliver its last NOTIFICATION, and the peer to close."""
 LONG_SLICE: Final = 0.005
 """Seconds of a turn of the loop that what comes in quantities may take ..."""
-BRIEF_SLICE: Final = 0.0005
-"""... and where somebody has said something short lately,"""
+BRIEF_SLICE: Final = 0.0
+"""... and where somebody has said something short lately: one piece,"""
 LONGEST_SLICE: Final = 0.05
 SHARED: Final = 0.25
 """which is within so many seconds."""
@@ -52,7 +52,7 @@ class Transports:
         self._brief_at = -SHARED
         """When somebody last said something short (loop time)."""
         self._worked_at = 0.0
-        """Until when there was last something done of what came in quantities."""
+        """Until when something was done of what came in quantities, and others were told of it."""
         self._connections: dict[int, Connection] = {}
         self._attempts: dict[int, asyncio.Task[None]] = {}
         self._lingering: set[Connection] = set()
@@ -192,8 +192,14 @@ class Transports:
                 break
         self._working = bool(self._bulk)
         if self._working:
-            self._worked_at = loop.time()
-            loop.call_soon(self._work)
+            loop.call_soon(self._pause)
+
+    def _pause(self) -> None:
+        # Behind what others were told of this, and not in the same turn: who says something short
+        # waits for one of the two only.
+        loop = asyncio.get_running_loop()
+        self._worked_at = loop.time()
+        loop.call_soon(self._work)
 
     def _closed(self, number: int, reason: str) -> None:
         if number in self._bulk:

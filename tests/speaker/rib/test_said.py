@@ -1,0 +1,88 @@
+"""What was said is named for as long as it is held, at a bounded cost each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.iana import Afi
+from speaker.rib.said import PACE, SLACK, Said
+
+
+def prefix(number: int) -> bytes:
+    return b"\x20" + number.to_bytes(4, "big")
+
+
+class Source:
+    """What it holds, and the most that it was asked at once."""
+
+    def __init__(self) -> None:
+        self.held: set[bytes] = set()
+        self.most = 0
+        self.said = Said(self.ask)
+
+    def ask(self, nlri: Sequence[bytes]) -> list[bytes]:
+        self.most = max(self.most, len(nlri))
+        return [one for one in nlri if one in self.held]
+
+    def say(self, numbers: Sequence[int], *, field: bool) -> None:
+        nlri = [prefix(number) for number in numbers]
+        self.held.update(nlri)
+        if field:
+            self.said.add_fields([b"".join(nlri)], Afi.IPV4, len(nlri), len(self.held))
+        else:
+            self.said.add(nlri, len(self.held))
+
+    @property
+    def named(self) -> list[bytes]:
+        return [one for nlri in self.said.lists() for one in nlri]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["list", "field", "withdraw"]),
+        st.lists(st.integers(0, 300), min_size=1, max_size=150, unique=True),
+    ),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_every_prefix_that_is_held_is_named_and_not_many_others(
+    steps: list[tuple[str, list[int]]],
+) -> None:
+    source = Source()
+    for what, numbers in steps:
+        if what == "withdraw":
+            source.held.difference_update(map(prefix, numbers))
+            continue
+        named = len(source.named)
+        source.most = 0
+        source.say(numbers, field=what == "field")
+        assert source.most <= PACE * len(numbers)
+        assert source.held <= set(source.named)
+        # Five times those that were held when it was last tidied up, at the most.
+        assert len(source.named) <= max(named, 5 * 301 + 2 * SLACK) + len(numbers)
+
+
+def test_a_table_that_is_said_again_and_again_takes_no_more_room() -> None:
+    source = Source()
+    for _ in range(50):
+        for start in range(0, 5000, 500):
+            source.say(range(start, start + 500), field=True)
+        assert source.most <= PACE * 500
+        source.held.clear()
+        source.say([1], field=False)
+    assert len(source.named) <= 5 * 5000 + 2 * SLACK
+
+
+def test_nothing_is_named_when_all_is_forgotten() -> None:
+    source = Source()
+    for _ in range(4):
+        source.say(range(400), field=True)
+    source.said.clear()
+    assert source.named == []
+    source.say([7], field=False)
+    assert source.named == [prefix(7)]
