@@ -7,6 +7,7 @@ The bits behind the length are always zero here, so that equal prefixes are equa
 from __future__ import annotations
 
 import ipaddress
+from socket import AF_INET, AF_INET6, inet_pton
 from typing import Final
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Afi, Family
@@ -17,6 +18,18 @@ BITS: Final = {Afi.IPV4: 32, Afi.IPV6: 128}
 
 def prefix_to_wire(text: str) -> tuple[Family, bytes]:
     """Read ``10.0.0.0/24`` or ``fd00::/64``. Raises ValueError, also for host bits."""
+    host, _, bits = text.partition("/")
+    if bits.isascii() and bits.isdigit():
+        # What most prefixes are, at a tenth of the cost; who can say what is wrong has the rest.
+        family, kind = (IPV6_UNICAST, AF_INET6) if ":" in host else (IPV4_UNICAST, AF_INET)
+        try:
+            octets, length = inet_pton(kind, host), int(bits)
+        except (OSError, ValueError):
+            octets, length = b"", 1
+        wire = octets[: (length + 7) >> 3]
+        spare = wire[-1] & ((1 << (-length & 7)) - 1) if wire else 0
+        if length <= 8 * len(octets) and not spare and not octets[len(wire) :].strip(b"\0"):
+            return family, bytes((length,)) + wire
     if "/" not in text or "%" in text:
         raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
     network = ipaddress.ip_network(text)

@@ -231,10 +231,10 @@ class Speaker:
         self._feed(RemoveRouteSet(instance, route_set))
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
-        """See `speaker.api.SpeakerPort`."""
+        """See `speaker.api.SpeakerPort`; told before this returns, unless something just was."""
         self._known(instance)
         self._causes.note()
-        self._feed(UpdateRoutes(instance, None, changes))
+        self._feed_at_once(UpdateRoutes(instance, None, changes))
 
     def set_collectors(self, collectors: Sequence[BmpCollector]) -> None:
         """Connect to these monitoring stations and to no others (BMP, RFC 7854).

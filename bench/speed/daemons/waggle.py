@@ -5,6 +5,7 @@ Also with the hot path as C, where ``make compiled`` has made it.
 
 from __future__ import annotations
 
+import functools
 import json
 import socket
 import sys
@@ -70,7 +71,7 @@ class Waggle(Contender):
             self._api = None
         super().__exit__(*exc)
 
-    def ask(self, op: str, **arguments: object) -> dict[str, Any]:
+    def ask(self, request: bytes) -> dict[str, Any]:
         """Ask over its socket, to which who asks stays connected, as a controller would."""
         stream = self._api
         if stream is None:
@@ -78,15 +79,24 @@ class Waggle(Contender):
                 api.settimeout(30)
                 api.connect(str(self.directory / "api"))
                 stream = self._api = cast("IO[bytes]", api.makefile("rwb"))
-        stream.write(json.dumps({"op": op, **arguments}).encode() + b"\n")
+        stream.write(request)
         stream.flush()
         answer: dict[str, Any] = json.loads(stream.readline())
         if not answer["ok"]:
-            raise RuntimeError(f"waggle router: {op}: {answer['error']}")
+            raise RuntimeError(f"waggle router: {request!r}: {answer['error']}")
         return answer
 
     def switch(self, way: str, *, announce: bool) -> None:
-        self.ask("announce" if announce else "withdraw", prefixes=[self.setting.switched])
+        self.ask(self._requests[announce])
+
+    @functools.cached_property
+    def _requests(self) -> dict[bool, bytes]:
+        # Made beforehand, as everything that the tester says.
+        prefixes = [self.setting.switched]
+        return {
+            announce: json.dumps({"op": op, "prefixes": prefixes}).encode() + b"\n"
+            for announce, op in ((True, "announce"), (False, "withdraw"))
+        }
 
 
 class Compiled(Waggle):

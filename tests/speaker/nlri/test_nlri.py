@@ -49,6 +49,32 @@ def test_what_is_no_prefix_is_refused(text: str) -> None:
         prefix_to_wire(text)
 
 
+TEXTS = st.builds(
+    "{}/{}".format,
+    st.one_of(
+        st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3}){2,4}", fullmatch=True),
+        st.from_regex(r"[0-9a-f]{0,5}:[0-9a-f:.]{0,12}(%a)?", fullmatch=True),
+        st.sampled_from(["10.1.0.0", "010.0.0.0", "fd00::", "::ffff:10.0.0.0", "::", "0.0.0.0"]),
+    ),
+    st.sampled_from(["0", "8", "08", "16", "31", "32", "33", "64", "128", "129", "-1", "+8", "1_6",
+                     "", "255.0.0.0", "8/8", " 8", "\u0661", "9" * 5000]),
+)  # fmt: skip
+
+
+@given(TEXTS)
+def test_what_is_a_prefix_is_what_the_standard_library_takes_for_one(text: str) -> None:
+    try:
+        expected = None if "%" in text else ipaddress.ip_network(text)
+    except ValueError:
+        expected = None
+    try:
+        family, nlri = prefix_to_wire(text)
+    except ValueError:
+        assert expected is None
+    else:
+        assert ipaddress.ip_network(prefix_to_text(family, nlri)) == expected
+
+
 @given(NETWORKS, st.integers(1, 900))
 def test_a_field_of_equal_lengths_is_cut_like_any(
     network: ipaddress.IPv4Network, count: int
