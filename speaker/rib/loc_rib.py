@@ -25,7 +25,7 @@ Change = tuple[Path | None, Path | None, Sequence[bytes]]
 class LocRib:
     """Prefix (wire bytes) -> paths."""
 
-    __slots__ = ("_dirty", "_moved", "_new", "_table", "_touched", "revision")
+    __slots__ = ("_dirty", "_gone", "_moved", "_new", "_table", "_touched", "revision")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
@@ -33,11 +33,13 @@ class LocRib:
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
-        self._moved: Change | None = None
-        """The only change since then, of prefixes that went from one path to another all together.
+        self._moved: list[Change] = []
+        """Messages whose prefixes went from one path to another all together, each prefix once.
 
-        With the next change it becomes one of `_dirty`.
+        With a change that is not as easy they become part of `_dirty`.
         """
+        self._gone = False
+        """Whether any of these is a withdrawal."""
         self._touched: set[bytes] | None = None
         """Prefixes of which any path changed; None while nobody wants to know."""
         self.revision = 0
@@ -155,14 +157,17 @@ class LocRib:
 
         Returns for how many of them the source had no path.
         """
-        if self._moved is not None:
-            self._fold()
         table = self._table
         dirty = self._dirty
         self.revision += 1
         if self._touched is not None:
             self._touched.update(nlri)
-        if table.keys().isdisjoint(nlri) and (not dirty or dirty.keys().isdisjoint(nlri)):
+        new_to_us = table.keys().isdisjoint(nlri)
+        if not new_to_us and self._move(path.source, nlri, path):
+            return 0
+        if self._moved:
+            self._fold()
+        if new_to_us and (not dirty or dirty.keys().isdisjoint(nlri)):
             size = len(table)
             for prefix in nlri:
                 table[prefix] = path
@@ -172,8 +177,6 @@ class LocRib:
             self._new.append((None, path, told))
             return new
         source = path.source
-        if self._move(source, nlri, path):
-            return 0
         new = 0
         for prefix in nlri:
             held = table.get(prefix)
@@ -210,7 +213,7 @@ class LocRib:
         next field names a prefix that is known, or one twice, or is not in order, or changes are
         followed one by one.
         """
-        if self._dirty or self._moved is not None or self._touched is not None:
+        if self._dirty or self._gone or self._touched is not None:
             return 0, 0
         table = self._table
         # One look into the table for each prefix, not two: that is what a full table waits for.
@@ -260,6 +263,10 @@ class LocRib:
         (old,) = held
         if old is None or type(old) is tuple or old.source is not source:  # type: ignore[union-attr]
             return 0
+        for _, moved, _ in self._moved:
+            if moved is old:
+                # Perhaps the same prefixes, which were something else when they were told last.
+                return 0
         # A message may name a prefix twice; what is told is counted.
         prefixes = dict.fromkeys(nlri, path)
         if path is None:
@@ -269,27 +276,28 @@ class LocRib:
             table.update(prefixes)  # type: ignore[arg-type]  # it is not None
         if path is not old:
             told = nlri if len(prefixes) == len(nlri) else list(prefixes)
-            self._moved = (old, path, told)  # type: ignore[assignment]  # narrowed by type()
+            self._moved.append((old, path, told))  # type: ignore[arg-type]  # narrowed by type()
+            self._gone = self._gone or path is None
         return len(prefixes)
 
     def _fold(self) -> None:
-        """Take the change that was kept whole as one of many."""
-        if self._moved is not None:
-            old, _, nlri = self._moved
+        """Take the messages that were kept whole for changes of each of their prefixes."""
+        for old, _, nlri in self._moved:
             self._dirty.update(dict.fromkeys(nlri, old))
-            self._moved = None
+        self._moved.clear()
+        self._gone = False
 
     def withdraw(self, source: Source, nlri: Sequence[bytes]) -> int:
         """Take away what a source said of prefixes; those that it said nothing of stay.
 
         Returns how many it had said something of.
         """
-        if self._moved is not None:
-            self._fold()
         self.revision += 1
         touched = self._touched
         if touched is None and (gone := self._move(source, nlri, None)):
             return gone
+        if self._moved:
+            self._fold()
         table = self._table
         dirty = self._dirty
         gone = 0
@@ -317,10 +325,11 @@ class LocRib:
 
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
-        if self._moved is not None:
-            moved, self._moved = self._moved, None
-            return [moved]
         changes, self._new = self._new, []
+        if self._moved:
+            changes += self._moved
+            self._moved.clear()
+            self._gone = False
         if not self._dirty:
             return changes
         dirty, self._dirty = self._dirty, {}

@@ -7,6 +7,7 @@ decides nothing about BGP.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -32,7 +33,11 @@ LONG_SLICE: Final = 0.005
 """Seconds of a turn of the loop that what comes in quantities may take ..."""
 BRIEF_SLICE: Final = 0.0
 """... and where somebody has said something short lately: one piece,"""
+REST: Final = 0.001
+"""Seconds of rest after that piece, so that there is mostly nobody to wait for."""
 LONGEST_SLICE: Final = 0.05
+SHARE: Final = 1 / 8
+"""Of the time that everything else takes: what comes in quantities may take as much at least."""
 SHARED: Final = 0.25
 """which is within so many seconds."""
 
@@ -41,16 +46,23 @@ class Transports:
     """All connections of a speaker, by the core's numbers."""
 
     def __init__(
-        self, feed: Callable[[Input], None], feed_at_once: Callable[[Input], None]
+        self,
+        feed: Callable[[Input], None],
+        feed_at_once: Callable[[Input], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``feed`` takes inputs, ``feed_at_once`` those that should have their effect at once."""
+        """``feed`` takes inputs, ``feed_at_once`` those that should have their effect at once.
+
+        ``clock`` measures slices, in seconds: that of uvloop's loop knows whole milliseconds only.
+        """
         self._feed = feed
         self._feed_at_once = feed_at_once
+        self._clock = clock
         self._buffer = memoryview(bytearray(READ))
         self._bulk = Bulk()
         self._working = False
         self._brief_at = -SHARED
-        """When somebody last said something short (loop time)."""
+        """When somebody last said something short (by the clock)."""
         self._worked_at = 0.0
         """Until when something was done of what came in quantities, and others were told of it."""
         self._connections: dict[int, Connection] = {}
@@ -162,7 +174,7 @@ class Transports:
 
     def _received(self, number: int, data: bytes) -> None:
         if len(data) <= PIECE and number not in self._bulk:
-            self._brief_at = asyncio.get_running_loop().time()
+            self._brief_at = self._clock()
             self._feed_at_once(BytesReceived(number, data))
             return
         self._bulk.put(number, data)
@@ -171,35 +183,36 @@ class Transports:
             connection.pause_reading()
         if not self._working:
             self._working = True
-            loop = asyncio.get_running_loop()
-            self._worked_at = loop.time()
-            loop.call_soon(self._work)
+            self._worked_at = self._clock()
+            asyncio.get_running_loop().call_soon(self._work)
 
     def _work(self) -> None:
         """Give on what came in quantities, for as long as nobody else minds."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = self._clock()
         shared = now - self._brief_at < SHARED
         slice_, size = (BRIEF_SLICE, PIECE) if shared else (LONG_SLICE, LONG_PIECE)
         # Where everything else takes its time, so may this: it would never come to an end.
-        until = now + max(slice_, min((now - self._worked_at) / 2, LONGEST_SLICE))
+        until = now + max(slice_, min((now - self._worked_at) * SHARE, LONGEST_SLICE))
         while (piece := self._bulk.next(size)) is not None:
             number, data = piece
             self._feed(BytesReceived(number, data))
             if number not in self._bulk and (connection := self._connections.get(number)):
                 connection.resume_reading()
-            if loop.time() >= until:
+            if self._clock() >= until:
                 break
         self._working = bool(self._bulk)
         if self._working:
-            loop.call_soon(self._pause)
+            asyncio.get_running_loop().call_soon(self._pause)
 
     def _pause(self) -> None:
         # Behind what others were told of this, and not in the same turn: who says something short
         # waits for one of the two only.
         loop = asyncio.get_running_loop()
-        self._worked_at = loop.time()
-        loop.call_soon(self._work)
+        self._worked_at = now = self._clock()
+        if now - self._brief_at < SHARED:
+            loop.call_later(REST, self._work)
+        else:
+            loop.call_soon(self._work)
 
     def _closed(self, number: int, reason: str) -> None:
         if number in self._bulk:
