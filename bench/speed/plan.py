@@ -167,7 +167,14 @@ def _single(size: Size) -> Iterator[Case]:
         "from a feeder",
         partial(_by_name, scenarios.single, peers=10, changes=changes),
         _times(
-            size, waggle=ALWAYS, compiled=ALWAYS, bird=ALWAYS, frr=slow, openbgpd=slow, gobgp=slow
+            size,
+            waggle=ALWAYS,
+            compiled=ALWAYS,
+            relay=ALWAYS,
+            bird=ALWAYS,
+            frr=slow,
+            openbgpd=slow,
+            gobgp=slow,
         ),
         (Goal(1.0, "p50", "bird"), Goal(1.0, "p99", "bird")),
         ("p50", "p99", "max", "cpu"),

@@ -46,7 +46,7 @@ HEADS = {
 }
 NAMES = {
     "waggle": "Waggle", "compiled": "Waggle, compiled", "bird": "BIRD", "frr": "FRR",
-    "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP",
+    "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP", "relay": "A bare relay in Python",
 }  # fmt: skip
 
 

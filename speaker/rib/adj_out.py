@@ -36,25 +36,19 @@ M = TypeVar("M", bound=Member)
 
 
 class Told(NamedTuple):
-    """What one member has to be sent."""
+    """UPDATEs that members have to be sent."""
 
     octets: bytes
     messages: int
     prefixes: int
+    exclude: Source | None = None
+    """The one source that is not told this."""
 
 
 NOTHING = Told(b"", 0, 0)
 _OWN: Final = 4096
 _RECENT: Final = 64
 """How many attribute sets are kept as they are sent."""
-
-
-class _Chunk(NamedTuple):
-    octets: bytes
-    messages: int
-    prefixes: int
-    exclude: Source | None
-    """The one source that is not told this."""
 
 
 class UpdateGroup(Generic[M]):
@@ -107,6 +101,11 @@ class UpdateGroup(Generic[M]):
         self.members.pop(member, None)
 
     @property
+    def silent(self) -> bool:
+        """Whether nobody of it is ever told a route."""
+        return not self._sendable
+
+    @property
     def empty(self) -> bool:
         """Whether nobody is left."""
         return not self.members and not self.newcomers
@@ -124,8 +123,8 @@ class UpdateGroup(Generic[M]):
         """
         if self._counts is None:
             return
-        chunks: list[_Chunk] = []
-        private: dict[Source, list[_Chunk]] = {}
+        chunks: list[Told] = []
+        private: dict[Source, list[Told]] = {}
         for family in self._sendable:
             if family in self._all_paths:
                 self._encode_all_paths(family, touched.get(family, set()), chunks)
@@ -153,8 +152,8 @@ class UpdateGroup(Generic[M]):
         self,
         family: Family,
         changes: Sequence[Change],
-        chunks: list[_Chunk],
-        private: dict[Source, list[_Chunk]],
+        chunks: list[Told],
+        private: dict[Source, list[Told]],
     ) -> None:
         assert self._counts is not None  # noqa: S101  `tell` has looked
         counts = self._counts.setdefault(family, {})
@@ -214,7 +213,7 @@ class UpdateGroup(Generic[M]):
                     yield exported, part
 
     def _encode_all_paths(
-        self, family: Family, touched: Iterable[bytes], chunks: list[_Chunk]
+        self, family: Family, touched: Iterable[bytes], chunks: list[Told]
     ) -> None:
         assert self._counts is not None  # noqa: S101  `tell` has looked
         counts = self._counts.setdefault(family, {})
@@ -232,7 +231,7 @@ class UpdateGroup(Generic[M]):
         path: Path,
         nlri: Sequence[bytes],
         exclude: Source | None,
-        chunks: list[_Chunk],
+        chunks: list[Told],
     ) -> None:
         limit = self.rules.max_message
         try:
@@ -247,7 +246,7 @@ class UpdateGroup(Generic[M]):
             self.oversized += len(nlri)
             chunks.extend(self._withdrawals(family, nlri))
             return
-        chunks.append(_Chunk(b"".join(messages), len(messages), len(nlri), exclude))
+        chunks.append(Told(b"".join(messages), len(messages), len(nlri), exclude))
 
     def _attributes(self, path: Path, family: Family) -> tuple[bytes, bytes, bool]:
         # Learnt paths are met once per change; keeping all of them would hold a second table.
@@ -260,13 +259,13 @@ class UpdateGroup(Generic[M]):
             known = kept[key] = rewrite(path, family, self.rules)
         return known
 
-    def _withdrawals(self, family: Family, nlri: Sequence[bytes]) -> Iterator[_Chunk]:
+    def _withdrawals(self, family: Family, nlri: Sequence[bytes]) -> Iterator[Told]:
         limit = self.rules.max_message
         if family == IPV4_UNICAST and not self.rules.uses_mp(family):
             messages = pack.withdraw(nlri, limit)
         else:
             messages = pack.withdraw_mp(family, nlri, limit)
-        yield _Chunk(b"".join(messages), len(messages), len(nlri), None)
+        yield Told(b"".join(messages), len(messages), len(nlri), None)
 
     # -------------------------------------------------------------- newcomers
 
@@ -293,7 +292,7 @@ class UpdateGroup(Generic[M]):
 
     def refresh(self, member: M, family: Family) -> Told:
         """Return a family's table once more (RFC 2918)."""
-        chunks: list[_Chunk] = []
+        chunks: list[Told] = []
         self._table(family, member.source, chunks)
         return _join(chunks)
 
@@ -306,7 +305,7 @@ class UpdateGroup(Generic[M]):
 
     def excerpt(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
         """Return what a member is told of some prefixes, once more, as UPDATEs."""
-        chunks: list[_Chunk] = []
+        chunks: list[Told] = []
         told = self._all_paths.get(family)
         if told is not None:
             groups: Mapping[Path, Sequence[bytes]] = told.by_path(nlri)
@@ -327,14 +326,14 @@ class UpdateGroup(Generic[M]):
         return groups
 
     def _encode_full(self, exclude: Source | None) -> Told:
-        chunks: list[_Chunk] = []
+        chunks: list[Told] = []
         for family in self.rules.families:
             self._table(family, exclude, chunks)
         # An End-of-RIB for families that we could not send anything in, too: the peer waits for it.
-        chunks.extend(_Chunk(pack.end_of_rib(family), 1, 0, None) for family in self.rules.families)
+        chunks.extend(Told(pack.end_of_rib(family), 1, 0, None) for family in self.rules.families)
         return _join(chunks)
 
-    def _table(self, family: Family, exclude: Source | None, chunks: list[_Chunk]) -> None:
+    def _table(self, family: Family, exclude: Source | None, chunks: list[Told]) -> None:
         table = self.tables.get(family)
         if table is None or family not in self.rules.sendable:
             return
@@ -403,7 +402,7 @@ class UpdateGroup(Generic[M]):
         """Return what turns what the member knows from another group into what this one tells."""
         if self._counts is None or self._own_uncounted:
             self._count()
-        chunks: list[_Chunk] = []
+        chunks: list[Told] = []
         for family in self.rules.families:
             old = dict(before.routes(family, member))
             announced: dict[Path, list[bytes]] = {}
@@ -428,10 +427,9 @@ def _is_of(path: Path | None, source: Source) -> bool:
     return path is None or path.source.session is source
 
 
-def _join(chunks: Sequence[_Chunk]) -> Told:
+def _join(chunks: Sequence[Told]) -> Told:
     if len(chunks) == 1:
-        (only,) = chunks
-        return Told(only.octets, only.messages, only.prefixes)
+        return chunks[0]
     return Told(
         b"".join([chunk.octets for chunk in chunks]),
         sum(chunk.messages for chunk in chunks),

@@ -23,10 +23,11 @@ LIMIT: Final = 32
 class Causes:
     """The spans in which route sets were changed since the last flush."""
 
-    __slots__ = ("_contexts",)
+    __slots__ = ("contexts",)
 
     def __init__(self) -> None:
-        self._contexts: list[SpanContext] = []
+        self.contexts: list[SpanContext] = []
+        """What was remembered."""
 
     def note(self) -> None:
         """Remember the current span if it records."""
@@ -34,16 +35,14 @@ class Causes:
         if trace is None:
             return
         span = trace.get_current_span()
-        if span.is_recording() and len(self._contexts) < LIMIT:
+        if span.is_recording() and len(self.contexts) < LIMIT:
             context = span.get_span_context()
-            if context not in self._contexts:
-                self._contexts.append(context)
+            if context not in self.contexts:
+                self.contexts.append(context)
 
     def take(self) -> list[SpanContext]:
         """Return what was remembered, and forget it."""
-        if not self._contexts:
-            return self._contexts
-        contexts, self._contexts = self._contexts, []
+        contexts, self.contexts = self.contexts, []
         return contexts
 
     def trace(

@@ -390,7 +390,7 @@ class Speaker:
     def _tell(self) -> None:
         if self._monitored:
             self._tell_time()
-        causes = self._causes.take()
+        causes = self._causes.take() if self._causes.contexts else ()
         actions = self._handle(Flush(), self._now())
         if causes:
             self._causes.trace(causes, actions, self._engine.describe_connection)

@@ -32,6 +32,8 @@ class Telling:
         self._instance = instance
         self._local_paths = LocalPaths()
         self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
+        self._all_paths = False
+        """Whether anybody has ever been told all paths of a prefix (RFC 7911)."""
         self._again: dict[Member, set[Family]] = {}
         """Who asked to be told which families again, since the last flush."""
 
@@ -123,6 +125,7 @@ class Telling:
         group = self._groups.get(rules)
         if group is None:
             group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
+            self._all_paths = self._all_paths or bool(rules.add_path)
         return group
 
     def _forget_if_empty(self, group: UpdateGroup[Member]) -> None:
@@ -155,13 +158,14 @@ class Telling:
         """Tell everybody what changed, and newcomers everything."""
         observer = self._instance.observer
         for ribs in (self.loc, *self.sets.values()):
-            changes, touched = ribs.take_changes(), ribs.take_touched()
+            changes = ribs.take_changes()
+            touched = ribs.take_touched() if self._all_paths else {}
             if not changes and not touched:
                 continue
             if observer is not None and ribs is self.loc:
                 observer.loc_rib_changed(self._instance, changes)
             for group in self._groups.values():
-                if group.tables is ribs:
+                if group.tables is ribs and not group.silent:
                     for member, told in group.tell(changes, touched):
                         self._send(member, told)
         if self._again:

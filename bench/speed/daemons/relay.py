@@ -1,0 +1,30 @@
+"""No router at all: `bench.speed.relay`, the bound for what is written in Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench.speed.daemons.base import Contender
+
+
+class Relay(Contender):
+    """Hands messages on as they are, to everybody, unread."""
+
+    name = "relay"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return None
+
+    @classmethod
+    def version(cls) -> str:
+        return "a relay of a hundred lines of Python that reads no route"
+
+    def command(self) -> Sequence[str | Path]:
+        program = Path(__file__).resolve().parents[1] / "relay.py"
+        return [sys.executable, program, self.setting.address, str(self.setting.asn)]
+
+    def configuration(self) -> Mapping[str, str]:
+        return {}
