@@ -45,7 +45,7 @@ def eventually(
         time.sleep(interval)
 
 
-async def until(condition: Callable[[], object], within: float = 15.0) -> None:
+async def until(condition: Callable[[], object], within: float = 30.0) -> None:
     """Let the loop turn until ``condition`` holds; ``within`` is in seconds of real time.
 
     Raises AssertionError when it does not come to that.
