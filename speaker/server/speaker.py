@@ -315,15 +315,21 @@ class Speaker:
             self._drain()
             self._plan()
 
-    def _feed_at_once(self, item: Input) -> None:
-        """Take an input, and tell of it without waiting for others: of the first one of a turn."""
+    def _feed_at_once(self, item: Input) -> bool:
+        """Take an input, and tell of it without waiting for others: of the first one of a turn.
+
+        Returns whether it is something that others are told of.
+        """
         self._inputs.append(item)
-        if not self._feeding and self._loop is not None:
-            self._drain()
-            if not self._early and self._engine.needs_flush:
-                self._early = True
-                self._tell()
-            self._plan()
+        if self._feeding or self._loop is None:
+            return False
+        self._drain()
+        told = self._engine.needs_flush
+        if told and not self._early:
+            self._early = True
+            self._tell()
+        self._plan()
+        return told
 
     def _drain(self) -> None:
         # An action may cause an input (a queue that fills): it waits for its turn, so that the

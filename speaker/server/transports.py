@@ -31,10 +31,8 @@ LINGER: Final = 2.0
 """Seconds that a closed connection gets to deliver its last NOTIFICATION, and the peer to close."""
 LONG_SLICE: Final = 0.005
 """Seconds of a turn of the loop that what comes in quantities may take ..."""
-BRIEF_SLICE: Final = 0.0
-"""... and where somebody has said something short lately: one piece,"""
-REST: Final = 0.001
-"""Seconds of rest after that piece, so that there is mostly nobody to wait for."""
+BRIEF_SLICE: Final = 0.0003
+"""... and where somebody has lately said something short, of which others were told,"""
 LONGEST_SLICE: Final = 0.05
 SHARE: Final = 1 / 8
 """Of the time that everything else takes: what comes in quantities may take as much at least."""
@@ -48,11 +46,12 @@ class Transports:
     def __init__(
         self,
         feed: Callable[[Input], None],
-        feed_at_once: Callable[[Input], None],
+        feed_at_once: Callable[[Input], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``feed`` takes inputs, ``feed_at_once`` those that should have their effect at once.
 
+        It says whether they had one.
         ``clock`` measures slices, in seconds: that of uvloop's loop knows whole milliseconds only.
         """
         self._feed = feed
@@ -174,8 +173,8 @@ class Transports:
 
     def _received(self, number: int, data: bytes) -> None:
         if len(data) <= PIECE and number not in self._bulk:
-            self._brief_at = self._clock()
-            self._feed_at_once(BytesReceived(number, data))
+            if self._feed_at_once(BytesReceived(number, data)):
+                self._brief_at = self._clock()
             return
         self._bulk.put(number, data)
         connection = self._connections.get(number)
@@ -208,11 +207,8 @@ class Transports:
         # Behind what others were told of this, and not in the same turn: who says something short
         # waits for one of the two only.
         loop = asyncio.get_running_loop()
-        self._worked_at = now = self._clock()
-        if now - self._brief_at < SHARED:
-            loop.call_later(REST, self._work)
-        else:
-            loop.call_soon(self._work)
+        self._worked_at = self._clock()
+        loop.call_soon(self._work)
 
     def _closed(self, number: int, reason: str) -> None:
         if number in self._bulk:

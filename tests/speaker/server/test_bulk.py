@@ -67,9 +67,10 @@ class Two:
         self.transports = Transports(self.inputs.append, self._at_once)
         self.writers: list[asyncio.StreamWriter] = []
 
-    def _at_once(self, item: Input) -> None:
+    def _at_once(self, item: Input) -> bool:
         self.inputs.append(item)
         self.told += 1
+        return True
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
