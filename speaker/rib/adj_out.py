@@ -97,6 +97,8 @@ class UpdateGroup(Generic[M]):
 
     def leave(self, member: M) -> None:
         """Remove a session."""
+        # Paths of its source, perhaps.
+        self._recent.clear()
         self.newcomers.pop(member, None)
         self.members.pop(member, None)
 

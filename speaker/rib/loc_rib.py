@@ -18,6 +18,9 @@ from speaker.rib.path import Path, Source
 
 _LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in BITS.items()}
 
+_WHOLE: Final = 32
+"""How many messages are kept whole at the most: each one is compared with all that were before it."""
+
 Change = tuple[Path | None, Path | None, Sequence[bytes]]
 """The best path before and after, None for no path, and the prefixes: one for each announcement."""
 
@@ -254,7 +257,7 @@ class LocRib:
         What most messages do, and so at one go; for how many prefixes. 0, and nothing, where it is
         not as easy as that, or where something else has changed since the last look.
         """
-        if self._dirty or self._new:
+        if self._dirty or self._new or len(self._moved) >= _WHOLE:
             return 0
         table = self._table
         held = set(map(table.get, nlri))

@@ -340,7 +340,7 @@ class Instance:
         if taken and self.observer is not None:
             for body in bodies[start : start + taken]:
                 self.observer.usual_received(member, body)
-        if member.limits is not None:
+        if taken and member.limits is not None:
             self._enforce(member)
         return taken
 

@@ -32,8 +32,6 @@ class Telling:
         self._instance = instance
         self._local_paths = LocalPaths()
         self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
-        self._all_paths = False
-        """Whether anybody has ever been told all paths of a prefix (RFC 7911)."""
         self._again: dict[Member, set[Family]] = {}
         """Who asked to be told which families again, since the last flush."""
 
@@ -125,7 +123,6 @@ class Telling:
         group = self._groups.get(rules)
         if group is None:
             group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
-            self._all_paths = self._all_paths or bool(rules.add_path)
         return group
 
     def _forget_if_empty(self, group: UpdateGroup[Member]) -> None:
@@ -159,7 +156,7 @@ class Telling:
         observer = self._instance.observer
         for ribs in (self.loc, *self.sets.values()):
             changes = ribs.take_changes()
-            touched = ribs.take_touched() if self._all_paths else {}
+            touched = ribs.take_touched()
             if not changes and not touched:
                 continue
             if observer is not None and ribs is self.loc:

@@ -318,7 +318,7 @@ class Exporter:
                 withdrawn = int.from_bytes(body[:2], "big")
                 at = 4 + int.from_bytes(body[2:4], "big")
                 keys = split(body[2 : 2 + withdrawn] or body[at:], Afi.IPV4)
-                updates = work.held(subject, monitor, IPV4_UNICAST, keys, withdrawals=withdrawn > 0)
+                updates = work.held(subject, monitor, IPV4_UNICAST, keys)
                 self._send(stations, subject, monitor, updates)
 
     def _send(

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speaker.api import AddPathMode, GracefulRestart, PeerConfig, RouteAttributes, RouteView
-from speaker.engine.inputs import BytesReceived, RemovePeer
+from speaker.api import (
+    AddPathMode,
+    GracefulRestart,
+    InstanceConfig,
+    PeerConfig,
+    RouteAttributes,
+    RouteView,
+)
+from speaker.engine.inputs import BytesReceived, Flush, RemovePeer, SetInstance
 from speaker.iana import IPV4_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
 from tests.support.examples import examples
@@ -222,3 +229,24 @@ def test_whatever_changes_the_watcher_ends_with_exactly_the_paths_of_the_hub(see
         expected.setdefault(route.prefix, []).append(f"65000 {route.as_path}".strip())
     assert paths(eye) == {prefix: sorted(each) for prefix, each in expected.items()}
     assert hub.status("eye").families[0].advertised == len(views(eye))
+
+
+def test_a_route_set_that_was_told_in_all_paths_leaves_nothing_to_do_to_another_router() -> None:
+    network = Network()
+    hub = network.host("hub", "10.0.0.1", 65000)
+    eye = network.host("eye", "10.0.0.2", 64999)
+    told = {"passive": True, "export": "set", "route_set": "s", "add_path": "send"}
+    hub.peer(config("eye", "10.0.0.2", 64999, **told))
+    eye.peer(config("hub", "10.0.0.1", 65000, add_path="receive"))
+    hub.routes({"10.8.0.0/24": RouteAttributes()}, "s")
+    network.run(3)
+    assert list(eye.received(IPV4_UNICAST)) == ["10.8.0.0/24"]
+    eye.listens = False
+    for connection in list(eye.ends):
+        network.cut(eye, connection)
+    network.run(1)
+    another = InstanceConfig(name=INSTANCE, local_asn=65000, router_id="10.0.0.99")
+    hub.give(SetInstance(another))
+    hub.routes({"10.9.0.0/24": RouteAttributes()}, "s")
+    hub.give(Flush())
+    assert not hub.engine.needs_flush

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from speaker.api import GracefulRestart, InstanceConfig, PeerConfig, RouteAttributes, StateChanged
+from speaker.api import (
+    Fault,
+    GracefulRestart,
+    InstanceConfig,
+    MaximumPrefixes,
+    PeerConfig,
+    PrefixLimit,
+    RouteAttributes,
+    StateChanged,
+)
 from speaker.capability import GracefulRestartCapability
 from speaker.engine import Engine
 from speaker.engine.inputs import (
@@ -16,7 +25,17 @@ from speaker.engine.inputs import (
     ShutDownPeer,
 )
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.message import KEEPALIVE
 from tests.speaker.network import INSTANCE, Host, Network
+from tests.speaker.raw import (
+    ATTRIBUTES,
+    FAMILIES,
+    REMOTE,
+    REMOTE_ASN,
+    Raw,
+    open_message,
+    update,
+)
 
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 ROUTES = {"10.8.0.0/24": RouteAttributes(), "10.9.0.0/24": RouteAttributes(communities=(7,))}
@@ -496,3 +515,31 @@ def test_states_are_told_through_a_restart() -> None:
     network.run(2)
     told = [event for event in b.events if isinstance(event, StateChanged)]
     assert told[-1].reason
+
+
+def test_a_limit_counts_what_is_left_when_the_peer_has_said_all() -> None:
+    """RFC 4724 section 4.2: at End-of-RIB the stale routes go, before anybody counts."""
+    restart = GracefulRestart(restart_time=4000, stale_time=300)
+    opened = open_message(
+        capabilities=(
+            *FAMILIES,
+            GracefulRestartCapability(restart_time=4000, families=((IPV4_UNICAST, True),)),
+        )
+    )
+    raw = Raw(graceful_restart=restart).to_established(opened)
+    raw.say(update(ATTRIBUTES, b"".join(bytes((24, 10, 2, n)) for n in range(10))))
+    raw.drop()
+    limited = PeerConfig(
+        name="p", address=REMOTE, peer_asn=REMOTE_ASN, passive=True, import_="all",
+        graceful_restart=restart, maximum_prefixes=(MaximumPrefixes(5),),
+    )  # fmt: skip
+    raw.give(SetPeer(INSTANCE, limited))
+    raw.wait(200)
+    raw.connect()
+    raw.say(opened)
+    raw.say(KEEPALIVE)
+    raw.events.clear()
+    raw.say(update(b""))
+    assert raw.state == "Established"
+    assert not [event for event in raw.events if isinstance(event, Fault | PrefixLimit)]
+    assert [family.received for family in raw.status.families] == [0, 0]

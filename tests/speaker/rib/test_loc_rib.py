@@ -163,3 +163,18 @@ def test_a_field_is_cut_for_who_asks_and_changes_that_wait_keep_their_order() ->
     assert (old, now, list(told), len(told)) == (None, PATHS[0][0], new, 3)
     assert (told[1], told[1:]) == (new[1], new[1:])
     assert (gone, withdrawn) == (None, new[:1])
+
+
+def test_however_many_messages_there_are_few_are_kept_whole() -> None:
+    """Each is compared with those before it: the end of a session withdraws them all at once."""
+    rib = LocRib()
+    many = [bytes((16, n >> 8, n & 255)) for n in range(2000)]
+    paths = {prefix: Path(PathAttributes(med=n), SOURCES[0]) for n, prefix in enumerate(many)}
+    for prefix, path in paths.items():
+        rib.announce(path, [prefix])
+    rib.take_changes()
+    for prefix in many:
+        rib.withdraw(SOURCES[0], [prefix])
+        assert len(rib._moved) <= 32
+    gone = {prefix: old for old, new, nlri in rib.take_changes() for prefix in nlri if new is None}
+    assert gone == paths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from speaker.api import GracefulRestart, PrefixRule
+from speaker.api import GracefulRestart, Match, Policy, PrefixRule, Term
 from speaker.bmp import RouteMonitoring
 from speaker.capability import GracefulRestartCapability
 from speaker.engine.inputs import SetPeer
@@ -148,3 +148,19 @@ def test_rfc9234_5_with_a_role_routes_are_told_as_they_are_held() -> None:
     raw.say(UPDATE)
     held = collector.station.of(REMOTE).pre_policy.routes[IPV4_UNICAST][NLRI]
     assert held.otc == REMOTE_ASN
+
+
+def test_a_route_that_the_policy_refuses_now_is_withdrawn_post_policy() -> None:
+    short = Policy(terms=(Term(match=Match(as_path_max=1), action="accept"),))
+    raw = Raw(import_=short).to_established()
+    collector = watched(raw, replace(PRE, monitor=("pre-policy", "post-policy")))
+    settle(raw)
+    raw.say(update(ATTRIBUTES, NLRI))
+    settle(raw)
+    assert collector.station.of(REMOTE).post_policy.routes[IPV4_UNICAST]
+    longer = bytes.fromhex("4001010040020a02020000fdea0000fdeb4003040a000002")
+    raw.say(update(longer, NLRI))
+    settle(raw)
+    told = collector.station.of(REMOTE)
+    assert told.pre_policy.routes[IPV4_UNICAST]
+    assert not told.post_policy.routes[IPV4_UNICAST]
