@@ -50,7 +50,7 @@ class Ribs(Mapping[Family, LocRib]):
         """Return the prefixes with any change, of tables where all paths are followed."""
         found: dict[Family, set[bytes]] = {}
         for family, table in self.tables.items():
-            if table.followed and (touched := table.take_touched()):
+            if touched := table.take_touched():
                 found[family] = touched
         return found
 

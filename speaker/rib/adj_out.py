@@ -163,12 +163,11 @@ class UpdateGroup(Generic[M]):
         # Where there is one member, its own routes are for nobody: a full table from the only peer
         # that is told everything. They are not even looked at until somebody else comes.
         only = next(iter(self.members)).source if len(self.members) == 1 else None
-        policy = self._policy
         for old, new, nlri in changes:
             if only is not None and _is_of(old, only) and _is_of(new, only):
                 self._own_uncounted = True
                 continue
-            for place, part in ((0, nlri),) if policy is None else policy.split(family, nlri):
+            for place, part in self._split(family, nlri):
                 was = None if old is None else self._exported(family, old, place)
                 now = None if new is None else self._exported(family, new, place)
                 if was is not None:

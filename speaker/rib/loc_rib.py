@@ -56,11 +56,6 @@ class LocRib:
         """Whether there is anything for `take_changes`."""
         return bool(self._new or self._dirty or self._moved or self._touched)
 
-    @property
-    def followed(self) -> bool:
-        """Whether somebody wants to know of all paths."""
-        return self._touched is not None
-
     def follow_all_paths(self) -> None:
         """Note from now on changes of paths that are not best, too."""
         if self._touched is None:

@@ -7,7 +7,7 @@ that are the same for every peer of an update group. Works per message, not per 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -26,13 +26,12 @@ class DoesNotFit(ValueError):  # noqa: N818  the name says what happened
     """Attributes that leave no room for a prefix in the largest message of a session."""
 
 
-def chunks(nlri: Sequence[bytes], room: int) -> Iterator[tuple[bytes, int]]:
-    """Cut prefixes into fields of at most ``room`` octets, each with its number of prefixes."""
+def chunks(nlri: Sequence[bytes], room: int) -> list[bytes]:
+    """Put prefixes into fields of at most ``room`` octets. Raises `DoesNotFit`."""
     field = b"".join(nlri)
     if len(field) <= room:
-        if nlri:
-            yield field, len(nlri)
-        return
+        return [field] if nlri else []
+    found: list[bytes] = []
     ends = list(accumulate(map(len, nlri)))
     first = 0
     start = 0
@@ -40,9 +39,10 @@ def chunks(nlri: Sequence[bytes], room: int) -> Iterator[tuple[bytes, int]]:
         last = bisect_right(ends, start + room)
         if last == first:
             raise DoesNotFit(f"{room} octets are left for a prefix of {len(nlri[first])}")
-        yield field[start : ends[last - 1]], last - first
+        found.append(field[start : ends[last - 1]])
         start = ends[last - 1]
         first = last
+    return found
 
 
 def _update(withdrawn: bytes, attributes: bytes, nlri: bytes) -> bytes:
@@ -74,10 +74,7 @@ def announce(attributes: bytes, nlri: Sequence[bytes], limit: int) -> list[bytes
     ``attributes`` include the NEXT_HOP. Raises `DoesNotFit`.
     """
     room = limit - _FIXED - len(attributes)
-    field = b"".join(nlri)
-    if nlri and len(field) <= room:
-        return [_update(b"", attributes, field)]
-    return [_update(b"", attributes, field) for field, _ in chunks(nlri, room)]
+    return [_update(b"", attributes, field) for field in chunks(nlri, room)]
 
 
 def announce_mp(
@@ -96,16 +93,13 @@ def announce_mp(
             + attributes,
             b"",
         )
-        for field, _ in chunks(nlri, room)
+        for field in chunks(nlri, room)
     ]
 
 
 def withdraw(nlri: Sequence[bytes], limit: int) -> list[bytes]:
     """Return UPDATEs that withdraw IPv4 unicast prefixes by the classic field."""
-    field = b"".join(nlri)
-    if nlri and len(field) <= limit - _FIXED:
-        return [_update(field, b"", b"")]
-    return [_update(field, b"", b"") for field, _ in chunks(nlri, limit - _FIXED)]
+    return [_update(field, b"", b"") for field in chunks(nlri, limit - _FIXED)]
 
 
 def withdraw_mp(family: Family, nlri: Sequence[bytes], limit: int) -> list[bytes]:
@@ -118,7 +112,7 @@ def withdraw_mp(family: Family, nlri: Sequence[bytes], limit: int) -> list[bytes
             b"".join((_MP_UNREACH_FLAGS, (len(head) + len(field)).to_bytes(2, "big"), head, field)),
             b"",
         )
-        for field, _ in chunks(nlri, room)
+        for field in chunks(nlri, room)
     ]
 
 
