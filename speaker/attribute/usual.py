@@ -84,6 +84,7 @@ class Recognizer:
             return None
         for asn in self._never:
             # Octets of the path that only happen to be in a row are not worth a closer look here.
-            if asn in field and field.find(asn, _PATH_AT, found.start(1) - _HEADER) >= 0:
+            # (``in`` takes its left side for a number first, and writes an error text each time.)
+            if field.partition(asn)[1] and field.find(asn, _PATH_AT, found.start(1) - _HEADER) >= 0:
                 return None
         return found[1]

@@ -9,12 +9,12 @@ from speaker.nlri.field import NlriField
 from speaker.nlri.prefix import BITS, prefix_to_text, prefix_to_wire
 from speaker.nlri.split import (
     OCTETS,
-    SPARE,
     PathNlri,
     has_prefixes,
     join_add_path,
     split,
     split_add_path,
+    split_fields,
 )
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "IPV4_UNICAST",
     "IPV6_UNICAST",
     "OCTETS",
-    "SPARE",
     "Family",
     "NlriField",
     "PathNlri",
@@ -32,4 +31,5 @@ __all__ = [
     "prefix_to_wire",
     "split",
     "split_add_path",
+    "split_fields",
 ]

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from speaker.errors import Truncated
@@ -73,6 +74,27 @@ def split(data: bytes, afi: int) -> list[bytes]:
     found = _PREFIXES[afi](data)
     # What does not match is passed over: only the whole field in its order is without mistakes.
     return found if b"".join(found) == data else _split_slowly(data, afi)
+
+
+def _is_prefix(data: bytes, afi: int) -> bool:
+    """Tell whether a field is one prefix without mistakes."""
+    length = data[0]
+    return (
+        length <= _LIMIT[afi]
+        and len(data) == OCTETS[length]
+        and not (length & 7 and data[-1] & SPARE[length])
+    )
+
+
+def split_fields(fields: Sequence[bytes], afi: int) -> tuple[list[list[bytes]], int] | None:
+    """Cut NLRI fields: the prefixes of each, and how many. None if one is not without mistakes."""
+    if len(fields) == 1 and _is_prefix(fields[0], afi):
+        # What changes one at a time is mostly so.
+        return [[fields[0]]], 1
+    parts = list(map(_PREFIXES[afi], fields))
+    prefixes = list(chain.from_iterable(parts))
+    # Nothing was passed over, or it would be less.
+    return (parts, len(prefixes)) if b"".join(prefixes) == b"".join(fields) else None
 
 
 def _split_slowly(data: bytes, afi: int) -> list[bytes]:

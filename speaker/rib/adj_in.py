@@ -132,22 +132,23 @@ class AdjRibIn:
         else:
             self.refused += len(nlri)
 
-    def announce_fields(self, family: Family, said: Sequence[tuple[Path, bytes]]) -> int:
+    def announce_fields(
+        self, family: Family, paths: Sequence[Path], fields: Sequence[bytes]
+    ) -> int:
         """Take in NLRI fields, each with a path that may be used, in place of what was said before.
 
-        Returns how many of them: the next one is no field of prefixes.
+        None of them is empty. Returns how many: the next one is no field of prefixes.
         """
         taken = 0
         shared = self._shared.get(family)
         if shared is not None and not self._stale and not self._tables[family]:
-            taken = shared.announce_new(said, family.afi)
-        while taken < len(said):
-            path, data = said[taken]
+            taken = shared.announce_new(paths, fields, family.afi)
+        while taken < len(fields):
             try:
-                nlri = split(data, family.afi)
+                nlri = split(fields[taken], family.afi)
             except Truncated:
                 break
-            self.announce(family, path, nlri)
+            self.announce(family, paths[taken], nlri)
             taken += 1
         return taken
 

@@ -192,7 +192,8 @@ class Intake:
         known = self._usual
         good = self._good_hops
         source, read = self._adj_in.source, self._read
-        said: list[tuple[Path, bytes]] = []
+        paths: list[Path] = []
+        fields: list[bytes] = []
         sets = octets = 0
         for body in bodies[start:end]:
             if body[0] or body[1]:
@@ -211,14 +212,15 @@ class Intake:
                 path = known[field] = Path(None, source, None, 0, field, read)
                 sets += 1
                 octets += len(field)
-            said.append((path, nlri))
+            paths.append(path)
+            fields.append(nlri)
         if sets:
             # Perhaps it forgets all that there is, these among them.
             self._decoder.spend(octets, sets)
-        if not said:
+        if not fields:
             return 0
         self.surplus = False
-        return self._adj_in.announce_fields(IPV4_UNICAST, said)
+        return self._adj_in.announce_fields(IPV4_UNICAST, paths, fields)
 
     def _take_withdrawals(self, bodies: Sequence[bytes]) -> int:
         """Take in the first UPDATEs that withdraw IPv4 prefixes and do nothing else; how many."""

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from speaker.nlri import BITS, OCTETS, SPARE, NlriField
+from speaker.nlri import OCTETS, NlriField, split_fields
 from speaker.rib.decision import order
 from speaker.rib.path import Path, Source
-
-_LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in BITS.items()}
 
 _WHOLE: Final = 32
 """How many messages are kept whole at the most: each one is compared with all that were before it."""
@@ -28,12 +26,14 @@ Change = tuple[Path | None, Path | None, Sequence[bytes]]
 class LocRib:
     """Prefix (wire bytes) -> paths."""
 
-    __slots__ = ("_dirty", "_gone", "_moved", "_new", "_table", "_touched", "revision")
+    __slots__ = ("_dirty", "_fields", "_gone", "_moved", "_new", "_table", "_touched", "revision")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
         self._new: list[Change] = []
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
+        self._fields: list[tuple[Sequence[Path], Sequence[bytes], int]] = []
+        """The same as they came: NLRI fields of an address family, each with its path."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
         self._moved: list[Change] = []
@@ -54,7 +54,7 @@ class LocRib:
     @property
     def changed(self) -> bool:
         """Whether there is anything for `take_changes`."""
-        return bool(self._new or self._dirty or self._moved or self._touched)
+        return bool(self._new or self._fields or self._dirty or self._moved or self._touched)
 
     def follow_all_paths(self) -> None:
         """Note from now on changes of paths that are not best, too."""
@@ -204,47 +204,57 @@ class LocRib:
                 dirty.setdefault(prefix, before)
         return new
 
-    def announce_new(self, said: Sequence[tuple[Path, bytes]], afi: int) -> tuple[int, int]:
-        """Give a path to all prefixes of each of some NLRI fields, as long as none of them has one.
+    def announce_new(
+        self, paths: Sequence[Path], fields: Sequence[bytes], afi: int
+    ) -> tuple[int, int]:
+        """Give each of some NLRI fields its path, as long as no prefix in them has one.
 
-        What a full table is made of. Returns how many fields those are, and how many prefixes; the
-        next field names a prefix that is known, or one twice, or is not in order, or changes are
-        followed one by one.
+        What a full table is made of; no field is empty. Returns how many fields those are, and how
+        many prefixes; the next field names a prefix that is known, or one twice, or is not in
+        order, or changes are followed one by one.
         """
         if self._dirty or self._gone or self._touched is not None:
             return 0, 0
+        first = fields[0]
+        if first[: OCTETS[first[0]]] in self._table:
+            # What is said again begins with what is known: not worth a try.
+            return 0, 0
+        prefixes = self._put_new(paths, fields, afi)
+        if prefixes or len(fields) == 1:
+            return len(fields) if prefixes else 0, prefixes
+        taken = 0
+        for path, field in zip(paths, fields, strict=True):
+            new = self._put_new((path,), (field,), afi)
+            if not new:
+                break
+            taken += 1
+            prefixes += new
+        return taken, prefixes
+
+    def _put_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
+        """Give NLRI fields their paths if all prefixes are new; how many, or 0 and nothing.
+
+        Together, and so mostly in the interpreter's own C: a full table has few prefixes a field.
+        """
+        cut = split_fields(fields, afi)
+        if cut is None:
+            return 0
+        parts, count = cut
         table = self._table
         # One look into the table for each prefix, not two: that is what a full table waits for.
         put = table.setdefault
-        limit = _LIMIT[afi]
-        before = size = len(table)
-        fields = 0
-        for path, data in said:
-            if not data or data[: OCTETS[data[0]]] in table:
-                # What is said again begins with what is known: not worth a try.
-                break
-            position = count = 0
-            end = len(data)
-            while position < end:
-                length = data[position]
-                after = position + OCTETS[length]
-                nlri = data[position:after]
-                if length > limit or (length & 7 and nlri[-1] & SPARE[length]):
-                    break
-                put(nlri, path)
-                count += 1
-                position = after
-            if position != end or len(table) - size != count:
-                # Those that were new are the last ones of the table.
-                while len(table) > size:
-                    table.popitem()
-                break
-            size += count
-            self._new.append((None, path, NlriField(data, afi) if count > 1 else [nlri]))
-            fields += 1
-        if fields:
-            self.revision += 1
-        return fields, size - before
+        size = len(table)
+        for path, prefixes in zip(paths, parts, strict=True):
+            for prefix in prefixes:
+                put(prefix, path)
+        if len(table) - size != count:
+            # One is known, or named twice. Those that were new are the last ones of the table.
+            while len(table) > size:
+                table.popitem()
+            return 0
+        self._fields.append((paths, fields, afi))
+        self.revision += 1
+        return count
 
     def _move(self, source: Source, nlri: Sequence[bytes], path: Path | None) -> int:
         """Replace, or with None take away, what a source said, if one path is all that it said.
@@ -252,7 +262,7 @@ class LocRib:
         What most messages do, and so at one go; for how many prefixes. 0, and nothing, where it is
         not as easy as that, or where something else has changed since the last look.
         """
-        if self._dirty or self._new or len(self._moved) >= _WHOLE:
+        if self._dirty or self._new or self._fields or len(self._moved) >= _WHOLE:
             return 0
         table = self._table
         held = set(map(table.get, nlri))
@@ -321,9 +331,25 @@ class LocRib:
             gone += 1
         return gone
 
+    def forget_changes(self) -> None:
+        """Let go of all changes: there is nobody who has to be told."""
+        self._new.clear()
+        self._fields.clear()
+        self._moved.clear()
+        self._gone = False
+        self._dirty.clear()
+        self.take_touched()
+
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
         changes, self._new = self._new, []
+        if self._fields:
+            for paths, fields, afi in self._fields:
+                changes += [
+                    (None, path, NlriField(field, afi))
+                    for path, field in zip(paths, fields, strict=True)
+                ]
+            self._fields.clear()
         if self._moved:
             changes += self._moved
             self._moved.clear()

@@ -37,17 +37,16 @@ class SharedRoutes:
             self.count += new
             self._said.add(nlri, self.count)
 
-    def announce_new(self, said: Sequence[tuple[Path, bytes]], afi: int) -> int:
+    def announce_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
         """Put the prefixes of NLRI fields into the Loc-RIB, as long as all of them are new.
 
         Returns how many fields that are.
         """
-        fields, prefixes = self._loc.announce_new(said, afi)
-        if fields:
+        taken, prefixes = self._loc.announce_new(paths, fields, afi)
+        if taken:
             self.count += prefixes
-            taken = [data for _, data in said[:fields]]
-            self._said.add_fields(taken, afi, prefixes, self.count)
-        return fields
+            self._said.add_fields(fields[:taken], afi, prefixes, self.count)
+        return taken
 
     def withdraw(self, nlri: Sequence[bytes]) -> None:
         """Take prefixes out of the Loc-RIB; unknown ones are passed over."""

@@ -155,16 +155,23 @@ class Telling:
         """Tell everybody what changed, and newcomers everything."""
         observer = self._instance.observer
         for ribs in (self.loc, *self.sets.values()):
+            groups = [
+                group
+                for group in self._groups.values()
+                if group.tables is ribs and not group.silent
+            ]
+            if not groups and observer is None:
+                ribs.forget_changes()
+                continue
             changes = ribs.take_changes()
             touched = ribs.take_touched()
             if not changes and not touched:
                 continue
             if observer is not None and ribs is self.loc:
                 observer.loc_rib_changed(self._instance, changes)
-            for group in self._groups.values():
-                if group.tables is ribs and not group.silent:
-                    for member, told in group.tell(changes, touched):
-                        self._send(member, told)
+            for group in groups:
+                for member, told in group.tell(changes, touched):
+                    self._send(member, told)
         if self._again:
             self._tell_again()
         for group in self._groups.values():

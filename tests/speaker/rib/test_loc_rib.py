@@ -24,14 +24,35 @@ STEP: st.SearchStrategy[Step] = st.one_of(
     ),
     st.tuples(
         st.just("field"), st.integers(0, 2), st.integers(0, 1),
-        st.lists(st.sampled_from(PREFIXES), max_size=5),
+        st.lists(st.sampled_from(PREFIXES), min_size=1, max_size=5),
     ),
     st.tuples(
         st.just("withdraw"), st.integers(0, 2), st.just(0),
         st.lists(st.sampled_from(PREFIXES), max_size=5),
     ),
-    st.tuples(st.just("take"), st.just(0), st.just(0), st.just([])),
+    st.tuples(st.sampled_from(["take", "forget"]), st.just(0), st.just(0), st.just([])),
 )  # fmt: skip
+
+
+def in_two(nlri: list[bytes]) -> list[list[bytes]]:
+    """Make one or two fields of prefixes."""
+    return [nlri[:2], nlri[2:]] if nlri[2:] else [nlri]
+
+
+def check(rib: LocRib, model: dict[bytes, dict[Source, Path]]) -> dict[bytes, Path]:
+    """Compare a table with what it has to be, in every way in which it can be asked."""
+    expected = {prefix: best(list(paths.values())) for prefix, paths in model.items() if paths}
+    assert {nlri: paths[0] for nlri, paths in rib.items()} == expected
+    assert {nlri: set(paths) for nlri, paths in rib.items()} == {
+        prefix: set(paths.values()) for prefix, paths in model.items() if paths
+    }
+    assert len(rib) == len(expected)
+    for prefix in PREFIXES:
+        assert rib.best(prefix) is expected.get(prefix)
+        assert (rib.paths(prefix) or (None,))[0] is expected.get(prefix)
+    grouped = {nlri: path for path, nlris in rib.best_by_path().items() for nlri in nlris}
+    assert grouped == expected
+    return expected
 
 
 @given(st.lists(STEP, max_size=25))
@@ -52,6 +73,12 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
                 else:
                     told[prefix] = new
 
+    def forget() -> None:
+        # Nobody listens: who comes later is told the table as it is then.
+        rib.forget_changes()
+        told.clear()
+        told.update((nlri, paths[0]) for nlri, paths in rib.items())
+
     for what, who, which, nlri in steps:
         revision = rib.revision
         if what == "announce":
@@ -59,9 +86,10 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
             for prefix in nlri:
                 model.setdefault(prefix, {})[SOURCES[who]] = PATHS[who][which]
         elif what == "field":
-            fields = [nlri[:2], nlri[2:]]
+            fields = in_two(nlri)
             path = PATHS[who][which]
-            taken = rib.announce_new([(path, b"".join(field)) for field in fields], Afi.IPV4)
+            octets = list(map(b"".join, fields))
+            taken = rib.announce_new([path] * len(fields), octets, Afi.IPV4)
             new = [prefix for field in fields[: taken[0]] for prefix in field]
             assert taken[1] == len(new)
             for prefix in new:
@@ -75,23 +103,12 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
             for prefix in nlri:
                 model.get(prefix, {}).pop(SOURCES[who], None)
         else:
-            take()
+            {"take": take, "forget": forget}[what]()
             assert not rib.changed
             continue
         assert rib.revision > revision
     take()
-    expected = {prefix: best(list(paths.values())) for prefix, paths in model.items() if paths}
-    assert told == expected
-    assert {nlri: paths[0] for nlri, paths in rib.items()} == expected
-    assert {nlri: set(paths) for nlri, paths in rib.items()} == {
-        prefix: set(paths.values()) for prefix, paths in model.items() if paths
-    }
-    assert len(rib) == len(expected)
-    for prefix in PREFIXES:
-        assert rib.best(prefix) is expected.get(prefix)
-        assert (rib.paths(prefix) or (None,))[0] is expected.get(prefix)
-    grouped = {nlri: path for path, nlris in rib.best_by_path().items() for nlri in nlris}
-    assert grouped == expected
+    assert told == check(rib, model)
 
 
 def test_what_comes_and_goes_between_two_looks_is_not_told() -> None:
@@ -130,8 +147,8 @@ def test_a_field_that_is_not_as_easy_as_that_changes_nothing(field: bytes, why: 
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
-    said = [(PATHS[1][0], field), (PATHS[1][0], b"\x10\x0a\x02")]
-    assert rib.announce_new(said, Afi.IPV4) == (0, 0)
+    for fields in ([field], [field, b"\x10\x0a\x02"]):
+        assert rib.announce_new([PATHS[1][0]] * len(fields), fields, Afi.IPV4) == (0, 0)
     assert not rib.changed
     assert rib.prefixes() == PREFIXES
 
@@ -140,15 +157,15 @@ def test_prefixes_that_are_said_again_with_their_path_are_not_new() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
-    assert rib.announce_new([(PATHS[0][0], b"".join(PREFIXES))], Afi.IPV4) == (0, 0)
+    assert rib.announce_new([PATHS[0][0]], [b"".join(PREFIXES)], Afi.IPV4) == (0, 0)
     assert not rib.changed
 
 
 def test_fields_are_taken_until_one_is_not_new() -> None:
     rib = LocRib()
-    said = [(PATHS[0][0], b"\x10\x0a\x01\x10\x0a\x02"), (PATHS[0][1], b"\x10\x0a\x02"),
-            (PATHS[0][0], b"\x10\x0a\x03")]  # fmt: skip
-    assert rib.announce_new(said, Afi.IPV4) == (1, 2)
+    paths = [PATHS[0][0], PATHS[0][1], PATHS[0][0]]
+    fields = [b"\x10\x0a\x01\x10\x0a\x02", b"\x10\x0a\x02", b"\x10\x0a\x03"]
+    assert rib.announce_new(paths, fields, Afi.IPV4) == (1, 2)
     assert rib.prefixes() == [b"\x10\x0a\x01", b"\x10\x0a\x02"]
     assert rib.best(b"\x10\x0a\x02") is PATHS[0][0]
 
@@ -156,9 +173,9 @@ def test_fields_are_taken_until_one_is_not_new() -> None:
 def test_a_field_is_cut_for_who_asks_and_changes_that_wait_keep_their_order() -> None:
     rib = LocRib()
     new = [b"\x18\x0a\x00\x01", b"\x00", b"\x20\x0a\x00\x00\x01"]
-    assert rib.announce_new([(PATHS[0][0], b"".join(new))], Afi.IPV4) == (1, 3)
+    assert rib.announce_new([PATHS[0][0]], [b"".join(new)], Afi.IPV4) == (1, 3)
     rib.withdraw(SOURCES[0], new[:1])
-    assert rib.announce_new([(PATHS[0][0], b"\x10\x0a\x01")], Afi.IPV4) == (0, 0)
+    assert rib.announce_new([PATHS[0][0]], [b"\x10\x0a\x01"], Afi.IPV4) == (0, 0)
     ((old, now, told), (_, gone, withdrawn)) = rib.take_changes()
     assert (old, now, list(told), len(told)) == (None, PATHS[0][0], new, 3)
     assert (told[1], told[1:]) == (new[1], new[1:])

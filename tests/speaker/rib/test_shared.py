@@ -19,7 +19,7 @@ def prefix(number: int) -> bytes:
 
 def said(routes: SharedRoutes, loc: LocRib, *numbers: int) -> None:
     field = b"".join(map(prefix, numbers))
-    assert routes.announce_new([(PATH, field)], Afi.IPV4) == 1
+    assert routes.announce_new([PATH], [field], Afi.IPV4) == 1
     loc.take_changes()
 
 
