@@ -32,6 +32,8 @@ def has_prefixes(family: Family) -> bool:
     return family.afi in BITS and family.safi in (1, 2)
 
 
+_LONGEST: Final = 17
+"""The octets of the longest prefix."""
 _MANY: Final = 100
 """From how many octets on it is worth while to look whether all lengths are equal."""
 
@@ -65,7 +67,11 @@ _PREFIXES: Final[dict[int, Callable[[bytes], list[bytes]]]] = {
 
 def split(data: bytes, afi: int) -> list[bytes]:
     """Cut an NLRI field. Raises `Truncated` for an impossible length or a cut prefix."""
-    if len(data) > _MANY:
+    if len(data) <= _LONGEST:
+        if _is_prefix(data, afi):
+            # What changes one at a time is mostly so.
+            return [data]
+    elif len(data) > _MANY:
         length = data[0]
         if not length & 7 and length <= _LIMIT[afi]:
             count, rest = divmod(len(data), size := OCTETS[length])
@@ -78,6 +84,8 @@ def split(data: bytes, afi: int) -> list[bytes]:
 
 def _is_prefix(data: bytes, afi: int) -> bool:
     """Tell whether a field is one prefix without mistakes."""
+    if not data:
+        return False
     length = data[0]
     return (
         length <= _LIMIT[afi]
@@ -88,9 +96,12 @@ def _is_prefix(data: bytes, afi: int) -> bool:
 
 def split_fields(fields: Sequence[bytes], afi: int) -> tuple[list[list[bytes]], int] | None:
     """Cut NLRI fields: the prefixes of each, and how many. None if one is not without mistakes."""
-    if len(fields) == 1 and _is_prefix(fields[0], afi):
-        # What changes one at a time is mostly so.
-        return [[fields[0]]], 1
+    if len(fields) == 1:
+        try:
+            prefixes = split(fields[0], afi)
+        except Truncated:
+            return None
+        return [prefixes], len(prefixes)
     parts = list(map(_PREFIXES[afi], fields))
     prefixes = list(chain.from_iterable(parts))
     # Nothing was passed over, or it would be less.

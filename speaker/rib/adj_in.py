@@ -205,8 +205,9 @@ class AdjRibIn:
         table = self._tables[family]
         if family in self.add_path:
             self._count_out(family, nlri)
-        for prefix in nlri:
-            table.pop(prefix, None)
+        if table:
+            for prefix in nlri:
+                table.pop(prefix, None)
         if self._stale:
             self._refreshed(family, nlri)
         shared = self._shared.get(family)

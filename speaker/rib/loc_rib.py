@@ -10,9 +10,10 @@ never look at peers or sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Final
 
-from speaker.nlri import OCTETS, NlriField, split_fields
+from speaker.nlri import OCTETS, split_fields
 from speaker.rib.decision import order
 from speaker.rib.path import Path, Source
 
@@ -32,8 +33,8 @@ class LocRib:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
         self._new: list[Change] = []
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
-        self._fields: list[tuple[Sequence[Path], Sequence[bytes], int]] = []
-        """The same as they came: NLRI fields of an address family, each with its path."""
+        self._fields: list[tuple[Sequence[Path], Sequence[Sequence[bytes]]]] = []
+        """The same of many fields at a time, which few may want to know: paths, and prefixes."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
         self._moved: list[Change] = []
@@ -252,7 +253,7 @@ class LocRib:
             while len(table) > size:
                 table.popitem()
             return 0
-        self._fields.append((paths, fields, afi))
+        self._fields.append((paths, parts))
         self.revision += 1
         return count
 
@@ -262,31 +263,38 @@ class LocRib:
         What most messages do, and so at one go; for how many prefixes. 0, and nothing, where it is
         not as easy as that, or where something else has changed since the last look.
         """
-        if self._dirty or self._new or self._fields or len(self._moved) >= _WHOLE:
+        if self._dirty or self._new or self._fields or len(self._moved) >= _WHOLE or not nlri:
             return 0
         table = self._table
-        held = set(map(table.get, nlri))
-        if len(held) != 1:
-            return 0
-        (old,) = held
+        old = table.get(nlri[0])
         if old is None or type(old) is tuple or old.source is not source:  # type: ignore[union-attr]
             return 0
         for _, moved, _ in self._moved:
             if moved is old:
                 # Perhaps the same prefixes, which were something else when they were told last.
                 return 0
-        # A message may name a prefix twice; what is told is counted.
-        prefixes = dict.fromkeys(nlri, path)
+        told = nlri
         if path is None:
-            for prefix in prefixes:
-                del table[prefix]
-        elif path is not old:
-            table.update(prefixes)  # type: ignore[arg-type]  # it is not None
+            held = list(map(table.pop, nlri, repeat(None)))
+            if held.count(old) != len(held):
+                for prefix, was in zip(nlri, held, strict=True):
+                    if was is not None:
+                        table[prefix] = was
+                return 0
+        else:
+            held = list(map(table.get, nlri))
+            if held.count(old) != len(held):
+                return 0
+            # A message may name a prefix twice; what is told is counted.
+            prefixes = dict.fromkeys(nlri, path)
+            if len(prefixes) != len(nlri):
+                told = list(prefixes)
+            if path is not old:
+                table.update(prefixes)
         if path is not old:
-            told = nlri if len(prefixes) == len(nlri) else list(prefixes)
             self._moved.append((old, path, told))  # type: ignore[arg-type]  # narrowed by type()
             self._gone = self._gone or path is None
-        return len(prefixes)
+        return len(told)
 
     def _fold(self) -> None:
         """Take the messages that were kept whole for changes of each of their prefixes."""
@@ -343,13 +351,9 @@ class LocRib:
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
         changes, self._new = self._new, []
-        if self._fields:
-            for paths, fields, afi in self._fields:
-                changes += [
-                    (None, path, NlriField(field, afi))
-                    for path, field in zip(paths, fields, strict=True)
-                ]
-            self._fields.clear()
+        for paths, parts in self._fields:
+            changes += [(None, path, nlri) for path, nlri in zip(paths, parts, strict=True)]
+        self._fields.clear()
         if self._moved:
             changes += self._moved
             self._moved.clear()

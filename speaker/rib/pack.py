@@ -32,6 +32,10 @@ def chunks(nlri: Sequence[bytes], room: int) -> list[bytes]:
     if len(field) <= room:
         return [field] if nlri else []
     found: list[bytes] = []
+    sizes = set(map(len, nlri))
+    if len(sizes) == 1 and (size := sizes.pop()) <= room:
+        step = room - room % size
+        return [field[start : start + step] for start in range(0, len(field), step)]
     ends = list(accumulate(map(len, nlri)))
     first = 0
     start = 0

@@ -31,7 +31,7 @@ LINGER: Final = 2.0
 """Seconds that a closed connection gets to deliver its last NOTIFICATION, and the peer to close."""
 LONG_SLICE: Final = 0.005
 """Seconds of a turn of the loop that what comes in quantities may take ..."""
-BRIEF_SLICE: Final = 0.0003
+BRIEF_SLICE: Final = 0.0001
 """... and where somebody has lately said something short, of which others were told,"""
 LONGEST_SLICE: Final = 0.05
 SHARE: Final = 1 / 8
