@@ -269,10 +269,10 @@ class LocRib:
         old = table.get(nlri[0])
         if old is None or type(old) is tuple or old.source is not source:  # type: ignore[union-attr]
             return 0
-        for _, moved, _ in self._moved:
-            if moved is old:
-                # Perhaps the same prefixes, which were something else when they were told last.
-                return 0
+        before = [prefixes for _, moved, prefixes in self._moved if moved is old]
+        if before and (len(before) > 1 or not set(nlri).isdisjoint(before[0])):
+            # The same prefixes, perhaps, which were something else when they were told last.
+            return 0
         told = nlri
         if path is None:
             held = list(map(table.pop, nlri, repeat(None)))
