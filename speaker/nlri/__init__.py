@@ -14,7 +14,6 @@ from speaker.nlri.split import (
     join_add_path,
     split,
     split_add_path,
-    split_fields,
 )
 
 __all__ = [
@@ -31,5 +30,4 @@ __all__ = [
     "prefix_to_wire",
     "split",
     "split_add_path",
-    "split_fields",
 ]

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final
 
-from speaker.nlri import OCTETS, split_fields
+from speaker.errors import Truncated
+from speaker.nlri import OCTETS, split
 from speaker.rib.decision import order
 from speaker.rib.path import Path, Source
 
@@ -233,14 +234,11 @@ class LocRib:
         return taken, prefixes
 
     def _put_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
-        """Give NLRI fields their paths if all prefixes are new; how many, or 0 and nothing.
-
-        Together, and so mostly in the interpreter's own C: a full table has few prefixes a field.
-        """
-        cut = split_fields(fields, afi)
-        if cut is None:
+        """Give NLRI fields their paths if all prefixes are new; how many, or 0 and nothing."""
+        try:
+            parts = [split(field, afi) for field in fields]
+        except Truncated:
             return 0
-        parts, count = cut
         table = self._table
         # One look into the table for each prefix, not two: that is what a full table waits for.
         put = table.setdefault
@@ -248,6 +246,7 @@ class LocRib:
         for path, prefixes in zip(paths, parts, strict=True):
             for prefix in prefixes:
                 put(prefix, path)
+        count = sum(map(len, parts))
         if len(table) - size != count:
             # One is known, or named twice. Those that were new are the last ones of the table.
             while len(table) > size:

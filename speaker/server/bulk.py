@@ -11,8 +11,8 @@ from typing import Final
 
 PIECE: Final = 4096
 """Octets that are given on at a time where somebody may wait; what is no longer is no bulk."""
-LONG_PIECE: Final = 4 * PIECE
-"""The same where nobody does."""
+LONG_PIECE: Final = 8 * PIECE
+"""The same where nobody does: all of a read."""
 
 
 class Bulk:
