@@ -31,7 +31,7 @@ def has_prefixes(family: Family) -> bool:
 
 _LONGEST: Final = 17
 """The octets of the longest prefix."""
-_MANY: Final = 100
+_MANY: Final = 400
 """From how many octets on it is worth while to look whether all lengths are equal."""
 
 
@@ -67,15 +67,16 @@ def split(data: bytes, afi: int) -> list[bytes]:
 
 def _cut(data: bytes, afi: int) -> list[bytes]:
     found: list[bytes] = []
-    steps = _STEPS[afi]
+    steps, spares = _STEPS[afi], SPARE
     position, end = 0, len(data)
     length = 0
     while position < end:
         length = data[position]
         after = position + steps[length]
         nlri = data[position:after]
-        if length & 7 and nlri[-1] & SPARE[length]:
-            nlri = nlri[:-1] + bytes((nlri[-1] & ~SPARE[length] & 0xFF,))
+        spare = spares[length]
+        if spare and nlri[-1] & spare:
+            nlri = nlri[:-1] + bytes((nlri[-1] & ~spare & 0xFF,))
         found.append(nlri)
         position = after
     if position != end:

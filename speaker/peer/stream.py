@@ -6,6 +6,7 @@ than one message and what came with its last piece.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Final, final
 
@@ -13,6 +14,7 @@ from speaker.iana import MessageType
 from speaker.message import HEADER_SIZE, MARKER, check_header
 from speaker.negotiated import MAX_MESSAGE
 
+_header: Final = struct.Struct("!16sHB").unpack_from
 _UPDATE: Final = int(MessageType.UPDATE)
 _MINIMUM: Final = HEADER_SIZE + 4
 """Octets of the shortest UPDATE. Those are looked at here: they are what comes in numbers."""
@@ -50,13 +52,8 @@ class Stream:
         need = HEADER_SIZE
         updates: list[bytes] = []
         while size - position >= HEADER_SIZE:
-            kind = data[position + 18]
-            length = data[position + 16] << 8 | data[position + 17]
-            usual = (
-                kind == _UPDATE
-                and _MINIMUM <= length <= self.maximum
-                and data.startswith(MARKER, position)
-            )
+            marker, length, kind = _header(data, position)
+            usual = kind == _UPDATE and _MINIMUM <= length <= self.maximum and marker == MARKER
             if not usual:
                 if updates:
                     yield _UPDATE, updates
