@@ -67,6 +67,7 @@ class UpdateGroup(Generic[M]):
         "newcomers",
         "oversized",
         "rules",
+        "silent",
         "tables",
     )
 
@@ -86,6 +87,8 @@ class UpdateGroup(Generic[M]):
         self._counts: dict[Family, dict[Source, int]] | None = None
         self._full: tuple[object, Told] | None = None
         self._sendable = rules.sendable
+        self.silent: Final = not self._sendable
+        """Whether nobody of it is ever told a route."""
         self._encoded: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
         """Attributes as they are sent, of routes of our own ..."""
         self._recent: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
@@ -101,11 +104,6 @@ class UpdateGroup(Generic[M]):
         self._recent.clear()
         self.newcomers.pop(member, None)
         self.members.pop(member, None)
-
-    @property
-    def silent(self) -> bool:
-        """Whether nobody of it is ever told a route."""
-        return not self._sendable
 
     @property
     def empty(self) -> bool:

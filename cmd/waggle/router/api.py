@@ -53,6 +53,9 @@ class Request(
     message: str = ""
 
 
+_requests: Final = msgspec.json.Decoder(Request)
+
+
 class ApiError(OSError):
     """A socket that cannot be had; the text says why."""
 
@@ -150,7 +153,7 @@ class Api:
     def answer(self, line: bytes) -> dict[str, Any]:
         """Answer one line."""
         try:
-            request = msgspec.json.decode(line, type=Request)
+            request = _requests.decode(line)
             return {"ok": True, **self._do(request)}
         except (msgspec.DecodeError, ValueError, UnknownName) as error:
             return {"ok": False, "error": str(error)}
@@ -219,8 +222,8 @@ def attributes(request: Request) -> RouteAttributes:
         next_hop=request.next_hop,
         med=request.med,
         local_preference=request.local_preference,
-        communities=tuple(_community(text) for text in request.communities),
-        large_communities=tuple(_large(text) for text in request.large_communities),
+        communities=tuple(map(_community, request.communities)),
+        large_communities=tuple(map(_large, request.large_communities)),
     )
 
 

@@ -113,7 +113,7 @@ async def _main(config: Config, speaker: Speaker) -> int:
     # own, so that young objects are few and a higher threshold costs little memory.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(100_000, 20, 100)
     await stopped.wait()
     await api.stop()
     await speaker.stop()
