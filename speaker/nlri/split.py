@@ -29,8 +29,6 @@ def has_prefixes(family: Family) -> bool:
     return family.afi in BITS and family.safi in (1, 2)
 
 
-_LONGEST: Final = 17
-"""The octets of the longest prefix."""
 _MANY: Final = 400
 """From how many octets on it is worth while to look whether all lengths are equal."""
 
@@ -52,24 +50,20 @@ _STEPS: Final[dict[int, tuple[int, ...]]] = {
 
 def split(data: bytes, afi: int) -> list[bytes]:
     """Cut an NLRI field. Raises `Truncated` for an impossible length or a cut prefix."""
-    if len(data) <= _LONGEST:
-        if _is_prefix(data, afi):
-            # What changes one at a time is mostly so.
+    if not data:
+        return []
+    length = data[0]
+    if len(data) == OCTETS[length]:
+        # One prefix: what changes one at a time is mostly so.
+        if length <= _LIMIT[afi] and not (length & 7 and data[-1] & SPARE[length]):
             return [data]
-    elif len(data) > _MANY:
-        length = data[0]
-        if not length & 7 and length <= _LIMIT[afi]:
-            count, rest = divmod(len(data), size := OCTETS[length])
-            if not rest and data[::size] == data[:1] * count:
-                return list(_cutter(size, count)(data))
-    return _cut(data, afi)
-
-
-def _cut(data: bytes, afi: int) -> list[bytes]:
+    elif len(data) > _MANY and not length & 7 and length <= _LIMIT[afi]:
+        count, rest = divmod(len(data), size := OCTETS[length])
+        if not rest and data[::size] == data[:1] * count:
+            return list(_cutter(size, count)(data))
     found: list[bytes] = []
     steps, spares = _STEPS[afi], SPARE
     position, end = 0, len(data)
-    length = 0
     while position < end:
         length = data[position]
         after = position + steps[length]
@@ -84,18 +78,6 @@ def _cut(data: bytes, afi: int) -> list[bytes]:
             raise Truncated(f"a prefix of {length} bits in a family of {_LIMIT[afi]}")
         raise Truncated(f"the last prefix needs {position - end} more octets")
     return found
-
-
-def _is_prefix(data: bytes, afi: int) -> bool:
-    """Tell whether a field is one prefix without mistakes."""
-    if not data:
-        return False
-    length = data[0]
-    return (
-        length <= _LIMIT[afi]
-        and len(data) == OCTETS[length]
-        and not (length & 7 and data[-1] & SPARE[length])
-    )
 
 
 def split_add_path(data: bytes, afi: int) -> list[PathNlri]:

@@ -236,7 +236,7 @@ class LocRib:
     def _put_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
         """Give NLRI fields their paths if all prefixes are new; how many, or 0 and nothing."""
         try:
-            parts = [split(field, afi) for field in fields]
+            parts = list(map(split, fields, repeat(afi)))
         except Truncated:
             return 0
         table = self._table
@@ -268,10 +268,11 @@ class LocRib:
         old = table.get(nlri[0])
         if old is None or type(old) is tuple or old.source is not source:  # type: ignore[union-attr]
             return 0
-        before = [prefixes for _, moved, prefixes in self._moved if moved is old]
-        if before and (len(before) > 1 or not set(nlri).isdisjoint(before[0])):
-            # The same prefixes, perhaps, which were something else when they were told last.
-            return 0
+        if self._moved:
+            before = [prefixes for _, moved, prefixes in self._moved if moved is old]
+            if before and (len(before) > 1 or not set(nlri).isdisjoint(before[0])):
+                # The same prefixes, perhaps, which were something else when they were told last.
+                return 0
         told = nlri
         if path is None:
             held = list(map(table.pop, nlri, repeat(None)))
@@ -351,7 +352,7 @@ class LocRib:
         """Return what changed since the last call, in an order in which it can be told."""
         changes, self._new = self._new, []
         for paths, parts in self._fields:
-            changes += [(None, path, nlri) for path, nlri in zip(paths, parts, strict=True)]
+            changes.extend(zip(repeat(None), paths, parts, strict=False))
         self._fields.clear()
         if self._moved:
             changes += self._moved
