@@ -28,7 +28,7 @@ def _counted(kind: bytes, size: int, most: int) -> bytes:
         re.escape(bytes((count * size,))) + b".{%d}" % (count * size)
         for count in range(1, min(most, 255 // size) + 1)
     )
-    return b"(?:%s(?:%s))?" % (kind, b"|".join(lengths))
+    return b"(?:%s(?:%s)|)" % (kind, b"|".join(lengths))
 
 
 def _paths(shortest: int) -> bytes:
@@ -42,15 +42,16 @@ def _paths(shortest: int) -> bytes:
 
 @functools.cache
 def _pattern(*, ebgp: bool) -> re.Pattern[bytes]:
+    # "This or nothing" is written as two alternatives: a repeat costs three times as much.
     parts = (
         rb"\x40\x01\x01[\x00-\x02]",
         rb"\x40\x02(?:%s)" % _paths(1 if ebgp else 0),
         # The next hop's own rules, and whose it is, are for who judges it.
         rb"\x40\x03\x04(.{4})",
-        rb"(?:\x80\x04\x04.{4})?",
-        b"" if ebgp else rb"(?:\x40\x05\x04.{4})?",
-        rb"(?:\x40\x06\x00)?",
-        rb"(?:\xc0\x07\x08(?!\x00\x00\x00\x00).{8})?",
+        rb"(?:\x80\x04\x04.{4}|)",
+        b"" if ebgp else rb"(?:\x40\x05\x04.{4}|)",
+        rb"(?:\x40\x06\x00|)",
+        rb"(?:\xc0\x07\x08(?!\x00\x00\x00\x00).{8}|)",
         _counted(rb"\xc0\x08", 4, 32),
         _counted(rb"\xc0\x10", 8, 8),
         _counted(rb"\xc0\x20", 12, 12),
