@@ -64,7 +64,9 @@ def test_a_password_is_nowhere_to_be_read(tmp_path: Path) -> None:
         try:
 
             def refused() -> None:
-                (peer,) = agent.peers().values()
+                peers = list(agent.peers().values())
+                assert len(peers) == 1
+                peer = peers[0]
                 assert peer["authentication"] == "TCP MD5", peer
                 assert peer["state"] != "Established"
 

@@ -69,6 +69,7 @@ class Lab:
         for name, router in self.routers.items():
             (theirs,) = router.peers().values()
             assert theirs.established, (name, theirs)
+            assert name in ours
             assert ours[name]["state"] == "Established", (name, ours[name])
 
     def session_tokens(self) -> dict[str, tuple[str, object]]:
