@@ -33,6 +33,8 @@ _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
 _HOPS: Final = 256
 """The same of next hops."""
+_EMPTY: Final = 4
+"""Octets of an UPDATE's body that says nothing."""
 _IPV4: Final = int(IPV4_UNICAST.afi)
 
 
@@ -200,9 +202,10 @@ class Intake:
                 # It withdraws something.
                 break
             nlri_at = 4 + (body[2] << 8 | body[3])
-            nlri = body[nlri_at:]
-            if not nlri:
+            if nlri_at >= len(body):
+                # It announces nothing, or its lengths cannot be.
                 break
+            nlri = body[nlri_at:]
             field = body[4:nlri_at]
             path = known.get(field)
             if path is None:
@@ -226,6 +229,8 @@ class Intake:
         """Take in the first UPDATEs that withdraw IPv4 prefixes and do nothing else; how many."""
         taken = 0
         for body in bodies:
+            if len(body) <= _EMPTY:
+                break
             withdrawn = body[2:-2]
             if (body[0] << 8 | body[1]) != len(withdrawn) or body[-1] or body[-2] or not withdrawn:
                 break

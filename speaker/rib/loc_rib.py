@@ -236,7 +236,7 @@ class LocRib:
     def _put_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
         """Give NLRI fields their paths if all prefixes are new; how many, or 0 and nothing."""
         try:
-            parts = list(map(split, fields, repeat(afi)))
+            parts = [split(field, afi) for field in fields]
         except Truncated:
             return 0
         table = self._table
