@@ -10,7 +10,7 @@ from speaker.nlri.split import split
 
 @final
 class NlriField(Sequence[bytes]):
-    """The prefixes of a field without mistakes, cut when they are first asked for."""
+    """The prefixes of a field that can be cut, which is done when they are first asked for."""
 
     __slots__ = ("_afi", "_data", "_prefixes")
 

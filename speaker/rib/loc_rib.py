@@ -28,14 +28,12 @@ Change = tuple[Path | None, Path | None, Sequence[bytes]]
 class LocRib:
     """Prefix (wire bytes) -> paths."""
 
-    __slots__ = ("_dirty", "_fields", "_gone", "_moved", "_new", "_table", "_touched", "revision")
+    __slots__ = ("_dirty", "_gone", "_moved", "_new", "_table", "_touched", "revision")
 
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
         self._new: list[Change] = []
         """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
-        self._fields: list[tuple[Sequence[Path], Sequence[Sequence[bytes]]]] = []
-        """The same of many fields at a time, which few may want to know: paths, and prefixes."""
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
         self._moved: list[Change] = []
@@ -56,7 +54,7 @@ class LocRib:
     @property
     def changed(self) -> bool:
         """Whether there is anything for `take_changes`."""
-        return bool(self._new or self._fields or self._dirty or self._moved or self._touched)
+        return bool(self._new or self._dirty or self._moved or self._touched)
 
     def follow_all_paths(self) -> None:
         """Note from now on changes of paths that are not best, too."""
@@ -252,7 +250,7 @@ class LocRib:
             while len(table) > size:
                 table.popitem()
             return 0
-        self._fields.append((paths, parts))
+        self._new.extend(zip(repeat(None), paths, parts, strict=False))
         self.revision += 1
         return count
 
@@ -262,7 +260,7 @@ class LocRib:
         What most messages do, and so at one go; for how many prefixes. 0, and nothing, where it is
         not as easy as that, or where something else has changed since the last look.
         """
-        if self._dirty or self._new or self._fields or len(self._moved) >= _WHOLE or not nlri:
+        if self._dirty or self._new or len(self._moved) >= _WHOLE or not nlri:
             return 0
         table = self._table
         old = table.get(nlri[0])
@@ -342,7 +340,6 @@ class LocRib:
     def forget_changes(self) -> None:
         """Let go of all changes: there is nobody who has to be told."""
         self._new.clear()
-        self._fields.clear()
         self._moved.clear()
         self._gone = False
         self._dirty.clear()
@@ -351,9 +348,6 @@ class LocRib:
     def take_changes(self) -> list[Change]:
         """Return what changed since the last call, in an order in which it can be told."""
         changes, self._new = self._new, []
-        for paths, parts in self._fields:
-            changes.extend(zip(repeat(None), paths, parts, strict=False))
-        self._fields.clear()
         if self._moved:
             changes += self._moved
             self._moved.clear()
