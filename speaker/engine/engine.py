@@ -89,6 +89,7 @@ class Engine:
         """
         core = self._core
         core.now = now
+        # What comes most is asked for first: a pattern that does not match looks at its class.
         match item:
             case BytesReceived(connection, data):
                 session = core.connections.get(connection)
@@ -106,6 +107,8 @@ class Engine:
                         self._broken(error, "telling peers of changes", instance.name)
                 if self._monitoring.streaming:
                     self._monitoring.work()
+            case UpdateRoutes(name, route_set, changes):
+                self.instance(name).telling.update_routes(route_set, changes)
             case TimersDue():
                 self._timers(now)
             case NeighborFound(interface, address):
@@ -146,8 +149,6 @@ class Engine:
                 | RequestRefresh()
             ):
                 self._peer_command(item)
-            case UpdateRoutes(name, route_set, changes):
-                self.instance(name).telling.update_routes(route_set, changes)
             case RemoveRouteSet(name, route_set):
                 known = self._instances.get(name)
                 if known is not None:

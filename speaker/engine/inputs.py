@@ -172,10 +172,9 @@ Command = (
     SetInstance
     | RemoveInstance
     | PeerCommand
-    | UpdateRoutes
     | RemoveRouteSet
     | SetCollectors
     | WallClock
     | Shutdown
 )
-Input = Transport | NeighborFound | Command | BytesReceived | TimersDue | Flush
+Input = Transport | NeighborFound | Command | UpdateRoutes | BytesReceived | TimersDue | Flush

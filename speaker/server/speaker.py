@@ -59,7 +59,7 @@ from speaker.server.recording import RecordingFile, create
 from speaker.server.transports import Transports
 
 STOP_TIMEOUT: Final = 2.0
-_CONFIGURING: Final = (SetInstance, RemoveInstance, SetPeer, RemovePeer, Shutdown)
+_CONFIGURING: Final = frozenset({SetInstance, RemoveInstance, SetPeer, RemovePeer, Shutdown})
 """Inputs of which the host has to do a part."""
 CLOCK_STEP: Final = 0.01
 """Seconds by which the wall clock has to move against the other one to be told anew."""
@@ -340,7 +340,7 @@ class Speaker:
         try:
             while inputs:
                 item = inputs.popleft()
-                if isinstance(item, _CONFIGURING):
+                if type(item) in _CONFIGURING:
                     self._instances.prepare(item)
                     self._neighbors.follow(item)
                 self._perform(self._handle(item, self._now()))

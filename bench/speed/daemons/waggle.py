@@ -11,10 +11,12 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, Final
 
 from bench.speed.daemons.base import Contender
 from tests.support.routers.waggle import Waggle as Driver
+
+_ANSWER: Final = 4096
 
 
 class Waggle(Contender):
@@ -22,7 +24,7 @@ class Waggle(Contender):
 
     name = "waggle"
     switches = ("api",)
-    _api: IO[bytes] | None = None
+    _api: socket.socket | None = None
 
     @classmethod
     def missing(cls) -> str | None:
@@ -73,15 +75,20 @@ class Waggle(Contender):
 
     def ask(self, request: bytes) -> dict[str, Any]:
         """Ask over its socket, to which who asks stays connected, as a controller would."""
-        stream = self._api
-        if stream is None:
-            with socket.socket(socket.AF_UNIX) as api:
-                api.settimeout(30)
-                api.connect(str(self.directory / "api"))
-                stream = self._api = cast("IO[bytes]", api.makefile("rwb"))
-        stream.write(request)
-        stream.flush()
-        answer: dict[str, Any] = json.loads(stream.readline())
+        api = self._api
+        if api is None:
+            api = self._api = socket.socket(socket.AF_UNIX)
+            api.settimeout(30)
+            api.connect(str(self.directory / "api"))
+        # Without a stream: its two buffers would take 0.01 ms of what is measured.
+        api.sendall(request)
+        line = b""
+        while not line.endswith(b"\n"):
+            part = api.recv(_ANSWER)
+            if not part:
+                raise RuntimeError(f"waggle router: {request!r}: no answer")
+            line += part
+        answer: dict[str, Any] = json.loads(line)
         if not answer["ok"]:
             raise RuntimeError(f"waggle router: {request!r}: {answer['error']}")
         return answer
