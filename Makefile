@@ -52,6 +52,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_render
 	@$(BIN)/python -m bench.bench_propagation
 	@$(BIN)/python -m bench.bench_kubernetes
+	@$(BIN)/python -m bench.bench_pause
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
 
