@@ -113,7 +113,7 @@ class Tester:
             if answer.get("event") == "lost":
                 self.lost.append(answer["session"])
                 if answer["session"] not in self.expect_lost:
-                    raise TesterError(f"a session was lost: {answer}")
+                    raise TesterError(f"session {answer['session']} was lost: {answer['reason']}")
             elif answer.get("event") != "refused":
                 self._answers.append(answer)
 
