@@ -213,7 +213,9 @@ class ExaBGP(Router):
         for entry in json.loads(answer):
             address, state = entry["peer"]["address"], entry["fsm"]
             ups = [e for e in self._events_of(address, "state") if e["state"] == "up"]
-            found[address] = RouterPeer(address, state == "ESTABLISHED", state, str(len(ups)))
+            # It says so in two places, one after the other.
+            established = state == "ESTABLISHED" and bool(ups)
+            found[address] = RouterPeer(address, established, state, str(len(ups)))
         return found
 
     def paths(self, family: str, peer: str | None = None) -> list[RouterRoute]:
