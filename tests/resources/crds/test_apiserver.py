@@ -17,7 +17,7 @@ from resources.errors import InvalidObject
 from resources.kinds import Kind
 from tests.support.kubernetes.accounts import define, undefine
 from tests.support.kubernetes.server import Answer, ApiServer
-from tests.support.wait import eventually
+from tests.support.wait import NotReadyError, eventually
 
 pytestmark = pytest.mark.apiserver
 
@@ -364,7 +364,14 @@ def test_kubectl_shows_the_columns_and_knows_the_short_names(server: ApiServer) 
 
 
 def test_kubectl_explains_a_field(server: ApiServer) -> None:
-    text = server.kubectl("explain", "cbgpcluster.spec.bgpInstances.peers.peerAddress")
+    def explain() -> str:
+        # The server describes a kind a moment after it serves it.
+        try:
+            return server.kubectl("explain", "cbgpcluster.spec.bgpInstances.peers.peerAddress")
+        except RuntimeError as error:
+            raise NotReadyError(str(error)) from None
+
+    text = eventually(explain)
     assert "The router's IPv4 or IPv6 address, for example 192.0.2.1." in " ".join(text.split())
 
 

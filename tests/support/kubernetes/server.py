@@ -13,6 +13,7 @@ import secrets
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -228,14 +229,16 @@ class ApiServer:
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
         """Run kubectl as the administrator; gives its output, raises with its error."""
-        done = subprocess.run(
-            [self._assets.kubectl, "--kubeconfig", self.kubeconfig, *arguments],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={"HOME": str(self.directory), "PATH": ""},
-        )
+        # It would keep for hours which kinds there are, and tests define their own.
+        with tempfile.TemporaryDirectory(dir=self.directory) as home:
+            done = subprocess.run(
+                [self._assets.kubectl, "--kubeconfig", self.kubeconfig, *arguments],
+                input=text,
+                capture_output=True,
+                text=True,
+                check=False,
+                env={"HOME": home, "PATH": ""},
+            )
         if done.returncode != 0:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
