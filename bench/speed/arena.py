@@ -210,6 +210,17 @@ def cpu_seconds(pids: list[int]) -> float:
     return total / 1e9
 
 
+def at_work(pids: list[int]) -> bool:
+    """Whether a thread of these processes runs, or would if it were given a processor."""
+    for pid in pids:
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):
+                # The name in parentheses may have any character in it.
+                if stat.read_text().rpartition(")")[2].split()[0] == "R":
+                    return True
+    return False
+
+
 def memory_mb(pids: list[int], field: str = "VmHWM") -> float:
     """Return resident memory: VmHWM is the peak, VmRSS that of now. 1 MB is 10^6 octets."""
     total = 0

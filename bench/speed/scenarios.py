@@ -353,7 +353,7 @@ def resting(arena: Arena, name: str) -> Figures:
 
 
 def settle(daemon: Contender, quiet: float = 0.1, within: float = 60.0) -> None:
-    """Wait until a daemon has done nothing worth mentioning for a while (seconds)."""
+    """Wait until a daemon has used less than 2 % of a core for a while (seconds)."""
     deadline = time.monotonic() + within
     used, since = daemon.cpu(), time.monotonic()
     while time.monotonic() - since < quiet:
@@ -361,25 +361,30 @@ def settle(daemon: Contender, quiet: float = 0.1, within: float = 60.0) -> None:
             raise TimeoutError(f"{daemon.name} does not come to rest")
         time.sleep(0.01)
         now = daemon.cpu()
-        if now - used > 0.001:
+        if now - used > 0.02 * quiet:
             used, since = now, time.monotonic()
 
 
-def quiet_since(daemon: Contender, quiet_ms: int = 150, within: float = 200.0) -> int:
+def quiet_since(daemon: Contender, looks: int = 75, within: float = 200.0) -> int:
     """Return when (ns) a daemon stopped to work: the last time that it was seen to.
 
-    Looked at every two milliseconds; work is half of them on a core.
+    Looked at every two milliseconds; work is a quarter of them on a core. Looks are counted, not time,
+    and who wants a processor and has none is not at rest: the host may stop all of us for a while.
     """
     deadline = time.monotonic() + within
     last = time.monotonic_ns()
     used = daemon.cpu()
     looked = last
+    idle = 0
     while True:
         time.sleep(0.002)
         now, cpu = time.monotonic_ns(), daemon.cpu()
         if cpu - used > 0.25e-9 * (now - looked):
             last = now
-        elif now - last > quiet_ms * 1_000_000:
+            idle = 0
+        elif idle < looks:
+            idle += 1
+        elif not daemon.at_work():
             return last
         used, looked = cpu, now
         if time.monotonic() > deadline:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from bench.speed.arena import Arena, cpu_seconds, memory_mb, processes
+from bench.speed.arena import Arena, at_work, cpu_seconds, memory_mb, processes
 from tests.support.daemon import Daemon
 from tests.support.wait import NotReadyError, eventually
 
@@ -146,6 +146,10 @@ class Contender(abc.ABC):
     def cpu(self) -> float:
         """Return the CPU seconds that it has used."""
         return cpu_seconds(self.pids())
+
+    def at_work(self) -> bool:
+        """Whether it runs, or would if it were given a processor."""
+        return at_work(self.pids())
 
     def peak_mb(self) -> float:
         """Return its peak resident memory."""
