@@ -20,6 +20,8 @@ from speaker.rib.path import Path, Source
 
 _WHOLE: Final = 32
 """How many messages are kept whole at the most: each one is compared with all that were before it."""
+_BESIDE: Final = 8
+"""So many announcements of new prefixes are told beside such messages."""
 
 Change = tuple[Path | None, Path | None, Sequence[bytes]]
 """The best path before and after, None for no path, and the prefixes: one for each announcement."""
@@ -33,7 +35,10 @@ class LocRib:
     def __init__(self) -> None:
         self._table: dict[bytes, Path | tuple[Path, ...]] = {}
         self._new: list[Change] = []
-        """Whole announcements of prefixes that were new: earlier than everything in `_dirty`."""
+        """Whole announcements of prefixes that were new: earlier than everything in `_dirty`.
+
+        Where there is something in `_moved`, it names none of them.
+        """
         self._dirty: dict[bytes, Path | None] = {}
         """The best path before the first change, for prefixes that were changed one by one."""
         self._moved: list[Change] = []
@@ -163,7 +168,7 @@ class LocRib:
         new_to_us = table.keys().isdisjoint(nlri)
         if not new_to_us and self._move(path.source, nlri, path):
             return 0
-        if self._moved:
+        if self._moved and not (new_to_us and self._is_apart(nlri)):
             self._fold()
         if new_to_us and (not dirty or dirty.keys().isdisjoint(nlri)):
             size = len(table)
@@ -293,6 +298,17 @@ class LocRib:
             self._moved.append((old, path, told))  # type: ignore[arg-type]  # narrowed by type()
             self._gone = self._gone or path is None
         return len(told)
+
+    def _is_apart(self, nlri: Sequence[bytes]) -> bool:
+        """Tell whether no message that was kept whole has taken away one of these prefixes.
+
+        Then they are told beside it: one peer's new prefix does not wait until another's flood of
+        withdrawals is looked at prefix by prefix. For a few only, as each is compared with all.
+        """
+        if len(self._new) >= _BESIDE:
+            return False
+        ours = set(nlri)
+        return all(ours.isdisjoint(gone) for _, path, gone in self._moved if path is None)
 
     def _fold(self) -> None:
         """Take the messages that were kept whole for changes of each of their prefixes."""

@@ -216,3 +216,45 @@ def test_however_many_messages_there_are_few_are_kept_whole() -> None:
         assert len(rib._moved) <= 32
     gone = {prefix: old for old, new, nlri in rib.take_changes() for prefix in nlri if new is None}
     assert gone == paths
+
+
+def test_a_new_prefix_is_told_beside_withdrawals_that_are_kept_whole() -> None:
+    """What one peer says of a prefix does not wait for another's flood, looked at one by one."""
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES[:3])
+    rib.take_changes()
+    rib.withdraw(SOURCES[0], PREFIXES[:3])
+    rib.announce(PATHS[1][0], PREFIXES[3:])
+    assert rib.take_changes() == [
+        (None, PATHS[1][0], PREFIXES[3:]),
+        (PATHS[0][0], None, PREFIXES[:3]),
+    ]
+
+
+def test_a_prefix_that_was_just_withdrawn_is_not_new() -> None:
+    rib = LocRib()
+    rib.announce(PATHS[0][0], PREFIXES[:2])
+    rib.take_changes()
+    rib.withdraw(SOURCES[0], PREFIXES[:2])
+    rib.announce(PATHS[1][0], PREFIXES[1:2])
+    assert rib.take_changes() == [
+        (PATHS[0][0], None, PREFIXES[:1]),
+        (PATHS[0][0], PATHS[1][0], PREFIXES[1:2]),
+    ]
+
+
+def test_few_are_told_beside_as_each_is_compared_with_all() -> None:
+    rib = LocRib()
+    many = [bytes((16, n >> 8, n & 255)) for n in range(20)]
+    rib.announce(PATHS[0][0], PREFIXES)
+    rib.take_changes()
+    rib.withdraw(SOURCES[0], PREFIXES)
+    for prefix in many:
+        rib.announce(PATHS[1][0], [prefix])
+        assert len(rib._new) <= 8 or not rib._moved
+    changes = rib.take_changes()
+    told = {prefix: (old, new) for old, new, nlri in changes for prefix in nlri}
+    assert told == {
+        **dict.fromkeys(PREFIXES, (PATHS[0][0], None)),
+        **dict.fromkeys(many, (None, PATHS[1][0])),
+    }
