@@ -41,6 +41,8 @@ class GoBGP(Router):
 
     kind = "gobgp"
     RESTARTED = ("-r",)
+    _mute = False
+    """Nobody is spoken to before it has its routes: its End-of-RIB would come without them."""
     CANNOT = frozenset({"four_octet_as", "role", "interface", "any_external"})
 
     @classmethod
@@ -92,6 +94,7 @@ class GoBGP(Router):
             "[neighbors.config]",
             f'neighbor-address = "{peer.address}"',
             f"peer-as = {peer.asn}",
+            f"admin-down = {'true' if self._mute else 'false'}",
         ]
         if peer.local_asn is not None:
             lines.append(f"local-as = {peer.local_asn}")
@@ -207,9 +210,17 @@ class GoBGP(Router):
                 words += ["large-community", ",".join(value.large_communities)]
             self.ask("global", "rib", "add", *words, "-a", WORDS[family_of(prefix)])
 
+    def resume(self) -> None:
+        self._mute = True
+        super().resume()
+
     def finish(self) -> None:
         # It has no configuration for routes of its own.
         self._announce(self.announced, ())
+        if self._mute:
+            self._mute = False
+            for peer in self.settings.peers:
+                self.ask("neighbor", peer.address, "enable")
 
 
 def _family(peer: PeerSettings, family: str) -> list[str]:
