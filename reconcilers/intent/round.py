@@ -102,8 +102,9 @@ class IntentRound:
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a round due."""
-        return (*self._config_tables, self._resources.services, self._resources.endpoint_slices)
+        """The tables whose changes make a round due, all that the first round waits for among them."""
+        r = self._resources
+        return (*self._config_tables, r.services, r.endpoint_slices, r.namespaces)
 
     def run(self) -> Summary:
         """Do one round."""
