@@ -53,6 +53,18 @@ class _Client:
         self.retired = False
 
 
+class _Response(aiohttp.ClientResponse):
+    """An answer that leaves no connection behind when it does not come."""
+
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  not public
+        """Wait for the head of the answer; who gives up hangs up."""
+        try:
+            return await super().start(connection)
+        except BaseException:
+            _hang_up(connection.transport)
+            raise
+
+
 class Connection:
     """Requests to one API server, with credentials that are read anew when they are refused."""
 
@@ -137,7 +149,7 @@ class Connection:
 
     async def _close_unused(self, client: _Client) -> None:
         if client.retired and not client.users:
-            # As in `_drop`: nobody waits for the other side to say good-bye.
+            # As in `_hang_up`: nobody waits for the other side to say good-bye.
             await client.api.rest_client.pool_manager.connector.close(abort_ssl=True)
             await client.api.close()
 
@@ -164,9 +176,11 @@ class Connection:
                     client_configuration=settings,
                     persist_config=False,
                 )
-            return client.ApiClient(settings)
+            api = client.ApiClient(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unconfigured(str(self._access), _reason(error)) from None
+        _replace_session(api.rest_client)
+        return api
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
@@ -183,11 +197,24 @@ async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 def _drop(response: aiohttp.ClientResponse) -> None:
     """End an answer; one that was read whole has given its connection back already."""
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        # Not closed in order: TLS would wait half a minute for a server that is silent.
-        connection.transport.abort()
+    if response.connection is not None:
+        _hang_up(response.connection.transport)
     response.close()
+
+
+def _hang_up(transport: asyncio.BaseTransport | None) -> None:
+    """Close at once; in order, TLS would wait half a minute for a server that is silent."""
+    if isinstance(transport, asyncio.Transport):
+        transport.abort()
+
+
+def _replace_session(rest_client: Any) -> None:  # noqa: ANN401  the library's RESTClientObject
+    """Take the library's connections, with its trust and its certificates, for answers of ours."""
+    theirs = rest_client.pool_manager
+    rest_client.pool_manager = aiohttp.ClientSession(
+        connector=theirs.connector, trust_env=theirs.trust_env, response_class=_Response
+    )
+    theirs.detach()
 
 
 def _readable(kubeconfig: str) -> None:

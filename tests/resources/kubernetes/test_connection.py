@@ -1,0 +1,93 @@
+"""What becomes of a connection whose server says nothing more, not even good-bye."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from resources.kubernetes.connection import Access, Connection
+from resources.kubernetes.errors import Unreachable
+from tests.resources.kubernetes.source.test_credentials import authority_and_server
+
+PATIENCE = 5.0
+"""Seconds; TLS would wait for 30 when it closes in order."""
+
+
+@pytest.mark.parametrize("end", ["the time", "the asker"])
+def test_a_question_without_an_answer_leaves_no_connection_behind(end: str, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with _silent_server(tmp_path) as (connection, asked, gone):
+            silence = 0.05 if end == "the time" else 60.0
+            question = asyncio.create_task(_ask(connection, silence))
+            await asyncio.wait_for(asked.wait(), PATIENCE)
+            if end == "the asker":
+                question.cancel()
+            with suppress(asyncio.CancelledError, Unreachable):
+                await question
+            await asyncio.wait_for(gone.wait(), PATIENCE)
+
+    asyncio.run(scenario())
+
+
+async def _ask(connection: Connection, silence: float) -> None:
+    async with connection.get("/api/v1/nodes", (), silence=silence):
+        pytest.fail("there is no answer")
+
+
+@asynccontextmanager
+async def _silent_server(
+    directory: Path,
+) -> AsyncIterator[tuple[Connection, asyncio.Event, asyncio.Event]]:
+    """Serve TLS that shakes hands and takes one question; tell when it came, and when we hung up."""
+    authority, context = authority_and_server(directory, "silent")
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_side=True)
+        shaken = False
+        with suppress(ConnectionError):
+            while octets := await reader.read(65_536):
+                incoming.write(octets)
+                with suppress(ssl.SSLWantReadError):
+                    if not shaken:
+                        tls.do_handshake()
+                        shaken = True
+                    if tls.read(65_536):
+                        asked.set()
+                writer.write(outgoing.read())
+        gone.set()
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    connection = Connection(Access(str(_kubeconfig(directory, port, authority))))
+    async with listening:
+        try:
+            yield connection, asked, gone
+        finally:
+            await connection.close()
+
+
+def _kubeconfig(directory: Path, port: int, authority: Path) -> Path:
+    cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(authority)}
+    written = directory / "kubeconfig"
+    written.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": {"token": "t"}}],
+            }
+        )
+    )
+    return written
