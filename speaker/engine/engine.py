@@ -89,26 +89,34 @@ class Engine:
         """
         core = self._core
         core.now = now
-        # What comes most is asked for first: a pattern that does not match looks at its class.
+        # What comes often is told by its class: a pattern takes an input apart, by name and piece by
+        # piece, before it says yes.
+        if isinstance(item, BytesReceived):
+            session = core.connections.get(item.connection)
+            if session is not None:
+                # Each message has a fence of its own, which knows what to do with the session.
+                session.received(item.data)
+            else:
+                self._monitoring.received(item.connection, len(item.data))
+        elif isinstance(item, Flush):
+            for instance in self._instances.values():
+                # A fence, too, without the cost of a context.
+                try:
+                    instance.telling.flush()
+                except Exception as error:  # noqa: BLE001  the documented fence
+                    self._broken(error, "telling peers of changes", instance.name)
+            if self._monitoring.streaming:
+                self._monitoring.work()
+        elif isinstance(item, UpdateRoutes):
+            self.instance(item.instance).telling.update_routes(item.route_set, item.changes)
+        else:
+            self._seldom(item, now)
+        if self._monitoring.streaming:
+            self._monitoring.emit()
+        return core.take()
+
+    def _seldom(self, item: Command | NeighborFound | TimersDue | Transport, now: float) -> None:
         match item:
-            case BytesReceived(connection, data):
-                session = core.connections.get(connection)
-                if session is not None:
-                    # Each message has a fence of its own, which knows what to do with the session.
-                    session.received(data)
-                else:
-                    self._monitoring.received(connection, len(data))
-            case Flush():
-                for instance in self._instances.values():
-                    # A fence, too, without the cost of a context.
-                    try:
-                        instance.telling.flush()
-                    except Exception as error:  # noqa: BLE001  the documented fence
-                        self._broken(error, "telling peers of changes", instance.name)
-                if self._monitoring.streaming:
-                    self._monitoring.work()
-            case UpdateRoutes(name, route_set, changes):
-                self.instance(name).telling.update_routes(route_set, changes)
             case TimersDue():
                 self._timers(now)
             case NeighborFound(interface, address):
@@ -127,9 +135,6 @@ class Engine:
                     self._transport(item)
             case _:
                 self._command(item)
-        if self._monitoring.streaming:
-            self._monitoring.emit()
-        return core.take()
 
     def _command(self, item: Command) -> None:
         match item:
