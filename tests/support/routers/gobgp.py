@@ -41,9 +41,9 @@ class GoBGP(Router):
 
     kind = "gobgp"
     RESTARTED = ("-r",)
+    CANNOT = frozenset({"four_octet_as", "role", "interface", "any_external"})
     _mute = False
     """Nobody is spoken to before it has its routes: its End-of-RIB would come without them."""
-    CANNOT = frozenset({"four_octet_as", "role", "interface", "any_external"})
 
     @classmethod
     def missing(cls) -> str | None:
