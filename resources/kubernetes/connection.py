@@ -202,9 +202,10 @@ def _drop(response: aiohttp.ClientResponse) -> None:
     response.close()
 
 
-def _hang_up(transport: asyncio.BaseTransport | None) -> None:
+def _hang_up(transport: asyncio.Transport | None) -> None:
     """Close at once; in order, TLS would wait half a minute for a server that is silent."""
-    if isinstance(transport, asyncio.Transport):
+    # uvloop's transports have all of asyncio's methods, but are none by their class.
+    if transport is not None:
         transport.abort()
 
 

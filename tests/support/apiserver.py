@@ -80,6 +80,24 @@ def event(kind: str, obj: Object) -> str:
     return json.dumps({"type": kind, "object": obj}) + "\n"
 
 
+def write_kubeconfig(path: Path, url: str, user: dict[str, str], *, ca: str = "") -> Path:
+    """Write a kubeconfig that leads to a server."""
+    cluster = {"server": url} | ({"certificate-authority": ca} if ca else {})
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": user}],
+            }
+        )
+    )
+    return path
+
+
 class ApiServer:
     """The server; `start` it within a running loop."""
 
@@ -200,20 +218,7 @@ class ApiServer:
     ) -> Path:
         """Write a kubeconfig that leads here."""
         user = {"token": token} if token else {"tokenFile": str(token_file)} if token_file else {}
-        cluster = {"server": self.url} | ({"certificate-authority": ca} if ca else {})
-        path.write_text(
-            yaml.safe_dump(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Config",
-                    "current-context": "here",
-                    "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-                    "clusters": [{"name": "c", "cluster": cluster}],
-                    "users": [{"name": "u", "user": user}],
-                }
-            )
-        )
-        return path
+        return write_kubeconfig(path, self.url, user, ca=ca)
 
     # Requests
 

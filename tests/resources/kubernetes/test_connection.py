@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.errors import Unreachable
 from tests.resources.kubernetes.source.test_credentials import authority_and_server
+from tests.support.apiserver import write_kubeconfig
 
 PATIENCE = 5.0
 """Seconds; TLS would wait for 30 when it closes in order."""
 
 
+@pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop])
 @pytest.mark.parametrize("end", ["the time", "the asker"])
-def test_a_question_without_an_answer_leaves_no_connection_behind(end: str, tmp_path: Path) -> None:
+def test_a_question_without_an_answer_leaves_no_connection_behind(
+    end: str, loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path
+) -> None:
     async def scenario() -> None:
         async with _silent_server(tmp_path) as (connection, asked, gone):
             silence = 0.05 if end == "the time" else 60.0
@@ -32,7 +36,8 @@ def test_a_question_without_an_answer_leaves_no_connection_behind(end: str, tmp_
                 await question
             await asyncio.wait_for(gone.wait(), PATIENCE)
 
-    asyncio.run(scenario())
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(scenario())
 
 
 async def _ask(connection: Connection, silence: float) -> None:
@@ -67,27 +72,11 @@ async def _silent_server(
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    connection = Connection(Access(str(_kubeconfig(directory, port, authority))))
+    config = directory / "kubeconfig"
+    write_kubeconfig(config, f"https://127.0.0.1:{port}", {"token": "t"}, ca=str(authority))
+    connection = Connection(Access(str(config)))
     async with listening:
         try:
             yield connection, asked, gone
         finally:
             await connection.close()
-
-
-def _kubeconfig(directory: Path, port: int, authority: Path) -> Path:
-    cluster = {"server": f"https://127.0.0.1:{port}", "certificate-authority": str(authority)}
-    written = directory / "kubeconfig"
-    written.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "here",
-                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-                "clusters": [{"name": "c", "cluster": cluster}],
-                "users": [{"name": "u", "user": {"token": "t"}}],
-            }
-        )
-    )
-    return written
