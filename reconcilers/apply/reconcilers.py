@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from reconcilers.apply.convert import route_attributes
 from reconcilers.model import Route, Source
 from speaker.api import InstanceConfig, PeerConfig, RouteAttributes
-from speaker.api.surface import RouteChanges, SpeakerPort
+from speaker.api.port import RouteChanges, SpeakerPort
 from speaker.nlri import Family
 
 INSTANCE = "instance"

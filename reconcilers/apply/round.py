@@ -23,7 +23,7 @@ from reconcilers.model import Instance, Outcome, Peer, SecretRef
 from reconcilers.tables import KEY, IntentTables
 from resources.core import Secret
 from speaker.api import PeerConfig
-from speaker.api.surface import SpeakerPort
+from speaker.api.port import SpeakerPort
 from statedb import Database, Snapshot, Table
 
 _tracer = trace.get_tracer("waggle.reconcilers")

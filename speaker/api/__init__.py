@@ -7,7 +7,7 @@ protocol.
 * `policy`: which routes pass, and how they are changed
 * `status`: sessions, routes, events
 * `monitoring`: monitoring stations (BMP)
-* `surface`: the methods of a speaker, as a protocol
+* `port`: the methods of a speaker, as a protocol
 * `secret`: passwords that do not leak
 """
 
@@ -35,6 +35,7 @@ from speaker.api.monitoring import (
     Monitor,
 )
 from speaker.api.policy import Match, Policy, PrefixRule, Set, Term
+from speaker.api.port import RouteChanges, SpeakerPort, UnknownName
 from speaker.api.secret import InvalidSecret, Secret
 from speaker.api.status import (
     ESTABLISHED,
@@ -51,7 +52,6 @@ from speaker.api.status import (
     SessionError,
     StateChanged,
 )
-from speaker.api.surface import RouteChanges, SpeakerPort, UnknownName
 
 __all__ = [
     "BGP_PORT",

@@ -11,7 +11,7 @@ import pytest
 from reconcilers.apply import ApplyRound
 from resources import kinds
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig
-from speaker.api.surface import RouteChanges
+from speaker.api.port import RouteChanges
 from tests.reconcilers.build import (
     Cluster,
     advertisement,
