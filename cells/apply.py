@@ -55,7 +55,7 @@ class ApplyLoop:
         """Set once that has been done."""
         # Made once: it remembers what the speaker was told, also over a restart of the job.
         self._round = ApplyRound(database, intent_tables, tables.secrets, speaker)
-        self._outcomes = intent_tables.outcomes.changes(database)
+        self._outcomes = intent_tables.reconcile_statuses.changes(database)
         self._failing: dict[tuple[str, str], str] = {}
         self._signal = Signal(intent.done, tables.secrets.observable)
         jobs.add("rounds", self._run)

@@ -236,12 +236,15 @@ class Generated(msgspec.Struct, frozen=True):
     content: Any
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of applying one object: done, or the error and when it is tried again."""
+class ReconcileStatus(msgspec.Struct, frozen=True):
+    """The result of reconciling one object: done, or the last error and the time of the next retry."""
 
     reconciler: str
+    """Name of the reconciler."""
     object: str
+    """The object's key, its parts joined with slashes: ``instance/peer``."""
     error: str | None = None
     attempts: int = 0
+    """Failed attempts since the last success."""
     retry_at: float | None = None
-    """On the clock that the apply round is given."""
+    """Monotonic seconds, on the clock that the round is given."""

@@ -1,4 +1,4 @@
-"""The tables of the neutral intent, and of what came of applying it."""
+"""The tables of the neutral intent, and the reconcile status of each of its objects."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from reconcilers.model import (
     Generated,
     Instance,
     ObjectRef,
-    Outcome,
     Peer,
     Problem,
+    ReconcileStatus,
     Route,
 )
 from statedb import Database, Index, Key, Table
@@ -50,6 +50,6 @@ class IntentTables:
         self.generated: Table[Generated] = db.table(
             "generated", Index(KEY, lambda row: (row.object.kind, row.object.name))
         )
-        self.outcomes: Table[Outcome] = db.table(
-            "outcomes", Index(KEY, lambda row: (row.reconciler, row.object))
+        self.reconcile_statuses: Table[ReconcileStatus] = db.table(
+            "reconcile_statuses", Index(KEY, lambda row: (row.reconciler, row.object))
         )

@@ -92,7 +92,7 @@ class Report:
         self._problems = Signal(
             tables.source_problems.observable,
             intent_tables.problems.observable,
-            intent_tables.outcomes.observable,
+            intent_tables.reconcile_statuses.observable,
             intent.done,
         )
         speaker_events.observable.subscribe(self._occurrences.heard)

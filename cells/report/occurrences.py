@@ -113,7 +113,7 @@ class Occurrences:
 
     def _failures(self, snapshot: Snapshot) -> Iterator[Occurrence]:
         """What the speaker would not do."""
-        for row in self._intent.outcomes.all(snapshot):
+        for row in self._intent.reconcile_statuses.all(snapshot):
             if row.error is not None:
                 yield Occurrence(
                     self._of_node(snapshot),

@@ -19,7 +19,7 @@ from opentelemetry.trace import Span, SpanContext
 
 from reconcilers.apply import reconcilers as steps
 from reconcilers.apply.convert import instance_config, peer_config
-from reconcilers.model import Instance, Outcome, Peer, SecretRef
+from reconcilers.model import Instance, Peer, ReconcileStatus, SecretRef
 from reconcilers.tables import KEY, IntentTables
 from resources.core import Secret
 from speaker.api import PeerConfig
@@ -61,7 +61,7 @@ class ApplyRound:
         self._rng = rng or random.Random()  # noqa: S311  jitter, not secrecy
         self._routes = intent.routes.changes(db)
         self._applied: dict[str, steps.Applied] = {}
-        self._outcomes: dict[tuple[str, str], Outcome] = {}
+        self._outcomes: dict[tuple[str, str], ReconcileStatus] = {}
         self._revisions: tuple[int, ...] | None = None
         self._owed: set[tuple[str, str]] = set()
         """Route sets of instances that have to be told whole: new, or an update failed."""
@@ -80,7 +80,7 @@ class ApplyRound:
         if not configuration and not update:
             return ApplySummary(False, self._error_count(), retry_at)
         with self._span("apply.round", parent):
-            changed: dict[tuple[str, str], Outcome] = {}
+            changed: dict[tuple[str, str], ReconcileStatus] = {}
             try:
                 if configuration:
                     self._configuration(snapshot, now, update, changed)
@@ -119,7 +119,7 @@ class ApplyRound:
         snapshot: Snapshot,
         now: float,
         update: steps.RouteUpdate,
-        changed: dict[tuple[str, str], Outcome],
+        changed: dict[tuple[str, str], ReconcileStatus],
     ) -> None:
         i = self._intent
         desired = {row.name: row for row in i.instances.all(snapshot)}
@@ -166,7 +166,7 @@ class ApplyRound:
         snapshot: Snapshot,
         instance: str,
         now: float,
-        changed: dict[tuple[str, str], Outcome],
+        changed: dict[tuple[str, str], ReconcileStatus],
     ) -> dict[str, PeerConfig]:
         def password_of(ref: SecretRef) -> bytes | None:
             secret = self._secrets.get(snapshot, (ref.namespace, ref.name))
@@ -209,7 +209,7 @@ class ApplyRound:
         wanted: set[str],
         update: steps.RouteUpdate,
         now: float,
-        changed: dict[tuple[str, str], Outcome],
+        changed: dict[tuple[str, str], ReconcileStatus],
     ) -> None:
         for route_set in sorted(wanted):
             told: list[steps.RouteChange]
@@ -242,7 +242,7 @@ class ApplyRound:
         instance: str,
         desired: dict[str, PeerConfig],
         now: float,
-        changed: dict[tuple[str, str], Outcome],
+        changed: dict[tuple[str, str], ReconcileStatus],
     ) -> None:
         with self._span("apply.neighbor"):
             applied = self._applied[instance]
@@ -256,7 +256,7 @@ class ApplyRound:
         reconciler: str,
         name: str,
         now: float,
-        changed: dict[tuple[str, str], Outcome],
+        changed: dict[tuple[str, str], ReconcileStatus],
         work: Callable[[], None],
     ) -> None:
         try:
@@ -272,17 +272,17 @@ class ApplyRound:
         name: str,
         error: Exception | None,
         now: float,
-        changed: dict[tuple[str, str], Outcome],
+        changed: dict[tuple[str, str], ReconcileStatus],
     ) -> None:
         key = (reconciler, name)
         before = self._outcomes.get(key)
         if error is None:
-            outcome = Outcome(reconciler, name)
+            outcome = ReconcileStatus(reconciler, name)
         else:
             attempts = 1 + (before.attempts if before is not None else 0)
             pause = min(LAST_RETRY, FIRST_RETRY * 2 ** (attempts - 1))
             retry_at = now + pause * self._rng.uniform(0.75, 1.25)
-            outcome = Outcome(
+            outcome = ReconcileStatus(
                 reconciler, name, f"{type(error).__name__}: {error}", attempts, retry_at
             )
         if outcome != before:
@@ -295,7 +295,7 @@ class ApplyRound:
     def _error_count(self) -> int:
         return sum(outcome.error is not None for outcome in self._outcomes.values())
 
-    def _write_outcomes(self, changed: dict[tuple[str, str], Outcome]) -> None:
+    def _write_outcomes(self, changed: dict[tuple[str, str], ReconcileStatus]) -> None:
         alive = {(steps.INSTANCE, name) for name in self._applied}
         for name, applied in self._applied.items():
             alive |= {(steps.NEIGHBOR, f"{name}/{peer}") for peer in applied.peers}
@@ -303,10 +303,10 @@ class ApplyRound:
         gone = [k for k, o in self._outcomes.items() if k not in alive and o.error is None]
         if not changed and not gone:
             return
-        with self._db.write(self._intent.outcomes) as txn:
+        with self._db.write(self._intent.reconcile_statuses) as txn:
             for key in gone:
                 del self._outcomes[key]
                 changed.pop(key, None)
-                self._intent.outcomes.delete(txn, key)
+                self._intent.reconcile_statuses.delete(txn, key)
             for outcome in changed.values():
-                self._intent.outcomes.upsert(txn, outcome)
+                self._intent.reconcile_statuses.upsert(txn, outcome)

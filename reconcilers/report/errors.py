@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from reconcilers.model import Condition, ObjectRef, Outcome, Problem
+from reconcilers.model import Condition, ObjectRef, Problem, ReconcileStatus
 from resources.cilium.conditions import RECONCILE_ERROR
 
 FEW: Final = 5
@@ -29,7 +29,10 @@ Errors = list[tuple[str, str]]
 
 
 def errors_of(
-    node: str, instances: Sequence[str], problems: Iterable[Problem], outcomes: Iterable[Outcome]
+    node: str,
+    instances: Sequence[str],
+    problems: Iterable[Problem],
+    statuses: Iterable[ReconcileStatus],
 ) -> Errors:
     """Find the errors of a node whose NodeConfig has these instances, in a steady order."""
     found: Errors = []
@@ -46,11 +49,11 @@ def errors_of(
         if where != problem.field and problem.field:
             where += f": {problem.field}"
         found.append((instance, f"{where}: {problem.message}" if where else problem.message))
-    for outcome in sorted(outcomes, key=lambda row: (row.reconciler, row.object)):
-        if outcome.error is not None:
-            instance, _, rest = outcome.object.partition("/")
-            what = f"{outcome.reconciler} {rest}" if rest else outcome.reconciler
-            found.append((instance, f"{what}: {outcome.error}"))
+    for status in sorted(statuses, key=lambda row: (row.reconciler, row.object)):
+        if status.error is not None:
+            instance, _, rest = status.object.partition("/")
+            what = f"{status.reconciler} {rest}" if rest else status.reconciler
+            found.append((instance, f"{what}: {status.error}"))
     return found
 
 

@@ -57,7 +57,13 @@ class ReportRound:
     def followed(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make a round due; counts of routes change without any."""
         i = self._intent
-        return (self._resources.cilium_node_configs, i.generated, i.problems, i.outcomes, i.peers)
+        return (
+            self._resources.cilium_node_configs,
+            i.generated,
+            i.problems,
+            i.reconcile_statuses,
+            i.peers,
+        )
 
     def run(self, now: float) -> bool:
         """Do one round; ``now`` is Unix time. Tells whether the status is another than before."""
@@ -111,7 +117,7 @@ class ReportRound:
             self._node,
             [instance.name for instance in config.spec.bgp_instances],
             self._intent.problems.all(snapshot),
-            self._intent.outcomes.all(snapshot),
+            self._intent.reconcile_statuses.all(snapshot),
         )
         error = reconcile_error(ref, errors, config.metadata.generation or None)
         return node_status(config, sessions, error, before, now)

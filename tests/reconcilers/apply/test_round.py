@@ -168,7 +168,7 @@ def test_f53_what_has_gone_is_taken_away_in_the_opposite_order() -> None:
         "remove_route_set",
         "remove_instance",
     ]
-    assert list(cluster.intent.outcomes.all(cluster.db.snapshot())) == []
+    assert list(cluster.intent.reconcile_statuses.all(cluster.db.snapshot())) == []
 
 
 def test_an_error_is_an_outcome_and_is_tried_again_later() -> None:
@@ -177,7 +177,7 @@ def test_an_error_is_an_outcome_and_is_tried_again_later() -> None:
     recorder.failing = {"p"}
     summary = apply.run(0.0)
     assert summary.errors == 1
-    outcome = cluster.intent.outcomes.get(cluster.db.snapshot(), ("neighbor", "i/p"))
+    outcome = cluster.intent.reconcile_statuses.get(cluster.db.snapshot(), ("neighbor", "i/p"))
     assert outcome is not None
     assert (outcome.error, outcome.attempts) == ("OSError: no", 1)
     assert summary.retry_at is not None

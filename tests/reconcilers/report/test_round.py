@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.model import ObjectRef, Outcome, Problem
+from reconcilers.model import ObjectRef, Problem, ReconcileStatus
 from reconcilers.report.errors import FEW, LONGEST, errors_of, reconcile_error
 from reconcilers.report.node import with_times
 from reconcilers.report.round import NodeStatus, ReportRound
@@ -232,11 +232,11 @@ def test_errors_of_other_nodes_and_other_kinds_are_not_this_nodes() -> None:
         Problem((ObjectRef("CiliumBGPClusterConfig", "", "c"),), "spec", "no"),
         Problem((ObjectRef("CiliumBGPPeerConfig", "", "pc"),), "spec.authSecretRef", "no Secret"),
     ]
-    outcomes = [
-        Outcome("neighbor", "i/p", "InvalidConfig: no"),
-        Outcome("instance", "i"),
+    statuses = [
+        ReconcileStatus("neighbor", "i/p", "InvalidConfig: no"),
+        ReconcileStatus("instance", "i"),
     ]
-    assert errors_of(NODE, ["i"], problems, outcomes) == [
+    assert errors_of(NODE, ["i"], problems, statuses) == [
         ("", "CiliumBGPPeerConfig/pc: spec.authSecretRef: no Secret"),
         ("i", "neighbor p: InvalidConfig: no"),
     ]
