@@ -21,8 +21,8 @@ from speaker.capability import FourOctetAs, Multiprotocol
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
-    Flush,
     Input,
+    SendUpdates,
     SetInstance,
     SetPeer,
     TransportAccepted,
@@ -81,8 +81,8 @@ class Bench:
     def give(self, item: Input) -> int:
         """Take an input and tell of it; return how many writes came of it."""
         actions = self._engine.handle(item, self._now)
-        if self._engine.needs_flush:
-            actions = self._engine.handle(Flush(), self._now)
+        if self._engine.updates_pending:
+            actions = self._engine.handle(SendUpdates(), self._now)
         return sum(type(action) is Write for action in actions)
 
     def change(self, number: int) -> float:

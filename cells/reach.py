@@ -59,7 +59,7 @@ def unreached(
             missing[name] = "there is no session"
         elif not session.established:
             missing[name] = session.reason or session.state
-        elif not session.told_all or session.queued_octets:
+        elif not session.initial_table_sent or session.queued_octets:
             missing[name] = "it has not been told everything"
     return missing
 

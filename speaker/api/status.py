@@ -75,7 +75,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     graceful_restart_time: int | None
     dynamic: bool
     route_set: str | None
-    told_all: bool = False
+    initial_table_sent: bool = False
     """Whether it has been told everything since it was Established, up to End-of-RIB: all of that is
     written, and taken by the kernel once `queued_octets` is 0."""
 

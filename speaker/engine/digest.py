@@ -24,16 +24,16 @@ from typing import Final
 import msgspec
 
 from speaker.engine import views
-from speaker.engine.instance import Instance, Member
+from speaker.engine.instance import EstablishedPeer, Instance
 from speaker.engine.ribs import Ribs
-from speaker.peer.core import Core
+from speaker.peer.engine_context import EngineContext
 from speaker.rib.path import Path
 
 MOST_ROUTES: Final = 50_000
 """Beyond this the routes themselves are left out: it would hold up the sessions."""
 
 
-def digest(core: Core, instances: Mapping[str, Instance]) -> dict[str, str]:
+def digest(context: EngineContext, instances: Mapping[str, Instance]) -> dict[str, str]:
     """Return the checksums at the core's present time."""
     ordered = [instance for _, instance in sorted(instances.items())]
     sizes = [size for instance in ordered for size in _sizes(instance)]
@@ -46,7 +46,7 @@ def digest(core: Core, instances: Mapping[str, Instance]) -> dict[str, str]:
         "timers": _hash(
             repr((due, timer.name, owner.where)).encode()
             for (owner, timer), due in sorted(
-                core.timers.items(),
+                context.timers.items(),
                 key=lambda item: (item[1], item[0][1].name, repr(item[0][0].where)),
             )
         ),
@@ -58,12 +58,12 @@ def digest(core: Core, instances: Mapping[str, Instance]) -> dict[str, str]:
         parts["locRib"] = _hash(
             line
             for instance in ordered
-            for line in _ribs(instance.name, instance.telling.loc, names)
+            for line in _ribs(instance.name, instance.outbound.loc, names)
         )
         parts["routeSets"] = _hash(
             line
             for instance in ordered
-            for name, ribs in sorted(instance.telling.sets.items())
+            for name, ribs in sorted(instance.outbound.sets.items())
             for line in _ribs(f"{instance.name} {name}", ribs, names)
         )
         parts["adjRibOut"] = _hash(sorted(_adj_ribs_out(ordered, names)))
@@ -80,7 +80,7 @@ def _hash(lines: Iterable[bytes]) -> str:
 
 def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
     """Iterate over table, family, revision and number of routes."""
-    for name, ribs in [("", instance.telling.loc), *sorted(instance.telling.sets.items())]:
+    for name, ribs in [("", instance.outbound.loc), *sorted(instance.outbound.sets.items())]:
         for family, table in sorted(ribs.tables.items()):
             yield f"{instance.name} {name}", str(family), table.revision, len(table)
     for member in _members(instance):
@@ -89,9 +89,9 @@ def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
             yield f"{instance.name} from {member.peer.name}", str(family), 0, size
 
 
-def _members(instance: Instance) -> list[Member]:
+def _members(instance: Instance) -> list[EstablishedPeer]:
     """Return the sessions and the peers whose routes are kept without one."""
-    members = [*instance.members.values(), *instance.away.values()]
+    members = [*instance.members.values(), *instance.restarting_peers.values()]
     return sorted(members, key=lambda member: member.peer.name)
 
 
@@ -140,7 +140,7 @@ def _adj_ribs_in(instances: Iterable[Instance], names: dict[Path, bytes]) -> Ite
 
 def _adj_ribs_out(instances: Iterable[Instance], names: dict[Path, bytes]) -> Iterator[bytes]:
     for instance in instances:
-        for group in instance.telling.groups():
+        for group in instance.outbound.groups():
             found = [repr(group.rules).encode(), b"%d" % group.oversized]
             found += [member.peer.name.encode() for member in group.members]
             for family in group.rules.add_path:

@@ -27,7 +27,6 @@ from speaker.engine.inputs import (
     BytesReceived,
     Command,
     EnablePeer,
-    Flush,
     Input,
     NeighborFound,
     PeerCommand,
@@ -37,6 +36,7 @@ from speaker.engine.inputs import (
     RemoveRouteSet,
     RequestRefresh,
     ResetPeer,
+    SendUpdates,
     SetCollectors,
     SetInstance,
     SetPeer,
@@ -51,14 +51,14 @@ from speaker.engine.inputs import (
     UpdateRoutes,
     WallClock,
 )
-from speaker.engine.instance import CONFIGURATION, DECONFIGURED, Instance, Member
+from speaker.engine.instance import CONFIGURATION, DECONFIGURED, EstablishedPeer, Instance
 from speaker.engine.monitoring import Exporter
 from speaker.engine.observer import Observer
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
 from speaker.nlri import Family
 from speaker.peer.actions import Action, Close
-from speaker.peer.core import Core
+from speaker.peer.engine_context import EngineContext
 
 MAX_QUEUE = 64 * 1024 * 1024
 """Octets that may wait for one peer before its session is given up."""
@@ -73,9 +73,9 @@ class Engine:
     def __init__(
         self, rng: random.Random, *, max_queue: int = MAX_QUEUE, restarting: bool = False
     ) -> None:
-        self._core = Core(rng)
+        self._context = EngineContext(rng)
         self._instances: dict[str, Instance] = {}
-        self._monitoring = Exporter(self._core, self._instances)
+        self._monitoring = Exporter(self._context, self._instances)
         self.max_queue = max_queue
         self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}
@@ -87,33 +87,33 @@ class Engine:
         Raises `UnknownName` for a command that names what is not there, and
         `speaker.api.InvalidConfig`; nothing else, and nothing for what comes from a peer.
         """
-        core = self._core
-        core.now = now
+        context = self._context
+        context.now = now
         # What comes often is told by its class: a pattern takes an input apart, by name and piece by
         # piece, before it says yes.
         if isinstance(item, BytesReceived):
-            session = core.connections.get(item.connection)
+            session = context.connections.get(item.connection)
             if session is not None:
                 # Each message has a fence of its own, which knows what to do with the session.
                 session.received(item.data)
             else:
                 self._monitoring.received(item.connection, len(item.data))
-        elif isinstance(item, Flush):
+        elif isinstance(item, SendUpdates):
             for instance in self._instances.values():
                 # A fence, too, without the cost of a context.
                 try:
-                    instance.telling.flush()
+                    instance.outbound.flush()
                 except Exception as error:  # noqa: BLE001  the documented fence
                     self._broken(error, "telling peers of changes", instance.name)
             if self._monitoring.streaming:
                 self._monitoring.work()
         elif isinstance(item, UpdateRoutes):
-            self.instance(item.instance).telling.update_routes(item.route_set, item.changes)
+            self.instance(item.instance).outbound.update_routes(item.route_set, item.changes)
         else:
             self._seldom(item, now)
         if self._monitoring.streaming:
             self._monitoring.emit()
-        return core.take()
+        return context.take()
 
     def _seldom(self, item: Command | NeighborFound | TimersDue | Transport, now: float) -> None:
         match item:
@@ -157,7 +157,7 @@ class Engine:
             case RemoveRouteSet(name, route_set):
                 known = self._instances.get(name)
                 if known is not None:
-                    known.telling.remove_route_set(route_set)
+                    known.outbound.remove_route_set(route_set)
             case Shutdown(communication):
                 cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
                 for instance in self._instances.values():
@@ -196,18 +196,18 @@ class Engine:
         self,
         item: Transport,
     ) -> None:
-        core = self._core
+        context = self._context
         if isinstance(item, TransportAccepted):
             instance = self._instances.get(item.instance)
             if instance is None or not instance.accept(item.connection, item.local, item.remote):
-                core.out.append(Close(item.connection, abort=True))
+                context.out.append(Close(item.connection, abort=True))
             return
-        session = core.connections.get(item.connection)
+        session = context.connections.get(item.connection)
         if session is None:
             if self._monitoring.transport(item):
                 return
             if isinstance(item, TransportConnected):
-                core.out.append(Close(item.connection, abort=True))
+                context.out.append(Close(item.connection, abort=True))
             return
         connections = session.peer.connections
         match item:
@@ -221,7 +221,7 @@ class Engine:
                 connections.queue_changed(connection, octets, self.max_queue)
 
     def _timers(self, now: float) -> None:
-        for (owner, timer), due in self._core.timers.expire(now):
+        for (owner, timer), due in self._context.timers.expire(now):
             with self._fence(f"timer {timer.name}", *owner.where):
                 owner.expired(timer, due)
 
@@ -236,7 +236,7 @@ class Engine:
     def _broken(
         self, error: Exception, where: str, instance: str = "", peer: str | None = None
     ) -> None:
-        self._core.tell(
+        self._context.report(
             Fault(
                 instance=instance,
                 peer=peer,
@@ -251,7 +251,7 @@ class Engine:
             before.config = config
             return
         after = self._instances[config.name] = Instance(
-            self._core,
+            self._context,
             config,
             neighbors=self._neighbors,
             restarting=self.restarting and before is None,
@@ -280,38 +280,38 @@ class Engine:
             raise UnknownName("instance", name) from None
 
     @property
-    def needs_flush(self) -> bool:
-        """Whether the shell should give a `Flush`, once it has given what else has come."""
+    def updates_pending(self) -> bool:
+        """Whether the shell should give a `SendUpdates`, once it has given what else has come."""
         # Asked after each input: plain loops, here and below, cost a third of what `any` does.
         for instance in self._instances.values():
-            if instance.telling.needs_flush:
+            if instance.outbound.updates_pending:
                 return True
         return self._monitoring.needs_work
 
     def next_deadline(self) -> float | None:
         """Return when `TimersDue` should be given; None is never."""
-        return self._core.timers.next_deadline()
+        return self._context.timers.next_deadline()
 
     def describe_connection(self, connection: int) -> tuple[str, str] | None:
         """Return the instance and the peer of a connection."""
-        session = self._core.connections.get(connection)
-        return None if session is None else (session.peer.host.name, session.peer.name)
+        session = self._context.connections.get(connection)
+        return None if session is None else (session.peer.instance.name, session.peer.name)
 
     def digest(self, now: float) -> dict[str, str]:
         """Return checksums of the state at a time; see `speaker.engine.digest`."""
-        self._core.now = now
-        return digest(self._core, self._instances)
+        self._context.now = now
+        return digest(self._context, self._instances)
 
     def peers(self, now: float) -> Iterator[PeerStatus]:
         """Iterate over all sessions, by instance and name."""
-        self._core.now = now
+        self._context.now = now
         for _, instance in sorted(self._instances.items()):
             for _, peer in sorted(instance.peers.items()):
                 yield views.peer_status(instance, peer)
 
     def collectors(self, now: float) -> Iterator[CollectorStatus]:
         """Iterate over the monitoring stations, by name."""
-        self._core.now = now
+        self._context.now = now
         yield from self._monitoring.statuses()
 
     def instances(self) -> Iterator[InstanceStatus]:
@@ -323,7 +323,7 @@ class Engine:
         """See `speaker.api.SpeakerPort`."""
         return views.available(self.instance(instance), family)
 
-    def _members(self, instance: str, peer: str | None) -> list[Member]:
+    def _members(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
         host = self.instance(instance)
         if peer is None:
             return [member for _, member in sorted(_by_name(host))]
@@ -345,5 +345,5 @@ class Engine:
             yield from views.received(self.instance(instance), member, family)
 
 
-def _by_name(instance: Instance) -> Iterator[tuple[str, Member]]:
+def _by_name(instance: Instance) -> Iterator[tuple[str, EstablishedPeer]]:
     return ((peer.name, member) for peer, member in instance.members.items())

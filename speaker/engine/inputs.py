@@ -1,4 +1,4 @@
-"""What can happen to the core, as values: the only way into the pure part.
+"""What can happen to the context, as values: the only way into the pure part.
 
 Frozen, so that a run can be written down and played again. Bytes, times and random numbers come
 from outside; nothing here has been interpreted yet.
@@ -154,7 +154,7 @@ class WallClock(msgspec.Struct, frozen=True):
     offset: float
 
 
-class Flush(msgspec.Struct, frozen=True):
+class SendUpdates(msgspec.Struct, frozen=True):
     """Tell peers what changed since the last flush; once per turn of the event loop."""
 
 
@@ -177,4 +177,4 @@ Command = (
     | WallClock
     | Shutdown
 )
-Input = Transport | NeighborFound | Command | UpdateRoutes | BytesReceived | TimersDue | Flush
+Input = Transport | NeighborFound | Command | UpdateRoutes | BytesReceived | TimersDue | SendUpdates

@@ -12,35 +12,37 @@ from typing import TYPE_CHECKING, Protocol
 
 from speaker.message import Update
 from speaker.nlri import Family
-from speaker.rib.adj_out import Told
+from speaker.rib.adj_out import UpdateBatch
 from speaker.rib.loc_rib import Change
 
 if TYPE_CHECKING:
-    from speaker.engine.instance import Instance, Member
+    from speaker.engine.instance import EstablishedPeer, Instance
 
 
 class Observer(Protocol):
     """Told of everything once it has happened."""
 
-    def peer_up(self, member: Member) -> None:
+    def peer_up(self, member: EstablishedPeer) -> None:
         """A session is Established; its Adj-RIB-In may hold routes from before a restart."""
 
-    def peer_down(self, member: Member) -> None:
+    def peer_down(self, member: EstablishedPeer) -> None:
         """A session has ended, and has left the members of its instance."""
 
-    def update_received(self, member: Member, body: bytes, update: Update) -> None:
+    def update_received(self, member: EstablishedPeer, body: bytes, update: Update) -> None:
         """An UPDATE has been filed in the Adj-RIB-In: its body as it came, and as it was read."""
 
-    def usual_received(self, member: Member, body: bytes) -> None:
+    def plain_update_received(self, member: EstablishedPeer, body: bytes) -> None:
         """An UPDATE has been filed as it came: it announces, or withdraws, IPv4 prefixes alone."""
 
-    def routes_changed(self, member: Member, family: Family, keys: Sequence[bytes]) -> None:
+    def routes_changed(
+        self, member: EstablishedPeer, family: Family, keys: Sequence[bytes]
+    ) -> None:
         """Routes of an Adj-RIB-In have changed without an UPDATE that names them."""
 
-    def policy_changed(self, member: Member) -> None:
+    def policy_changed(self, member: EstablishedPeer) -> None:
         """Another import policy has been applied to an Adj-RIB-In."""
 
-    def told(self, member: Member, told: Told) -> None:
+    def updates_sent(self, member: EstablishedPeer, told: UpdateBatch) -> None:
         """A session has been sent UPDATEs."""
 
     def loc_rib_changed(

@@ -1,15 +1,10 @@
-"""The tables of a Loc-RIB or a route set, one per family, and what decides a session's exports."""
+"""The tables of a Loc-RIB or of a route set: one `LocRib` per family."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 
-from speaker.api import PeerConfig
-from speaker.iana import IPV4_UNICAST, Afi, Family
-from speaker.negotiated import Negotiated
-from speaker.nlri import has_prefixes
-from speaker.rib.export import ExportRules, NextHop
+from speaker.iana import Family
 from speaker.rib.loc_rib import Change, LocRib
 
 
@@ -66,63 +61,3 @@ class Ribs(Mapping[Family, LocRib]):
             if changes := table.take_changes():
                 found[family] = changes
         return found
-
-
-def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str) -> ExportRules:
-    """Return what decides about everything that is sent on a session."""
-    families = tuple(sorted(negotiated.families))
-    own = _packed(local_address)
-    export = config.export
-    if export == "set" and config.route_set is None:
-        export = "none"
-    silent = export == "none"
-    return ExportRules(
-        export=export,
-        route_set=config.route_set if export == "set" else None,
-        policy=None if silent else config.export_policy,
-        ebgp=negotiated.ebgp,
-        confederation=negotiated.confederation,
-        role=negotiated.local_role,
-        local_asn=negotiated.local_asn,
-        as4=negotiated.as4,
-        max_message=negotiated.max_message_size,
-        long_lived=negotiated.peer_long_lived is not None,
-        families=families,
-        add_path=tuple(sorted(negotiated.add_path_send)),
-        next_hops=tuple(
-            NextHop(
-                family,
-                b"" if silent else next_hop(family, own, config, negotiated),
-                family != IPV4_UNICAST or len(_mp_or_own(own, config)) == 16,
-            )
-            for family in families
-            if has_prefixes(family)
-        ),
-    )
-
-
-def _mp_or_own(own: bytes, config: PeerConfig) -> bytes:
-    return own if config.next_hop_ipv4 is None else b"\x00\x00\x00\x00"
-
-
-def next_hop(family: Family, own: bytes, config: PeerConfig, negotiated: Negotiated) -> bytes:
-    """Return our next hop for a family: 4 or 16 octets, or nothing where there is none.
-
-    IPv6 prefixes over an IPv4 session have the configured IPv6 address, or the v4-mapped form of
-    ours. IPv4 prefixes over an IPv6 session have our IPv6 address, but only towards a peer that
-    says that it understands this (RFC 8950 section 4).
-    """
-    if family.afi == Afi.IPV6:
-        if config.next_hop_ipv6 is not None:
-            return _packed(config.next_hop_ipv6)
-        return own if len(own) == 16 else b"\x00" * 10 + b"\xff\xff" + own
-    if config.next_hop_ipv4 is not None:
-        return _packed(config.next_hop_ipv4)
-    if len(own) == 4:
-        return own
-    return own if family in negotiated.extended_next_hop else b""
-
-
-def _packed(address: str) -> bytes:
-    host, *_ = address.partition("%")
-    return ipaddress.ip_address(host).packed

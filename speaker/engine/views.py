@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
-from speaker.engine.instance import Instance, Member
+from speaker.engine.instance import EstablishedPeer, Instance
 from speaker.nlri import Family, prefix_to_text
-from speaker.peer import telling
 from speaker.peer.peer import Peer
+from speaker.peer.peer_status import retry_in
 from speaker.rib.decision import Reason, explain
 from speaker.rib.export import export_attributes, export_next_hop
 from speaker.rib.path import Path
@@ -39,17 +39,17 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         families=tuple(
             _family(family, member)
             if member is not None
-            else _kept(family, instance.away.get(peer))
+            else _kept(family, instance.restarting_peers.get(peer))
             for family in config.families
         ),
         peer_router_id=None
         if opened is None
         else address_text(opened.router_id.to_bytes(4, "big")),
-        hold_time=session.timing.hold_time if up else None,
-        keepalive_time=session.timing.keepalive_time if up else None,
-        retry_in=telling.retry_in(peer),
+        hold_time=session.timers.hold_time if up else None,
+        keepalive_time=session.timers.keepalive_time if up else None,
+        retry_in=retry_in(peer),
         capabilities=() if opened is None else tuple(map(str, opened.capabilities)),
-        last_error=peer.ending.last_error,
+        last_error=peer.session_end.last_error,
         flaps=peer.flaps,
         messages_received=session.messages_received,
         messages_sent=session.messages_sent,
@@ -62,15 +62,15 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         ),
         dynamic=peer.dynamic is not None,
         route_set=config.route_set,
-        told_all=member is not None and not _is_new(member),
+        initial_table_sent=member is not None and not _is_new(member),
     )
 
 
-def _is_new(member: Member) -> bool:
-    return member.group is not None and member in member.group.newcomers
+def _is_new(member: EstablishedPeer) -> bool:
+    return member.group is not None and member in member.group.pending_members
 
 
-def _kept(family: Family, away: Member | None) -> FamilyStatus:
+def _kept(family: Family, away: EstablishedPeer | None) -> FamilyStatus:
     stale, note = (0, "") if away is None else _stale(family, away)
     return FamilyStatus(
         family=family,
@@ -83,7 +83,7 @@ def _kept(family: Family, away: Member | None) -> FamilyStatus:
     )
 
 
-def _stale(family: Family, member: Member) -> tuple[int, str]:
+def _stale(family: Family, member: EstablishedPeer) -> tuple[int, str]:
     """Return how many routes are kept from before a restart, and for how long."""
     for kept, phase, seconds in member.stale.remaining():
         if kept == family:
@@ -92,7 +92,7 @@ def _stale(family: Family, member: Member) -> tuple[int, str]:
     return 0, ""
 
 
-def _family(family: Family, member: Member) -> FamilyStatus:
+def _family(family: Family, member: EstablishedPeer) -> FamilyStatus:
     group = member.group
     negotiated = family in member.negotiated.families
     note = ""
@@ -125,7 +125,7 @@ def instance_status(instance: Instance) -> InstanceStatus:
         listening=(),
         listen_error=None,
         peers=len(instance.peers),
-        refused=instance.refusals.count,
+        refused=instance.rejected_connections.count,
     )
 
 
@@ -166,8 +166,8 @@ def _route(
 def available(instance: Instance, family: Family) -> Iterator[RouteView]:
     """Iterate over the Loc-RIB, then over what only route sets have."""
     shown: set[tuple[bytes, PathAttributes]] = set()
-    if family in instance.telling.loc:
-        for nlri, paths in instance.telling.loc.table(family).items():
+    if family in instance.outbound.loc:
+        for nlri, paths in instance.outbound.loc.table(family).items():
             for path in paths:
                 reason = Reason.BEST if path is paths[0] else explain(path, paths)
                 peer = None if path.source.local else path.source.name
@@ -182,7 +182,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                     reason=reason.value,
                     path_id=path.source.path_id,
                 )
-    for ribs in instance.telling.sets.values():
+    for ribs in instance.outbound.sets.values():
         if family not in ribs:
             continue
         for nlri, (path, *_) in ribs.table(family).items():
@@ -194,7 +194,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                 )
 
 
-def advertised(member: Member, family: Family) -> Iterator[RouteView]:
+def advertised(member: EstablishedPeer, family: Family) -> Iterator[RouteView]:
     """Iterate over one session's Adj-RIB-Out."""
     group = member.group
     if group is None or member not in group.members:
@@ -221,9 +221,9 @@ def advertised(member: Member, family: Family) -> Iterator[RouteView]:
         )
 
 
-def received(instance: Instance, member: Member, family: Family) -> Iterator[RouteView]:
+def received(instance: Instance, member: EstablishedPeer, family: Family) -> Iterator[RouteView]:
     """Iterate over one session's Adj-RIB-In, with why a route is not used."""
-    table = instance.telling.loc.tables.get(family)
+    table = instance.outbound.loc.tables.get(family)
     for nlri, path, used in member.adj_in.routes(family):
         paths = table.paths(nlri) if table is not None and used is not None else ()
         if path.rejected is not None:

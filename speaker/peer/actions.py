@@ -33,7 +33,7 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
     password: Secret | None
 
 
-class Configure(msgspec.Struct, frozen=True):
+class SetTtl(msgspec.Struct, frozen=True):
     """Give an accepted connection the TTLs of its peer, as in `Connect`."""
 
     connection: int
@@ -57,10 +57,10 @@ class Close(msgspec.Struct, frozen=True):
     abort: bool = False
 
 
-class Tell(msgspec.Struct, frozen=True):
+class ReportEvent(msgspec.Struct, frozen=True):
     """Something happened that people may want to know."""
 
     event: Event
 
 
-Action = Connect | Configure | Write | Close | Tell
+Action = Connect | SetTtl | Write | Close | ReportEvent

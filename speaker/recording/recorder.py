@@ -19,7 +19,7 @@ import msgspec
 from speaker.api import Fault, RecordingEnded, Secret
 from speaker.engine import Engine
 from speaker.engine.inputs import Input, Shutdown
-from speaker.peer.actions import Action, Tell, Write
+from speaker.peer.actions import Action, ReportEvent, Write
 from speaker.recording.lines import (
     FORMAT,
     DigestLine,
@@ -74,7 +74,7 @@ def checksum(actions: Sequence[Action]) -> str:
 
 
 def _plain(action: Action) -> bytes:
-    if isinstance(action, Tell):
+    if isinstance(action, ReportEvent):
         event = action.event
         if isinstance(event, Fault):
             # The text of an error of ours may hold addresses of objects.
@@ -148,7 +148,7 @@ class Recorder:
         actions = self._recorded(item, now) if recorded else self._engine.handle(item, now)
         if self.ended is not None and not self._told:
             self._told = True
-            return [*actions, Tell(RecordingEnded(reason=self.ended))]
+            return [*actions, ReportEvent(RecordingEnded(reason=self.ended))]
         return actions
 
     def _recorded(self, item: Input, now: float) -> list[Action]:

@@ -35,7 +35,7 @@ class Member(Protocol):
 M = TypeVar("M", bound=Member)
 
 
-class Told(NamedTuple):
+class UpdateBatch(NamedTuple):
     """UPDATEs that members have to be sent."""
 
     octets: bytes
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     """The one source that is not told this."""
 
 
-NOTHING = Told(b"", 0, 0)
+NOTHING = UpdateBatch(b"", 0, 0)
 _OWN: Final = 4096
 _RECENT: Final = 64
 """How many attribute sets are kept as they are sent."""
@@ -64,8 +64,8 @@ class UpdateGroup(Generic[M]):
         "_recent",
         "_sendable",
         "members",
-        "newcomers",
         "oversized",
+        "pending_members",
         "rules",
         "silent",
         "tables",
@@ -75,7 +75,7 @@ class UpdateGroup(Generic[M]):
         self.rules = rules
         self.members: dict[M, None] = {}
         """Those that have been told the whole table, in order, so that a run can be repeated."""
-        self.newcomers: dict[M, None] = {}
+        self.pending_members: dict[M, None] = {}
         self.oversized = 0
         """Announcements that were left out because their attributes fill a message."""
         self.tables = tables
@@ -85,7 +85,7 @@ class UpdateGroup(Generic[M]):
         self._all_paths: dict[Family, AllPaths] = {}
         """What is told in the families with all paths; made by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
-        self._full: tuple[object, Told] | None = None
+        self._full: tuple[object, UpdateBatch] | None = None
         self._sendable = rules.sendable
         self.silent: Final = not self._sendable
         """Whether nobody of it is ever told a route."""
@@ -96,19 +96,19 @@ class UpdateGroup(Generic[M]):
 
     def join(self, member: M) -> None:
         """Add a session that has been told nothing yet."""
-        self.newcomers[member] = None
+        self.pending_members[member] = None
 
     def leave(self, member: M) -> None:
         """Remove a session."""
         # Paths of its source, perhaps.
         self._recent.clear()
-        self.newcomers.pop(member, None)
+        self.pending_members.pop(member, None)
         self.members.pop(member, None)
 
     @property
     def empty(self) -> bool:
         """Whether nobody is left."""
-        return not self.members and not self.newcomers
+        return not self.members and not self.pending_members
 
     # ---------------------------------------------------------------- changes
 
@@ -116,15 +116,15 @@ class UpdateGroup(Generic[M]):
         self,
         changes: Mapping[Family, Sequence[Change]],
         touched: Mapping[Family, set[bytes]],
-    ) -> Iterator[tuple[M, Told]]:
+    ) -> Iterator[tuple[M, UpdateBatch]]:
         """Yield what changes mean for each member that knows the table as it was before.
 
         ``touched`` are all prefixes that changed, of the families in which all paths are told.
         """
         if self._counts is None:
             return
-        chunks: list[Told] = []
-        private: dict[Source, list[Told]] = {}
+        chunks: list[UpdateBatch] = []
+        private: dict[Source, list[UpdateBatch]] = {}
         for family in self._sendable:
             if family in self._all_paths:
                 self._encode_all_paths(family, touched.get(family, set()), chunks)
@@ -152,8 +152,8 @@ class UpdateGroup(Generic[M]):
         self,
         family: Family,
         changes: Sequence[Change],
-        chunks: list[Told],
-        private: dict[Source, list[Told]],
+        chunks: list[UpdateBatch],
+        private: dict[Source, list[UpdateBatch]],
     ) -> None:
         assert self._counts is not None  # noqa: S101  `tell` has looked
         counts = self._counts.setdefault(family, {})
@@ -212,7 +212,7 @@ class UpdateGroup(Generic[M]):
                     yield exported, part
 
     def _encode_all_paths(
-        self, family: Family, touched: Iterable[bytes], chunks: list[Told]
+        self, family: Family, touched: Iterable[bytes], chunks: list[UpdateBatch]
     ) -> None:
         assert self._counts is not None  # noqa: S101  `tell` has looked
         counts = self._counts.setdefault(family, {})
@@ -230,7 +230,7 @@ class UpdateGroup(Generic[M]):
         path: Path,
         nlri: Sequence[bytes],
         exclude: Source | None,
-        chunks: list[Told],
+        chunks: list[UpdateBatch],
     ) -> None:
         limit = self.rules.max_message
         try:
@@ -245,7 +245,7 @@ class UpdateGroup(Generic[M]):
             self.oversized += len(nlri)
             chunks.extend(self._withdrawals(family, nlri))
             return
-        chunks.append(Told(b"".join(messages), len(messages), len(nlri), exclude))
+        chunks.append(UpdateBatch(b"".join(messages), len(messages), len(nlri), exclude))
 
     def _attributes(self, path: Path, family: Family) -> tuple[bytes, bytes, bool]:
         # Learnt paths are met once per change; keeping all of them would hold a second table.
@@ -258,30 +258,30 @@ class UpdateGroup(Generic[M]):
             known = kept[key] = rewrite(path, family, self.rules)
         return known
 
-    def _withdrawals(self, family: Family, nlri: Sequence[bytes]) -> Iterator[Told]:
+    def _withdrawals(self, family: Family, nlri: Sequence[bytes]) -> Iterator[UpdateBatch]:
         limit = self.rules.max_message
         if family == IPV4_UNICAST and not self.rules.uses_mp(family):
             messages = pack.withdraw(nlri, limit)
         else:
             messages = pack.withdraw_mp(family, nlri, limit)
-        yield Told(b"".join(messages), len(messages), len(nlri), None)
+        yield UpdateBatch(b"".join(messages), len(messages), len(nlri), None)
 
-    # -------------------------------------------------------------- newcomers
+    # -------------------------------------------------------------- pending_members
 
-    def welcome(self) -> Iterator[tuple[M, Told]]:
+    def send_initial_table(self) -> Iterator[tuple[M, UpdateBatch]]:
         """Yield the whole table and the End-of-RIB markers for each newcomer; now members."""
-        if not self.newcomers:
+        if not self.pending_members:
             return
         if self._counts is None or self._own_uncounted:
             self._count()
         assert self._counts is not None  # noqa: S101  just counted
-        newcomers, self.newcomers = self.newcomers, {}
-        for member in newcomers:
+        pending_members, self.pending_members = self.pending_members, {}
+        for member in pending_members:
             own = any(counts.get(member.source) for counts in self._counts.values())
             self.members[member] = None
             yield member, self._encode_full(member.source) if own else self._whole_table()
 
-    def _whole_table(self) -> Told:
+    def _whole_table(self) -> UpdateBatch:
         state = tuple(
             self.tables[family].revision for family in self.rules.families if family in self.tables
         )
@@ -289,9 +289,9 @@ class UpdateGroup(Generic[M]):
             self._full = (state, self._encode_full(None))
         return self._full[1]
 
-    def refresh(self, member: M, family: Family) -> Told:
+    def refresh(self, member: M, family: Family) -> UpdateBatch:
         """Return a family's table once more (RFC 2918)."""
-        chunks: list[Told] = []
+        chunks: list[UpdateBatch] = []
         self._table(family, member.source, chunks)
         return _join(chunks)
 
@@ -304,7 +304,7 @@ class UpdateGroup(Generic[M]):
 
     def excerpt(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
         """Return what a member is told of some prefixes, once more, as UPDATEs."""
-        chunks: list[Told] = []
+        chunks: list[UpdateBatch] = []
         told = self._all_paths.get(family)
         if told is not None:
             groups: Mapping[Path, Sequence[bytes]] = told.by_path(nlri)
@@ -324,15 +324,17 @@ class UpdateGroup(Generic[M]):
                     groups.setdefault(exported, []).extend(part)
         return groups
 
-    def _encode_full(self, exclude: Source | None) -> Told:
-        chunks: list[Told] = []
+    def _encode_full(self, exclude: Source | None) -> UpdateBatch:
+        chunks: list[UpdateBatch] = []
         for family in self.rules.families:
             self._table(family, exclude, chunks)
         # An End-of-RIB for families that we could not send anything in, too: the peer waits for it.
-        chunks.extend(Told(pack.end_of_rib(family), 1, 0, None) for family in self.rules.families)
+        chunks.extend(
+            UpdateBatch(pack.end_of_rib(family), 1, 0, None) for family in self.rules.families
+        )
         return _join(chunks)
 
-    def _table(self, family: Family, exclude: Source | None, chunks: list[Told]) -> None:
+    def _table(self, family: Family, exclude: Source | None, chunks: list[UpdateBatch]) -> None:
         table = self.tables.get(family)
         if table is None or family not in self.rules.sendable:
             return
@@ -397,11 +399,11 @@ class UpdateGroup(Generic[M]):
         told = self._all_paths.get(family)
         return {} if told is None else told.by_path()
 
-    def difference(self, before: UpdateGroup[M], member: M) -> Told:
+    def difference(self, before: UpdateGroup[M], member: M) -> UpdateBatch:
         """Return what turns what the member knows from another group into what this one tells."""
         if self._counts is None or self._own_uncounted:
             self._count()
-        chunks: list[Told] = []
+        chunks: list[UpdateBatch] = []
         for family in self.rules.families:
             old = dict(before.routes(family, member))
             announced: dict[Path, list[bytes]] = {}
@@ -415,7 +417,7 @@ class UpdateGroup(Generic[M]):
                 self._announce(family, path, prefixes, None, chunks)
         return _join(chunks)
 
-    def adopt(self, member: M) -> None:
+    def add_synchronized(self, member: M) -> None:
         """Take a member that knows the table already."""
         if self._counts is None or self._own_uncounted:
             self._count()
@@ -426,14 +428,14 @@ def _is_of(path: Path | None, source: Source) -> bool:
     return path is None or path.source.session is source
 
 
-def _join(chunks: Sequence[Told]) -> Told:
+def _join(chunks: Sequence[UpdateBatch]) -> UpdateBatch:
     if len(chunks) == 1:
         return chunks[0]
-    return Told(
+    return UpdateBatch(
         b"".join([chunk.octets for chunk in chunks]),
         sum(chunk.messages for chunk in chunks),
         sum(chunk.prefixes for chunk in chunks),
     )
 
 
-__all__ = ["NOTHING", "Member", "Told", "UpdateGroup"]
+__all__ = ["NOTHING", "Member", "UpdateBatch", "UpdateGroup"]

@@ -33,13 +33,13 @@ from speaker.api import (
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     EnablePeer,
-    Flush,
     Input,
     RemoveInstance,
     RemovePeer,
     RemoveRouteSet,
     RequestRefresh,
     ResetPeer,
+    SendUpdates,
     SetCollectors,
     SetInstance,
     SetPeer,
@@ -50,12 +50,12 @@ from speaker.engine.inputs import (
     WallClock,
 )
 from speaker.nlri import Family
-from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
 from speaker.recording import DEFAULT_LIMIT, Recorder
-from speaker.server.causes import Causes
 from speaker.server.discovery import Neighbors
-from speaker.server.instances import Instances
-from speaker.server.recording import RecordingFile, create
+from speaker.server.instance_listeners import InstanceListeners
+from speaker.server.recording_file import RecordingFile, create
+from speaker.server.trace_links import TraceLinks
 from speaker.server.transports import Transports
 
 STOP_TIMEOUT: Final = 2.0
@@ -111,9 +111,9 @@ class Speaker:
         self._early = False
         """Whether peers were told of something in this turn of the loop already."""
         self._transports = Transports(self._feed, self._feed_at_once)
-        self._instances = Instances(self._transports, self._on_event)
+        self._instances = InstanceListeners(self._transports, self._on_event)
         self._neighbors = Neighbors(self._feed)
-        self._causes = Causes()
+        self._trace_links = TraceLinks()
         self._monitored = False
         self._offset: float | None = None
 
@@ -223,18 +223,18 @@ class Speaker:
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
         """See `speaker.api.SpeakerPort`."""
         self._known(instance)
-        self._causes.note()
+        self._trace_links.note()
         self._feed(UpdateRoutes(instance, route_set, changes))
 
     def remove_route_set(self, instance: str, route_set: str) -> None:
         """See `speaker.api.SpeakerPort`."""
-        self._causes.note()
+        self._trace_links.note()
         self._feed(RemoveRouteSet(instance, route_set))
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
         """See `speaker.api.SpeakerPort`; told before this returns, unless something just was."""
         self._known(instance)
-        self._causes.note()
+        self._trace_links.note()
         self._feed_at_once(UpdateRoutes(instance, None, changes))
 
     def set_collectors(self, collectors: Sequence[BmpCollector]) -> None:
@@ -325,7 +325,7 @@ class Speaker:
         if self._feeding or self._loop is None:
             return False
         self._drain()
-        told = self._engine.needs_flush
+        told = self._engine.updates_pending
         if told and not self._early:
             self._early = True
             self._tell()
@@ -349,7 +349,7 @@ class Speaker:
 
     def _plan(self) -> None:
         """See to it that what is left is done: with the end of this turn, and when time has come."""
-        if not self._flushing and (self._early or self._engine.needs_flush):
+        if not self._flushing and (self._early or self._engine.updates_pending):
             self._flushing = True
             assert self._loop is not None  # noqa: S101  nothing is planned before start
             self._loop.call_soon(self._flush)
@@ -380,27 +380,27 @@ class Speaker:
                 name = action.instance
                 vrf = None if name is None else self._engine.instance(name).vrf
                 self._transports.connect(action, vrf)
-            case Configure():
+            case SetTtl():
                 self._transports.configure(action)
             case Close():
                 self._transports.close(action)
-            case Tell(event):
+            case ReportEvent(event):
                 self._on_event(event)
 
     def _flush(self) -> None:
         self._flushing = self._early = False
         if self._loop is not None:
-            if self._engine.needs_flush:
+            if self._engine.updates_pending:
                 self._tell()
             self._plan()
 
     def _tell(self) -> None:
         if self._monitored:
             self._tell_time()
-        causes = self._causes.take() if self._causes.contexts else ()
-        actions = self._handle(Flush(), self._now())
+        causes = self._trace_links.take() if self._trace_links.contexts else ()
+        actions = self._handle(SendUpdates(), self._now())
         if causes:
-            self._causes.trace(causes, actions, self._engine.describe_connection)
+            self._trace_links.trace(causes, actions, self._engine.describe_connection)
         self._feeding = True
         try:
             self._perform(actions)

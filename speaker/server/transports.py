@@ -20,10 +20,10 @@ from speaker.engine.inputs import (
     TransportConnected,
     TransportFailed,
 )
-from speaker.peer.actions import Close, Configure, Connect, Write
+from speaker.peer.actions import Close, Connect, SetTtl, Write
 from speaker.server import sockets
-from speaker.server.bulk import LONG_PIECE, PIECE, Bulk
 from speaker.server.connection import READ, Connection
+from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds; the kernel itself would go on for over two minutes."""
@@ -58,7 +58,7 @@ class Transports:
         self._feed_at_once = feed_at_once
         self._clock = clock
         self._buffer = memoryview(bytearray(READ))
-        self._bulk = Bulk()
+        self._read_queue = ReadQueue()
         self._working = False
         self._brief_at = -SHARED
         """When somebody last said something short (by the clock)."""
@@ -130,7 +130,7 @@ class Transports:
 
         return self._connection(self._accepted, made)
 
-    def configure(self, action: Configure) -> None:
+    def configure(self, action: SetTtl) -> None:
         """Set the TTL of an accepted connection."""
         connection = self._connections.get(action.connection)
         if connection is None:
@@ -154,7 +154,7 @@ class Transports:
         connection = self._connections.pop(action.connection, None)
         if connection is None:
             return
-        self._bulk.take(action.connection)
+        self._read_queue.take(action.connection)
         connection.close(abort=action.abort)
         if not action.abort and not connection.lost.done():
             self._lingering.add(connection)
@@ -167,16 +167,16 @@ class Transports:
     def _drop(self, number: int, reason: str) -> None:
         connection = self._connections.pop(number, None)
         if connection is not None:
-            self._bulk.take(number)
+            self._read_queue.take(number)
             connection.close(abort=True)
             self._feed(TransportClosed(number, reason))
 
     def _received(self, number: int, data: bytes) -> None:
-        if len(data) <= PIECE and number not in self._bulk:
+        if len(data) <= PIECE and number not in self._read_queue:
             if self._feed_at_once(BytesReceived(number, data)):
                 self._brief_at = self._clock()
             return
-        self._bulk.put(number, data)
+        self._read_queue.put(number, data)
         connection = self._connections.get(number)
         if connection is not None:
             connection.pause_reading()
@@ -192,14 +192,14 @@ class Transports:
         slice_, size = (BRIEF_SLICE, PIECE) if shared else (LONG_SLICE, LONG_PIECE)
         # Where everything else takes its time, so may this: it would never come to an end.
         until = now + max(slice_, min((now - self._worked_at) * SHARE, LONGEST_SLICE))
-        while (piece := self._bulk.next(size)) is not None:
+        while (piece := self._read_queue.next(size)) is not None:
             number, data = piece
             self._feed(BytesReceived(number, data))
-            if number not in self._bulk and (connection := self._connections.get(number)):
+            if number not in self._read_queue and (connection := self._connections.get(number)):
                 connection.resume_reading()
             if self._clock() >= until:
                 break
-        self._working = bool(self._bulk)
+        self._working = bool(self._read_queue)
         if self._working:
             asyncio.get_running_loop().call_soon(self._pause)
 
@@ -211,9 +211,9 @@ class Transports:
         loop.call_soon(self._work)
 
     def _closed(self, number: int, reason: str) -> None:
-        if number in self._bulk:
+        if number in self._read_queue:
             # What it had said before still counts, a NOTIFICATION most of all.
-            self._feed(BytesReceived(number, self._bulk.take(number)))
+            self._feed(BytesReceived(number, self._read_queue.take(number)))
         self._connections.pop(number, None)
         self._feed(TransportClosed(number, reason))
 

@@ -29,14 +29,14 @@ def wanted() -> Peer:
     return peer
 
 
-UP = session(told_all=True)
+UP = session(initial_table_sent=True)
 
 
 @pytest.mark.parametrize(
     ("status", "why"),
     [
         (UP, None),
-        (replace(UP, told_all=False), "it has not been told everything"),
+        (replace(UP, initial_table_sent=False), "it has not been told everything"),
         (replace(UP, queued_octets=17), "it has not been told everything"),
         (session(state="Active"), "no route"),
         (session(name="other"), "there is no session"),

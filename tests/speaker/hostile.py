@@ -36,9 +36,9 @@ from speaker.capability import (
 )
 from speaker.engine.inputs import (
     BytesReceived,
-    Flush,
     Input,
     QueueChanged,
+    SendUpdates,
     SetInstance,
     SetPeer,
     TransportAccepted,
@@ -59,7 +59,7 @@ from speaker.message import (
     frame_message,
 )
 from speaker.nlri import prefix_to_wire
-from speaker.peer.actions import Action, Close, Connect, Tell, Write
+from speaker.peer.actions import Action, Close, Connect, ReportEvent, Write
 from speaker.rib import pack
 from tests.speaker.timed import Timed
 
@@ -248,8 +248,8 @@ class Arena(Timed):
     def give(self, item: Input) -> None:
         """Hand over an input; what the engine does is noted and, where it must not be, refused."""
         self._note(self.engine.handle(item, self.now))
-        while self.engine.needs_flush:
-            self._note(self.engine.handle(Flush(), self.now))
+        while self.engine.updates_pending:
+            self._note(self.engine.handle(SendUpdates(), self.now))
 
     def _note(self, actions: list[Action]) -> None:
         for action in actions:
@@ -263,7 +263,7 @@ class Arena(Timed):
                         self.attempt = None
                 case Connect():
                     self.attempt = action.connection
-                case Tell(event):
+                case ReportEvent(event):
                     self.events.append(event)
                 case _:
                     pass

@@ -25,9 +25,9 @@ from speaker.api import (
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
-    Flush,
     Input,
     RequestRefresh,
+    SendUpdates,
     SetInstance,
     SetPeer,
     TimersDue,
@@ -38,7 +38,7 @@ from speaker.engine.inputs import (
     UpdateRoutes,
 )
 from speaker.nlri import Family, prefix_to_wire
-from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
 from speaker.recording import Recorder
 
 INSTANCE = "i"
@@ -195,9 +195,9 @@ class Network:
                     self._deliver(end, b"".join(parts))
             case Close(connection):
                 self.cut(host, connection)
-            case Configure():
+            case SetTtl():
                 pass
-            case Tell(event):
+            case ReportEvent(event):
                 host.events.append(event)
             case _:
                 assert_never(action)
@@ -278,12 +278,12 @@ class Network:
         self.now = until
 
     def _settle(self) -> None:
-        """Flush what was touched, in the order of the hosts, and see when it wants to be woken."""
+        """Send pending updates of touched hosts, in their order, and note when each wants waking."""
         if not self.touched:
             return
         for address, host in self.hosts.items():
-            if address in self.touched and host.engine.needs_flush:
-                host.give(Flush())
+            if address in self.touched and host.engine.updates_pending:
+                host.give(SendUpdates())
         for address, host in self.touched.items():
             deadline = host.engine.next_deadline()
             if deadline is None:
@@ -291,4 +291,4 @@ class Network:
             else:
                 self._deadlines[address] = deadline
         # A flush may be one slice of what there is to say.
-        self.touched = {a: host for a, host in self.touched.items() if host.engine.needs_flush}
+        self.touched = {a: host for a, host in self.touched.items() if host.engine.updates_pending}

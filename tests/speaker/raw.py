@@ -6,8 +6,8 @@ from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.capability import Capability, FourOctetAs, Multiprotocol
 from speaker.engine.inputs import (
     BytesReceived,
-    Flush,
     Input,
+    SendUpdates,
     SetInstance,
     SetPeer,
     TransportAccepted,
@@ -15,7 +15,7 @@ from speaker.engine.inputs import (
 )
 from speaker.message import HEADER_SIZE, KEEPALIVE, Open, frame_message
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
-from speaker.peer.actions import Action, Close, Tell, Write
+from speaker.peer.actions import Action, Close, ReportEvent, Write
 from tests.speaker.timed import Timed
 
 INSTANCE = "i"
@@ -63,15 +63,15 @@ class Raw(Timed):
     def give(self, item: Input) -> list[Action]:
         """Hand over an input and take note of the actions."""
         actions = self.engine.handle(item, self.now)
-        if self.engine.needs_flush:
-            actions += self.engine.handle(Flush(), self.now)
+        if self.engine.updates_pending:
+            actions += self.engine.handle(SendUpdates(), self.now)
         for action in actions:
             match action:
                 case Write(connection, parts) if connection == self.connection:
                     self.sent += b"".join(parts)
                 case Close(connection):
                     self.closed.append(connection)
-                case Tell(event):
+                case ReportEvent(event):
                     self.events.append(event)
                 case _:
                     pass
@@ -83,7 +83,7 @@ class Raw(Timed):
 
     def flush(self) -> None:
         """Let one turn of the loop end."""
-        self.engine_only(Flush())
+        self.engine_only(SendUpdates())
 
     def connect(self) -> None:
         """Connect as the peer."""

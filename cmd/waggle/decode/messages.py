@@ -40,7 +40,7 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, prefix_to_text
-from speaker.peer.opening import check_open
+from speaker.peer.open_exchange import check_open
 
 Json = dict[str, Any]
 _ORIGINS = ("igp", "egp", "incomplete")

@@ -14,7 +14,7 @@ from speaker.api import PeerStatus
 from speaker.engine import Engine
 from speaker.message import HEADER_SIZE
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
-from speaker.peer.actions import Action, Close, Configure, Connect, Tell, Write
+from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, peers, routes
 from waggle.output import Column
@@ -124,7 +124,7 @@ def _when(step: Step) -> Json:
 def _action(step: Step, action: Action, engine: Engine, connections: dict[int, str]) -> Json:
     """Return an action; ``connections`` remembers whose they are, for when they are closed."""
     found = {**_when(step), "action": type(action).__name__}
-    if isinstance(action, Tell):
+    if isinstance(action, ReportEvent):
         event = action.event
         found["peer"] = getattr(event, "peer", None)
         found["detail"] = f"{type(event).__name__}: {_told(msgspec.to_builtins(event))}"
@@ -144,7 +144,7 @@ def _action(step: Step, action: Action, engine: Engine, connections: dict[int, s
         case Connect(address=address, port=port, password=password):
             protected = "" if password is None else ", with a password"
             found["detail"] = f"to {address} port {port}{protected}"
-        case Configure(ttl=ttl, min_ttl=min_ttl):
+        case SetTtl(ttl=ttl, min_ttl=min_ttl):
             found["detail"] = f"TTL {ttl}, at least {min_ttl}"
         case Close(abort=abort):
             found["detail"] = "at once" if abort else "after what was written"

@@ -1,6 +1,6 @@
 """One BGP router: its peers and their sessions, from their configuration to their routes.
 
-The host of its peers (`speaker.peer.peer.Host`). Errors of one peer end at that peer's fence; an
+The host of its peers (`speaker.peer.peer.PeerContext`). Errors of one peer end at that peer's fence; an
 instance never touches another.
 """
 
@@ -20,20 +20,20 @@ from speaker.api import (
     SessionError,
     UnknownName,
 )
-from speaker.engine.changes import Effect, effect_of
-from speaker.engine.deferral import Deferral, has_said_all
-from speaker.engine.instance.directory import Directory
-from speaker.engine.instance.joining import Joining
-from speaker.engine.instance.member import Member
-from speaker.engine.instance.telling import Telling
-from speaker.engine.limits import limits_of
+from speaker.engine.effect_of_change import Effect, effect_of
+from speaker.engine.instance.established_peer import EstablishedPeer
+from speaker.engine.instance.outbound_updates import OutboundUpdates
+from speaker.engine.instance.peers_by_address import PeersByAddress
+from speaker.engine.instance.session_setup import SessionSetup
 from speaker.engine.observer import Observer
-from speaker.engine.refusals import Refusals
+from speaker.engine.prefix_limits import prefix_limits_of
+from speaker.engine.rejected_connections import RejectedConnections
+from speaker.engine.selection_deferral import SelectionDeferral, initial_update_complete
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, RefreshKind, RouteRefresh
 from speaker.nlri import Family
 from speaker.peer.actions import Close, Write
-from speaker.peer.core import Core
+from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import SHOWN, SHUTDOWN, Peer
 from speaker.peer.session import Session
 from speaker.rib.policy import compile_export, compile_import
@@ -49,14 +49,14 @@ class Instance:
 
     def __init__(
         self,
-        core: Core,
+        context: EngineContext,
         config: InstanceConfig,
         *,
         neighbors: Mapping[str, str | None],
         restarting: bool = False,
     ) -> None:
         """Begin without peers; ``neighbors`` are the engine's, by interface."""
-        self.core = core
+        self.context = context
         self.config = config
         self.name = config.name
         self.local_asn = config.local_asn
@@ -64,21 +64,23 @@ class Instance:
         self.confederation = config.confederation
         self.vrf = config.vrf
         self.peers: dict[str, Peer] = {}
-        self.members: dict[Peer, Member] = {}
-        self.away: dict[Peer, Member] = {}
+        self.members: dict[Peer, EstablishedPeer] = {}
+        self.restarting_peers: dict[Peer, EstablishedPeer] = {}
         """Peers that restart: what they said is kept meanwhile."""
-        self.telling = Telling(self)
-        self.refusals = Refusals(config.name)
+        self.outbound = OutboundUpdates(self)
+        self.rejected_connections = RejectedConnections(config.name)
         """Connections from addresses that are nobody's, and of neighbours too many."""
         self.observer: Observer | None = None
         """Who is told of everything that happens to sessions and routes, where somebody is."""
-        self._directory = Directory()
+        self._by_address = PeersByAddress()
         self._neighbors = neighbors
-        self._joining = Joining(core, self.telling.loc, self._stale_over, self._swept)
-        self._deferral: Deferral | None = None
+        self._session_setup = SessionSetup(
+            context, self.outbound.loc, self._stale_over, self._swept
+        )
+        self._deferral: SelectionDeferral | None = None
         if restarting:
             seconds = config.selection_deferral_time
-            self._deferral = Deferral(core, self.name, seconds, self._select)
+            self._deferral = SelectionDeferral(context, self.name, seconds, self._select)
 
     def same_router(self, config: InstanceConfig) -> bool:
         """Tell whether another configuration leaves all sessions as they are."""
@@ -95,7 +97,7 @@ class Instance:
             raise UnknownName("peer", name) from None
 
     def set_peer(self, config: PeerConfig | DynamicPeerConfig) -> None:
-        """Create or change a peer; see `speaker.engine.changes`."""
+        """Create or change a peer; see `speaker.engine.effect_of_change`."""
         if isinstance(config, DynamicPeerConfig):
             self._set_dynamic(config)
             return
@@ -103,14 +105,14 @@ class Instance:
         compile_export(config.name, config.export_policy)
         peer = self.peers.get(config.name)
         if peer is None:
-            self._add(Peer(self.core, self, config))
+            self._add(Peer(self.context, self, config))
             return
         match effect_of(peer.config, config):
             case Effect.NONE:
                 peer.config = config
             case Effect.REPLACE:
                 self._remove(peer, DECONFIGURED)
-                self._add(Peer(self.core, self, config))
+                self._add(Peer(self.context, self, config))
             case Effect.RESET:
                 if peer.config.disabled_reason is None and config.disabled_reason is not None:
                     peer.config = config
@@ -127,7 +129,7 @@ class Instance:
         self.peers[peer.name] = peer
         if peer.config.address is None and peer.config.interface is not None:
             peer.neighbor = self._neighbors.get(peer.config.interface)
-        self._directory.add(peer)
+        self._by_address.add(peer)
         peer.start()
 
     def neighbor_found(self, interface: str, address: str | None) -> None:
@@ -139,9 +141,9 @@ class Instance:
                 and config.interface == interface
                 and peer.neighbor != address
             ):
-                self._directory.discard(peer)
+                self._by_address.discard(peer)
                 peer.neighbor_changed(address)
-                self._directory.add(peer)
+                self._by_address.add(peer)
 
     def _remove(self, peer: Peer, cease: Notification) -> None:
         self._forget(peer)
@@ -149,14 +151,14 @@ class Instance:
 
     def _forget(self, peer: Peer) -> None:
         del self.peers[peer.name]
-        kept = self.away.pop(peer, None)
+        kept = self.restarting_peers.pop(peer, None)
         if kept is not None:
             kept.stale.clear()
-        self._directory.discard(peer)
+        self._by_address.discard(peer)
 
     def remove_peer(self, name: str) -> None:
         """Take a peer away; dynamic ones with all that came in by them."""
-        if self._directory.dynamic.pop(name, None) is not None:
+        if self._by_address.dynamic.pop(name, None) is not None:
             for peer in [p for p in self.peers.values() if p.dynamic == name]:
                 self._remove(peer, DECONFIGURED)
         peer_ = self.peers.get(name)
@@ -172,8 +174,8 @@ class Instance:
     def _set_dynamic(self, config: DynamicPeerConfig) -> None:
         compile_import(config.name, config.import_)
         compile_export(config.name, config.export_policy)
-        before = self._directory.dynamic.get(config.name)
-        self._directory.dynamic[config.name] = config
+        before = self._by_address.dynamic.get(config.name)
+        self._by_address.dynamic[config.name] = config
         if before is None or before == config:
             return
         network = ipaddress.ip_network(config.prefix)
@@ -186,11 +188,11 @@ class Instance:
 
     def dynamic(self) -> Sequence[DynamicPeerConfig]:
         """Return the dynamic peer configurations."""
-        return list(self._directory.dynamic.values())
+        return list(self._by_address.dynamic.values())
 
     def _soften(self, peer: Peer, before: PeerConfig) -> None:
         """Apply what can be changed without a new session, telling only differences."""
-        member = self.members.get(peer) or self.away.get(peer)
+        member = self.members.get(peer) or self.restarting_peers.get(peer)
         if member is None:
             return
         if before.import_ != peer.config.import_:
@@ -198,61 +200,61 @@ class Instance:
             if self.observer is not None and peer in self.members:
                 self.observer.policy_changed(member)
         if before.maximum_prefixes != peer.config.maximum_prefixes:
-            member.limits = limits_of(peer.config, member.adj_in.families)
-        self.telling.move(member)
+            member.limits = prefix_limits_of(peer.config, member.adj_in.families)
+        self.outbound.move(member)
         if peer in self.members:
             self._enforce(member)
 
     def inherit(self, before: Instance) -> None:
         """Take over what a router of the same name was configured with."""
-        self.telling.inherit(before.telling)
-        self.refusals = before.refusals
-        self._directory.dynamic = before._directory.dynamic
+        self.outbound.inherit(before.outbound)
+        self.rejected_connections = before.rejected_connections
+        self._by_address.dynamic = before._by_address.dynamic
         for peer in before.peers.values():
             if peer.dynamic is None:
-                successor = Peer(self.core, self, peer.config)
-                successor.ending.failed(CHANGED)
+                successor = Peer(self.context, self, peer.config)
+                successor.session_end.failed(CHANGED)
                 self._add(successor)
 
     # ------------------------------------------------------------ connections
 
     def accept(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
         """Take a connection; False refuses it without a word."""
-        peer = self._directory.peer_at(remote[0])
+        peer = self._by_address.peer_at(remote[0])
         if peer is None:
-            config = self._directory.dynamic_at(remote[0])
+            config = self._by_address.dynamic_at(remote[0])
             if config is None:
                 self._refuse(remote[0], "nobody's address")
                 return False
             if self._is_full(config):
                 # Said, so that the other side's people do not look for a firewall (RFC 4486).
                 self._refuse(remote[0], f"{config.name} is at its limit of {config.limit}")
-                self.core.out.append(Write(connection, (REJECTED.encode(),)))
-                self.core.out.append(Close(connection))
+                self.context.out.append(Write(connection, (REJECTED.encode(),)))
+                self.context.out.append(Close(connection))
                 return True
-            peer = Peer(self.core, self, config.for_address(remote[0]), dynamic=config.name)
+            peer = Peer(self.context, self, config.for_address(remote[0]), dynamic=config.name)
             self._add(peer)
         return peer.connections.accepted(connection, local, remote)
 
     def _refuse(self, address: str, reason: str) -> None:
-        event = self.refusals.add(address, reason, self.core.now)
+        event = self.rejected_connections.add(address, reason, self.context.now)
         if event is not None:
-            self.core.tell(event)
+            self.context.report(event)
 
     def _is_full(self, config: DynamicPeerConfig) -> bool:
         return sum(peer.dynamic == config.name for peer in self.peers.values()) >= config.limit
 
     def gone(self, peer: Peer) -> None:
-        """Forget a dynamic peer whose session has ended (`Host`)."""
+        """Forget a dynamic peer whose session has ended (`PeerContext`)."""
         if self.peers.get(peer.name) is peer:
             self._forget(peer)
 
     def stop(self, cease: Notification = SHUTDOWN, *, keep_routes: bool = False) -> None:
         """End all sessions; with ``keep_routes`` those with graceful restart without a word."""
         self._select()
-        for kept in self.away.values():
+        for kept in self.restarting_peers.values():
             kept.stale.clear()
-        self.away.clear()
+        self.restarting_peers.clear()
         for peer in list(self.peers.values()):
             silent = keep_routes and peer.config.graceful_restart is not None
             peer.stop(cease, silent=silent)
@@ -260,24 +262,24 @@ class Instance:
     # --------------------------------------------------------------- sessions
 
     def session_up(self, peer: Peer, session: Session) -> None:
-        """Begin to exchange routes (`Host`)."""
-        member = self._joining.member(peer, session, self.away.pop(peer, None))
+        """Begin to exchange routes (`PeerContext`)."""
+        member = self._session_setup.member(peer, session, self.restarting_peers.pop(peer, None))
         self.members[peer] = member
-        self.telling.join(member)
+        self.outbound.join(member)
         if self.observer is not None:
             self.observer.peer_up(member)
         self._select_if_all_is_said()
 
     def session_down(self, peer: Peer, *, restart: bool) -> None:
-        """Forget a session's routes, or keep them for a peer that restarts (`Host`)."""
+        """Forget a session's routes, or keep them for a peer that restarts (`PeerContext`)."""
         member = self.members.pop(peer, None)
         if member is None:
             return
         if self.observer is not None:
             self.observer.peer_down(member)
-        self.telling.leave(member)
-        if restart and member.stale.away(member.negotiated):
-            self.away[peer] = member
+        self.outbound.leave(member)
+        if restart and member.stale.session_lost(member.negotiated):
+            self.restarting_peers[peer] = member
         else:
             member.stale.clear()
         self._follow_neighbor(peer)
@@ -289,13 +291,13 @@ class Instance:
             return
         heard = self._neighbors.get(interface)
         if heard is not None and heard != peer.neighbor:
-            self._directory.discard(peer)
+            self._by_address.discard(peer)
             peer.neighbor = heard
-            self._directory.add(peer)
+            self._by_address.add(peer)
 
     def keeps(self, peer: Peer) -> bool:
-        """Tell whether routes of a peer without session are kept (`Host`)."""
-        return peer in self.away
+        """Tell whether routes of a peer without session are kept (`PeerContext`)."""
+        return peer in self.restarting_peers
 
     def _swept(self, peer: Peer, family: Family, keys: Sequence[bytes]) -> None:
         member = self.members.get(peer)
@@ -303,7 +305,7 @@ class Instance:
             self.observer.routes_changed(member, family, keys)
 
     def _stale_over(self, peer: Peer) -> None:
-        self.away.pop(peer, None)
+        self.restarting_peers.pop(peer, None)
         if peer.dynamic is not None and peer not in self.members:
             peer.given_up()
 
@@ -311,13 +313,13 @@ class Instance:
 
     @property
     def restarting(self) -> bool:
-        """Whether we have just started again, and wait for what the peers have to say (`Host`)."""
+        """Whether selection is deferred after a restart (RFC 4724 section 4.1; `PeerContext`)."""
         return self._deferral is not None
 
     def _select_if_all_is_said(self) -> None:
         if self._deferral is not None and all(
             (member := self.members.get(peer)) is not None
-            and has_said_all(member.negotiated, member.intake.end_of_rib)
+            and initial_update_complete(member.negotiated, member.intake.end_of_rib)
             for peer in self.peers.values()
             if peer.config.graceful_restart is not None and peer.may_come_up
         ):
@@ -331,7 +333,7 @@ class Instance:
     def usual_updates(
         self, peer: Peer, session: Session, bodies: Sequence[bytes], start: int
     ) -> int:
-        """Take in UPDATEs of which there is nothing to be said, and return how many (`Host`)."""
+        """Take in UPDATEs of which there is nothing to be said, and return how many (`PeerContext`)."""
         del session
         member = self.members[peer]
         # Who has a limit is looked at after each message.
@@ -339,13 +341,13 @@ class Instance:
         taken = member.intake.take_usual(bodies, start, end)
         if taken and self.observer is not None:
             for body in bodies[start : start + taken]:
-                self.observer.usual_received(member, body)
+                self.observer.plain_update_received(member, body)
         if taken and member.limits is not None:
             self._enforce(member)
         return taken
 
     def update(self, peer: Peer, session: Session, body: bytes) -> None:
-        """Take in an UPDATE (`Host`). Raises `NotificationError`."""
+        """Take in an UPDATE (`PeerContext`). Raises `NotificationError`."""
         del session
         member = self.members[peer]
         intake = member.intake
@@ -359,7 +361,7 @@ class Instance:
         self._enforce(member)
         fault = intake.rejected(update) if update.faults or intake.surplus else None
         if fault is not None:
-            self.core.tell(
+            self.context.report(
                 SessionError(
                     instance=self.name,
                     peer=peer.name,
@@ -373,14 +375,14 @@ class Instance:
                 )
             )
 
-    def _enforce(self, member: Member) -> None:
+    def _enforce(self, member: EstablishedPeer) -> None:
         """Warn, or end a session, whose peer has said more than it may."""
         limits = member.limits
         if limits is None or not limits.reached(member.adj_in):
             return
         peer = member.peer
         for reached in limits.take(member.adj_in):
-            self.core.tell(
+            self.context.report(
                 PrefixLimit(
                     instance=self.name,
                     peer=peer.name,
@@ -395,7 +397,7 @@ class Instance:
                 return
 
     def refresh(self, peer: Peer, session: Session, body: bytes) -> None:
-        """Take in a ROUTE-REFRESH (`Host`; RFC 2918, RFC 7313). Raises `NotificationError`."""
+        """Take in a ROUTE-REFRESH (`PeerContext`; RFC 2918, RFC 7313). Raises `NotificationError`."""
         del session
         member = self.members[peer]
         message = member.intake.refresh(body)
@@ -407,7 +409,7 @@ class Instance:
         elif message.subtype == RefreshKind.END:
             member.stale.sweep(family)
         elif message.subtype == RefreshKind.REQUEST:
-            self.telling.tell_again(member, family)
+            self.outbound.answer_route_refresh(member, family)
 
     def request_refresh(self, name: str, families: Sequence[Family]) -> None:
         """Ask a peer to say a family's routes again, or those of all families (RFC 2918).

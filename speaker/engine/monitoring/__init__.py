@@ -1,4 +1,4 @@
-"""Telling monitoring stations (BMP, RFC 7854) what happens to sessions and routes.
+"""BMP (RFC 7854): exports sessions and routes to monitoring stations.
 
 * `exporter`: the engine's observer: events into messages, once for all stations that want them
 * `station`: one station's connection, its queue, its pauses, and its pending work
@@ -6,7 +6,7 @@
 * `updates`: routes as they are held into UPDATEs
 * `work`: whole tables and statistics, in slices
 
-Part of the pure core. It reads sessions and RIBs and never changes them, and an error in it ends
+Part of the pure context. It reads sessions and RIBs and never changes them, and an error in it ends
 connections to stations, never a session.
 """
 

@@ -21,16 +21,22 @@ from speaker.engine.inputs import (
     TransportConnected,
     TransportFailed,
 )
-from speaker.engine.instance import Instance, Member
-from speaker.engine.monitoring import work
-from speaker.engine.monitoring.station import Job, Station
-from speaker.engine.monitoring.subjects import LocRib, Session, Subject, number_of, views_of
-from speaker.engine.monitoring.updates import announced, cut, withdrawn
+from speaker.engine.instance import EstablishedPeer, Instance
+from speaker.engine.monitoring import table_dump
+from speaker.engine.monitoring.encode_routes import announced, cut, withdrawn
+from speaker.engine.monitoring.monitored_peers import (
+    MonitoredLocRib,
+    MonitoredPeer,
+    MonitoredSession,
+    number_of,
+    views_of,
+)
+from speaker.engine.monitoring.station import SlicedJob, Station
 from speaker.iana import IPV4_UNICAST, Afi, MessageType
 from speaker.message import Reach, Unreach, Update, frame_message
 from speaker.nlri import Family, split
-from speaker.peer.core import Core
-from speaker.rib.adj_out import Told
+from speaker.peer.engine_context import EngineContext
+from speaker.rib.adj_out import UpdateBatch
 from speaker.rib.loc_rib import Change
 
 _ADJ_RIB_IN: Final[tuple[Monitor, ...]] = ("pre-policy", "post-policy")
@@ -54,9 +60,9 @@ def _fenced(method: Method) -> Method:
 class Exporter:
     """All monitoring stations of an engine (`speaker.engine.observer.Observer`)."""
 
-    def __init__(self, core: Core, instances: Mapping[str, Instance]) -> None:
+    def __init__(self, context: EngineContext, instances: Mapping[str, Instance]) -> None:
         """Begin without stations; ``instances`` are the engine's, and stay its own."""
-        self._core = core
+        self._context = context
         self._instances = instances
         self.stations: dict[str, Station] = {}
         self.connections: dict[int, Station] = {}
@@ -65,10 +71,10 @@ class Exporter:
         self.streaming: tuple[Station, ...] = ()
         """The stations that are connected."""
         self._wanting: dict[Monitor, tuple[Station, ...]] = {}
-        self._sessions: dict[Member, Session] = {}
+        self._sessions: dict[EstablishedPeer, MonitoredSession] = {}
         self._identities: set[tuple[int, bytes]] = set()
         """Of the sessions."""
-        self._loc_ribs: dict[Instance, LocRib] = {}
+        self._loc_ribs: dict[Instance, MonitoredLocRib] = {}
         self._numbers: dict[Instance, int] = {}
 
     # ---------------------------------------------------------------- stations
@@ -86,7 +92,7 @@ class Exporter:
                 del self.stations[name]
         for name, config in wanted.items():
             if name not in self.stations:
-                station = self.stations[name] = Station(self._core, self, config)
+                station = self.stations[name] = Station(self._context, self, config)
                 station.connect()
 
     def stop(self) -> None:
@@ -97,7 +103,7 @@ class Exporter:
 
     def broken(self, where: str, error: Exception) -> None:
         """Report an error of ours; stations are told everything anew."""
-        self._core.tell(
+        self._context.report(
             Fault(
                 instance="",
                 peer=None,
@@ -148,11 +154,15 @@ class Exporter:
             if "loc-rib" in station.config.monitor:
                 subject = self._loc_rib(instance)
                 station.buffer.append(subject.up(time))
-                station.jobs.append(Job(subject, table=True, slices=work.loc_rib(subject)))
+                station.jobs.append(
+                    SlicedJob(subject, table=True, slices=table_dump.loc_rib(subject))
+                )
             for member in instance.members.values():
                 self._introduce(station, self._session(instance, member), time, end=True)
 
-    def _introduce(self, station: Station, subject: Session, time: int, *, end: bool) -> None:
+    def _introduce(
+        self, station: Station, subject: MonitoredSession, time: int, *, end: bool
+    ) -> None:
         views = views_of(subject, station.config.monitor)
         if not views:
             return
@@ -161,17 +171,19 @@ class Exporter:
         if received and (
             end or any(map(subject.member.adj_in.received, subject.member.adj_in.families))
         ):
-            slices = work.adj_rib_in(subject, received, end=end)
-            station.jobs.append(Job(subject, table=True, slices=slices))
+            slices = table_dump.adj_rib_in(subject, received, end=end)
+            station.jobs.append(SlicedJob(subject, table=True, slices=slices))
         if end and "adj-rib-out" in views:
-            station.jobs.append(Job(subject, table=True, slices=work.adj_rib_out(subject)))
+            station.jobs.append(
+                SlicedJob(subject, table=True, slices=table_dump.adj_rib_out(subject))
+            )
 
     # -------------------------------------------------------------------- time
 
     @property
     def _now(self) -> int:
         """Microseconds of Unix time, 0 while that is not known."""
-        return 0 if self.offset is None else int((self._core.now + self.offset) * 1_000_000)
+        return 0 if self.offset is None else int((self._context.now + self.offset) * 1_000_000)
 
     @property
     def _stamp(self) -> bytes:
@@ -202,12 +214,12 @@ class Exporter:
         """Begin to send Statistics Reports of everybody, unless the last ones are still waiting."""
         if any(job.subject is None for job in station.jobs):
             return
-        subjects: list[Subject] = []
+        subjects: list[MonitoredPeer] = []
         if "loc-rib" in station.config.monitor:
             subjects += self._loc_ribs.values()
         subjects += (s for s in self._sessions.values() if views_of(s, station.config.monitor))
-        slices = work.statistics(subjects, self._now)
-        station.jobs.append(Job(None, table=False, slices=slices))
+        slices = table_dump.statistics(subjects, self._now)
+        station.jobs.append(SlicedJob(None, table=False, slices=slices))
 
     # ---------------------------------------------------------------- subjects
 
@@ -219,21 +231,21 @@ class Exporter:
             known = self._numbers[instance] = 0 if default else number_of(instance.name)
         return known
 
-    def _loc_rib(self, instance: Instance) -> LocRib:
+    def _loc_rib(self, instance: Instance) -> MonitoredLocRib:
         known = self._loc_ribs.get(instance)
         if known is None:
-            known = self._loc_ribs[instance] = LocRib(self._number(instance), instance)
+            known = self._loc_ribs[instance] = MonitoredLocRib(self._number(instance), instance)
         return known
 
-    def _session(self, instance: Instance, member: Member) -> Session:
+    def _session(self, instance: Instance, member: EstablishedPeer) -> MonitoredSession:
         known = self._sessions.get(member)
         if known is None:
             number = self._number(instance)
-            known = Session(number, member, own_number=None)
+            known = MonitoredSession(number, member, own_number=None)
             if known.identity in self._identities:
                 # Peers may differ in their port or interface only, which BMP does not tell.
                 name = member.peer.name
-                known = Session(number, member, own_number=number_of(instance.name, name))
+                known = MonitoredSession(number, member, own_number=number_of(instance.name, name))
             self._sessions[member] = known
             self._identities.add(known.identity)
         return known
@@ -248,7 +260,9 @@ class Exporter:
             subject = self._loc_rib(instance)
             for station in stations:
                 station.buffer.append(subject.up(self._now))
-                station.jobs.append(Job(subject, table=True, slices=work.loc_rib(subject)))
+                station.jobs.append(
+                    SlicedJob(subject, table=True, slices=table_dump.loc_rib(subject))
+                )
 
     @_fenced
     def instance_down(self, instance: Instance) -> None:
@@ -262,17 +276,17 @@ class Exporter:
         self._numbers.pop(instance, None)
 
     @_fenced
-    def peer_up(self, member: Member) -> None:
+    def peer_up(self, member: EstablishedPeer) -> None:
         """See `Observer`."""
         if self.streaming:
-            instance = self._instances[member.peer.host.name]
+            instance = self._instances[member.peer.instance.name]
             subject = self._session(instance, member)
             for station in self.streaming:
                 # The peer's own End-of-RIB comes after what it says.
                 self._introduce(station, subject, self._now, end=False)
 
     @_fenced
-    def peer_down(self, member: Member) -> None:
+    def peer_down(self, member: EstablishedPeer) -> None:
         """See `Observer`."""
         subject = self._sessions.pop(member, None)
         if subject is None:
@@ -285,7 +299,7 @@ class Exporter:
                 station.buffer.append(subject.down(self._now))
 
     @_fenced
-    def update_received(self, member: Member, body: bytes, update: Update) -> None:
+    def update_received(self, member: EstablishedPeer, body: bytes, update: Update) -> None:
         """See `Observer`."""
         verbatim: list[bytes] = []
         for monitor in _ADJ_RIB_IN:
@@ -303,7 +317,7 @@ class Exporter:
             self._send(stations, subject, monitor, updates)
 
     @_fenced
-    def usual_received(self, member: Member, body: bytes) -> None:
+    def plain_update_received(self, member: EstablishedPeer, body: bytes) -> None:
         """See `Observer`."""
         verbatim: list[bytes] = []
         for monitor in _ADJ_RIB_IN:
@@ -318,13 +332,13 @@ class Exporter:
                 withdrawn = int.from_bytes(body[:2], "big")
                 at = 4 + int.from_bytes(body[2:4], "big")
                 keys = split(body[2 : 2 + withdrawn] or body[at:], Afi.IPV4)
-                updates = work.held(subject, monitor, IPV4_UNICAST, keys)
+                updates = table_dump.held(subject, monitor, IPV4_UNICAST, keys)
                 self._send(stations, subject, monitor, updates)
 
     def _send(
         self,
         stations: Sequence[Station],
-        subject: Subject,
+        subject: MonitoredPeer,
         monitor: Monitor,
         updates: Sequence[bytes],
     ) -> None:
@@ -334,24 +348,28 @@ class Exporter:
                 station.buffer.append(octets)
 
     @_fenced
-    def routes_changed(self, member: Member, family: Family, keys: Sequence[bytes]) -> None:
+    def routes_changed(
+        self, member: EstablishedPeer, family: Family, keys: Sequence[bytes]
+    ) -> None:
         """See `Observer`."""
         for monitor in _ADJ_RIB_IN:
             stations = self._wanting.get(monitor)
             if stations:
                 subject = self._sessions[member]
-                self._send(stations, subject, monitor, work.held(subject, monitor, family, keys))
+                self._send(
+                    stations, subject, monitor, table_dump.held(subject, monitor, family, keys)
+                )
 
     @_fenced
-    def policy_changed(self, member: Member) -> None:
+    def policy_changed(self, member: EstablishedPeer) -> None:
         """See `Observer`."""
         for station in self._wanting.get("post-policy", ()):
             subject = self._sessions[member]
-            slices = work.adj_rib_in(subject, ("post-policy",), anew=True, end=False)
-            station.jobs.append(Job(subject, table=True, slices=slices))
+            slices = table_dump.adj_rib_in(subject, ("post-policy",), anew=True, end=False)
+            station.jobs.append(SlicedJob(subject, table=True, slices=slices))
 
     @_fenced
-    def told(self, member: Member, told: Told) -> None:
+    def updates_sent(self, member: EstablishedPeer, told: UpdateBatch) -> None:
         """See `Observer`."""
         stations = self._wanting.get("adj-rib-out")
         subject = self._sessions.get(member)
@@ -383,7 +401,7 @@ class Exporter:
             yield station.status()
 
 
-def _as_it_came(member: Member, update: Update) -> bool:
+def _as_it_came(member: EstablishedPeer, update: Update) -> bool:
     """Tell whether the Adj-RIB-In says what an UPDATE says."""
     if update.faults or update.ignored or member.intake.surplus:
         return False
@@ -391,7 +409,7 @@ def _as_it_came(member: Member, update: Update) -> bool:
     return member.negotiated.local_role is None
 
 
-def _passes(member: Member, update: Update) -> bool:
+def _passes(member: EstablishedPeer, update: Update) -> bool:
     """Tell whether all routes of an UPDATE are imported as they came."""
     adj_in = member.adj_in
     if not adj_in.takes_all:
@@ -403,10 +421,10 @@ def _passes(member: Member, update: Update) -> bool:
     )
 
 
-def _as_held(subject: Session, monitor: Monitor, update: Update) -> list[bytes]:
+def _as_held(subject: MonitoredSession, monitor: Monitor, update: Update) -> list[bytes]:
     """Return what is held now of the routes that an UPDATE names."""
     updates: list[bytes] = []
     parts: tuple[Reach | Unreach, ...] = (*update.withdrawn, *update.announced)
     for part in parts:
-        updates += work.held(subject, monitor, part.family, part.wire())
+        updates += table_dump.held(subject, monitor, part.family, part.wire())
     return updates

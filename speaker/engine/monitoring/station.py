@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from speaker.api import BmpCollector, CollectorChanged, CollectorStatus
 from speaker.bmp import Initiation, InitiationTlv, Termination, TerminationReason, Tlv, encode
 from speaker.peer.actions import Close, Connect, Write
-from speaker.peer.core import Core, Timer
+from speaker.peer.engine_context import EngineContext, Timer
 
 if TYPE_CHECKING:
     from speaker.engine.monitoring.exporter import Exporter
-    from speaker.engine.monitoring.subjects import Subject
+    from speaker.engine.monitoring.monitored_peers import MonitoredPeer
 
 PATIENCE: Final = 256 * 1024
 """While more octets wait than these, no further slice of a table is made."""
@@ -30,10 +30,10 @@ MAX_INPUT: Final = 64 * 1024
 """A station has nothing to say; one that says more than so many octets is disconnected."""
 
 
-class Job(NamedTuple):
+class SlicedJob(NamedTuple):
     """Work that is done in slices."""
 
-    subject: Subject | None
+    subject: MonitoredPeer | None
     """Whom it is about, where it ends with them."""
     table: bool
     """Whether the station is not synchronized before it is done."""
@@ -42,10 +42,10 @@ class Job(NamedTuple):
 
 @final
 class Station:
-    """A station and its connection (`speaker.peer.core.TimerOwner`)."""
+    """A station and its connection (`speaker.peer.engine_context.TimerOwner`)."""
 
     __slots__ = (
-        "_core",
+        "_context",
         "_exporter",
         "_failures",
         "_heard",
@@ -61,8 +61,8 @@ class Station:
         "streaming",
     )
 
-    def __init__(self, core: Core, exporter: Exporter, config: BmpCollector) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, exporter: Exporter, config: BmpCollector) -> None:
+        self._context = context
         self._exporter = exporter
         self.config = config
         self.connection: int | None = None
@@ -70,11 +70,11 @@ class Station:
         """Whether it is connected, and told everything that happens."""
         self.buffer: list[bytes] = []
         """What has to be sent when the input that is being handled has been."""
-        self.jobs: deque[Job] = deque()
+        self.jobs: deque[SlicedJob] = deque()
         self.queued = 0
         self.octets_sent = 0
         self.connections = 0
-        self.since = core.now
+        self.since = context.now
         self.reason = "connecting"
         self._failures = 0
         self._heard = 0
@@ -89,9 +89,9 @@ class Station:
     def connect(self) -> None:
         """Begin an attempt."""
         config = self.config
-        self.connection = self._core.new_connection()
+        self.connection = self._context.new_connection()
         self._exporter.connections[self.connection] = self
-        self._core.out.append(
+        self._context.out.append(
             Connect(
                 connection=self.connection,
                 instance=None,
@@ -111,7 +111,7 @@ class Station:
         """Begin to tell; the exporter goes on with what there is."""
         self.streaming = True
         self._exporter.recount()
-        self.since = self._core.now
+        self.since = self._context.now
         self.reason = ""
         self.connections += 1
         self.octets_sent = self.queued = self._heard = 0
@@ -132,16 +132,16 @@ class Station:
     def failed(self, reason: str) -> None:
         """Handle the end of the connection, or of an attempt, and try again after a pause."""
         was = self.streaming
-        if was and self._core.now - self.since >= STEADY:
+        if was and self._context.now - self.since >= STEADY:
             self._failures = 0
         self._forget()
-        self.since = self._core.now
+        self.since = self._context.now
         self.reason = reason
         config = self.config
         pause = min(config.retry_time * 2.0 ** min(self._failures, 16), config.longest_retry_time)
         self._failures += 1
-        self._core.timers.start(
-            (self, Timer.COLLECTOR_RETRY), self._core.now + self._core.jitter(pause)
+        self._context.timers.start(
+            (self, Timer.COLLECTOR_RETRY), self._context.now + self._context.jitter(pause)
         )
         if was:
             self._tell()
@@ -149,19 +149,19 @@ class Station:
     def drop(self, reason: str) -> None:
         """Disconnect a station without a word, and try again after a pause."""
         if self.connection is not None:
-            self._core.out.append(Close(self.connection, abort=True))
+            self._context.out.append(Close(self.connection, abort=True))
         self.failed(reason)
 
     def close(self, why: TerminationReason) -> None:
         """End for good, with a Termination (RFC 7854 section 4.5)."""
-        self._core.timers.stop((self, Timer.COLLECTOR_RETRY))
+        self._context.timers.stop((self, Timer.COLLECTOR_RETRY))
         if self.streaming:
             self.buffer.append(encode(Termination.because(why)))
             self.emit()
         connection = self.connection
         self._forget()
         if connection is not None:
-            self._core.out.append(Close(connection))
+            self._context.out.append(Close(connection))
         self.reason = "closed"
 
     def _forget(self) -> None:
@@ -174,11 +174,11 @@ class Station:
         self.jobs.clear()
         self.queued = 0
         for timer in (Timer.STATISTICS, Timer.SEND_HOLD):
-            self._core.timers.stop((self, timer))
+            self._context.timers.stop((self, timer))
 
     def _tell(self) -> None:
         config = self.config
-        self._core.tell(
+        self._context.report(
             CollectorChanged(
                 name=config.name,
                 address=config.address,
@@ -197,7 +197,7 @@ class Station:
             self.buffer.clear()
             if octets:
                 self.octets_sent += len(octets)
-                self._core.out.append(Write(self.connection, (octets,)))
+                self._context.out.append(Write(self.connection, (octets,)))
 
     def heard(self, octets: int) -> None:
         """Count what the station says, which nobody reads."""
@@ -212,9 +212,9 @@ class Station:
         if octets > self.config.queue_limit:
             self.drop(f"the station does not read: {octets} octets were waiting")
         elif not octets:
-            self._core.timers.stop((self, Timer.SEND_HOLD))
+            self._context.timers.stop((self, Timer.SEND_HOLD))
         elif progress:
-            self._core.timers.start((self, Timer.SEND_HOLD), self._core.now + STALLED)
+            self._context.timers.start((self, Timer.SEND_HOLD), self._context.now + STALLED)
 
     # -------------------------------------------------------------------- work
 
@@ -231,7 +231,7 @@ class Station:
         elif octets:
             self.buffer.append(octets)
 
-    def gone(self, subject: Subject) -> None:
+    def gone(self, subject: MonitoredPeer) -> None:
         """Leave the work that was about somebody who is no more."""
         if any(job.subject is subject for job in self.jobs):
             self.jobs = deque(job for job in self.jobs if job.subject is not subject)
@@ -251,15 +251,15 @@ class Station:
 
     def _start_statistics(self) -> None:
         if self.config.statistics_interval:
-            self._core.timers.start(
-                (self, Timer.STATISTICS), self._core.now + self.config.statistics_interval
+            self._context.timers.start(
+                (self, Timer.STATISTICS), self._context.now + self.config.statistics_interval
             )
 
     # -------------------------------------------------------------------- view
 
     def status(self) -> CollectorStatus:
         """Return it for people; ``since`` is on the core's clock."""
-        due = self._core.timers.deadline((self, Timer.COLLECTOR_RETRY))
+        due = self._context.timers.deadline((self, Timer.COLLECTOR_RETRY))
         return CollectorStatus(
             name=self.config.name,
             address=self.config.address,
@@ -268,7 +268,7 @@ class Station:
             reason=self.reason,
             since=self.since,
             synchronized=self.streaming and not any(job.table for job in self.jobs),
-            retry_in=None if due is None else max(0.0, due - self._core.now),
+            retry_in=None if due is None else max(0.0, due - self._context.now),
             octets_sent=self.octets_sent,
             queued_octets=self.queued,
             connections=self.connections,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 from speaker.fsm import Event, State
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification, Open
-from speaker.peer.actions import Close, Configure, Write
+from speaker.peer.actions import Close, SetTtl, Write
 from speaker.peer.collision import keep_outgoing
-from speaker.peer.core import Core, Timer
+from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.session import COLLISION_WAIT, Session
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ COLLISION: Final = Notification.cease(CeaseSubcode.CONNECTION_COLLISION_RESOLUTI
 class Connections:
     """The one or two connections of a peer."""
 
-    def __init__(self, core: Core, peer: Peer, *, outgoing: bool) -> None:
-        self._core = core
+    def __init__(self, context: EngineContext, peer: Peer, *, outgoing: bool) -> None:
+        self._context = context
         self._peer = peer
-        self.primary = Session(core, peer, outgoing=outgoing)
+        self.primary = Session(context, peer, outgoing=outgoing)
         self.secondary: Session | None = None
 
     # -------------------------------------------------------------- transport
@@ -45,7 +45,7 @@ class Connections:
         """Take the connection that we asked for."""
         session = self._session_of(connection)
         if session is None or session.state is not State.CONNECT:
-            self._core.out.append(Close(connection, abort=True))
+            self._context.out.append(Close(connection, abort=True))
             return
         rival = self.secondary
         if rival is not None and rival.state is State.OPEN_CONFIRM:
@@ -60,7 +60,7 @@ class Connections:
         """Handle an attempt of ours that came to nothing."""
         session = self._session_of(connection)
         if session is not None:
-            self._peer.ending.trouble = reason
+            self._peer.session_end.trouble = reason
             session.lost()
 
     def accepted(self, connection: int, local: tuple[str, int], remote: tuple[str, int]) -> bool:
@@ -78,19 +78,19 @@ class Connections:
             case State.ESTABLISHED if peer.may_restart(primary) and not self._is_young:
                 # RFC 4724 section 5: the peer has restarted, and the old connection is dead. Just
                 # after the session came up it is rather the rest of a collision.
-                peer.ending.failed("the peer has connected again")
+                peer.session_end.failed("the peer has connected again")
                 primary.fire(Event.TCP_CONNECTION_FAILS)
                 if peer.stopped:
                     return False
-                primary.timing.stop_all()
+                primary.timers.stop_all()
                 self._take(primary, connection, local, remote)
                 return True
             case State.ESTABLISHED | State.OPEN_CONFIRM if not primary.withheld:
-                self._core.out.append(Write(connection, (COLLISION.encode(),)))
-                self._core.out.append(Close(connection))
+                self._context.out.append(Write(connection, (COLLISION.encode(),)))
+                self._context.out.append(Close(connection))
                 return True
         rival = self.secondary
-        self.secondary = Session(self._core, peer, outgoing=False)
+        self.secondary = Session(self._context, peer, outgoing=False)
         if rival is not None:
             # The peer has one attempt at a time, so the older one is dead.
             self._discard(rival)
@@ -101,7 +101,7 @@ class Connections:
 
     @property
     def _is_young(self) -> bool:
-        up_for = self._peer.pauses.up_for()
+        up_for = self._peer.backoff.up_for()
         return up_for is None or up_for < COLLISION_WAIT
 
     def _take(
@@ -110,7 +110,7 @@ class Connections:
         session.state = State.ACTIVE
         session.attach(connection, local, remote, outgoing=False)
         if self._peer.ttl:
-            self._core.out.append(Configure(connection, self._peer.ttl, self._peer.min_ttl))
+            self._context.out.append(SetTtl(connection, self._peer.ttl, self._peer.min_ttl))
         session.fire(Event.TCP_CONNECTION_CONFIRMED)
 
     def closed(self, connection: int, reason: str) -> None:
@@ -119,7 +119,7 @@ class Connections:
         if session is None:
             return
         if session is self.primary:
-            self._peer.ending.connection_lost(reason, opened=session.state > State.OPEN_SENT)
+            self._peer.session_end.connection_lost(reason, opened=session.state > State.OPEN_SENT)
         session.lost()
 
     def queue_changed(self, connection: int, octets: int, limit: int) -> None:
@@ -130,18 +130,18 @@ class Connections:
         progress = octets < session.queued
         session.queued = octets
         if octets > limit:
-            self._peer.ending.failed(f"the peer does not read: {octets} octets are waiting")
+            self._peer.session_end.failed(f"the peer does not read: {octets} octets are waiting")
             self._peer.cease = Notification.cease(CeaseSubcode.OUT_OF_RESOURCES)
             session.queued = 0
             session.fire(Event.AUTOMATIC_STOP)
         elif octets == 0:
-            self._core.timers.stop((session, Timer.SEND_HOLD))
-        elif session.state is not State.ESTABLISHED or not session.timing.hold_time:
+            self._context.timers.stop((session, Timer.SEND_HOLD))
+        elif session.state is not State.ESTABLISHED or not session.timers.hold_time:
             # RFC 9687 section 3.3: it runs in Established only. Before, the hold timer is enough.
             return
-        elif progress or session.timing.deadline(Timer.SEND_HOLD) is None:
+        elif progress or session.timers.deadline(Timer.SEND_HOLD) is None:
             # Section 3.1: the greater of eight minutes and twice the hold time.
-            session.timing.start(Timer.SEND_HOLD, max(480.0, 2.0 * session.timing.hold_time))
+            session.timers.start(Timer.SEND_HOLD, max(480.0, 2.0 * session.timers.hold_time))
 
     # -------------------------------------------------------------- collision
 
@@ -152,7 +152,7 @@ class Connections:
             return True
         peer = self._peer
         wins = session.outgoing == keep_outgoing(
-            peer.host.router_id, peer.local_asn, opened.router_id, opened.asn
+            peer.instance.router_id, peer.local_asn, opened.router_id, opened.asn
         )
         if rival.state is State.ESTABLISHED or (rival.state is State.OPEN_CONFIRM and not wins):
             self._dump(session, COLLISION)
@@ -163,7 +163,7 @@ class Connections:
             # The rival would win, if the peer keeps it. Until that is known, the peer must
             # not become Established here: it would refuse the other one, and we this one.
             session.withheld = True
-            session.timing.start(Timer.COLLISION, COLLISION_WAIT)
+            session.timers.start(Timer.COLLISION, COLLISION_WAIT)
         return True
 
     def established(self, session: Session) -> None:
@@ -181,7 +181,7 @@ class Connections:
             self._discard(loser)
         else:
             self._dump(loser, COLLISION)
-        loser.timing.stop_all()
+        loser.timers.stop_all()
 
     def end_secondary(self, cease: Notification) -> None:
         """End the second connection, where there is one."""
@@ -191,14 +191,14 @@ class Connections:
     def secondary_ended(self, session: Session) -> None:
         """Go on with the first connection alone."""
         self.secondary = None
-        session.timing.stop_all()
+        session.timers.stop_all()
         self.primary.release()
 
     def succeed(self) -> bool:
         """Put the second connection in the place of the first, which has ended, if there is one."""
         if self.secondary is None:
             return False
-        self.primary.timing.stop_all()
+        self.primary.timers.stop_all()
         self.primary, self.secondary = self.secondary, None
         return True
 

@@ -1,7 +1,7 @@
-"""One peer: its configuration, the life of its sessions, and what becomes of them.
+"""One peer: its configuration, its sessions from start to end, and its routes' fate after each.
 
-A peer never touches another: everything that it shares is behind `Host`. Its connections, the words
-about their ends, and the pauses between them are units of their own.
+A peer never touches another: all that peers share is behind `PeerContext`. Its connections, the
+record of how sessions ended, and the retry backoff are units of their own.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from speaker.capability import Capability
 from speaker.fsm import Event, State
 from speaker.iana import CeaseSubcode, ErrorCode
 from speaker.message import Notification, Open, decode_open
-from speaker.peer import opening, telling
-from speaker.peer.core import Core, Timer
+from speaker.peer import open_exchange, peer_status
+from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.peer.connections import COLLISION, Connections
-from speaker.peer.peer.ending import Ending
-from speaker.peer.peer.host import Host
-from speaker.peer.peer.pauses import Pauses
+from speaker.peer.peer.peer_context import PeerContext
+from speaker.peer.peer.retry_backoff import RetryBackoff
+from speaker.peer.peer.session_end import SessionEnd
 from speaker.peer.session import Session
 
 SHOWN: Final = 32
@@ -31,16 +31,21 @@ class Peer:
     """One peer of one instance."""
 
     def __init__(
-        self, core: Core, host: Host, config: PeerConfig, *, dynamic: str | None = None
+        self,
+        context: EngineContext,
+        instance: PeerContext,
+        config: PeerConfig,
+        *,
+        dynamic: str | None = None,
     ) -> None:
-        self.core = core
-        self.host = host
+        self.context = context
+        self.instance = instance
         self.config = config
         self.dynamic = dynamic
         """The name of the dynamic peer configuration that it came in by."""
-        self.connections = Connections(core, self, outgoing=not config.passive)
-        self.ending = Ending()
-        self.pauses = Pauses(core)
+        self.connections = Connections(context, self, outgoing=not config.passive)
+        self.session_end = SessionEnd()
+        self.backoff = RetryBackoff(context)
         self.cease = SHUTDOWN
         """What a Cease that is sent now says."""
         self.silent_stop = False
@@ -70,20 +75,20 @@ class Peer:
         """The AS that this peer sees: outside of a confederation its identifier (RFC 5065)."""
         if self.config.local_asn:
             return self.config.local_asn
-        confederation = self.host.confederation
+        confederation = self.instance.confederation
         if confederation is not None and not self._inside(confederation):
             return confederation.identifier
-        return self.host.local_asn
+        return self.instance.local_asn
 
     def _inside(self, confederation: Confederation) -> bool:
         # An AS that is to be learnt counts as outside: our OPEN may have to be the first.
         asn = self.config.peer_asn
-        return asn == self.host.local_asn or asn in confederation.members
+        return asn == self.instance.local_asn or asn in confederation.members
 
     @property
     def confederation_peer(self) -> bool:
         """Whether the peer is in another member AS of our confederation."""
-        confederation = self.host.confederation
+        confederation = self.instance.confederation
         return confederation is not None and self.ebgp and self._inside(confederation)
 
     @property
@@ -123,7 +128,7 @@ class Peer:
     @property
     def reason(self) -> str:
         """Why the session is not Established, for people; empty when it is."""
-        return telling.reason(self)
+        return peer_status.reason(self)
 
     # ------------------------------------------------------------ start, stop
 
@@ -160,36 +165,36 @@ class Peer:
         self.cease = cease
         self.connections.end_secondary(cease)
         self.connections.primary.fire(Event.MANUAL_STOP)
-        self.connections.primary.timing.stop_all()
+        self.connections.primary.timers.stop_all()
 
     def enable(self) -> None:
         """Begin again after `shut_down`."""
         if self.down is not None:
             self.down = None
-            self.pauses.forgive()
+            self.backoff.forgive()
             self.start()
 
     def over_limit(self, reason: str, cease: Notification, restart_after: int | None) -> None:
         """End a session whose peer sends too much, and wait (RFC 4271 section 6.7)."""
-        self.ending.failed(reason)
+        self.session_end.failed(reason)
         self.cease = cease
-        self.pauses.held = None if restart_after is None else float(restart_after)
+        self.backoff.held = None if restart_after is None else float(restart_after)
         self.connections.primary.fire(Event.AUTOMATIC_STOP)
 
     def reset(self, cease: Notification, reason: str) -> None:
         """End the session and begin again at once."""
-        self.ending.failed(reason)
-        self.pauses.held = 0.0
-        self.pauses.forgive()
+        self.session_end.failed(reason)
+        self.backoff.held = 0.0
+        self.backoff.forgive()
         self.cease = cease
         self.connections.end_secondary(cease)
         if self.connections.primary.state is State.IDLE:
-            self.connections.primary.timing.stop_all()
+            self.connections.primary.timers.stop_all()
             self.start()
             return
-        self.pauses.at_once = True
+        self.backoff.at_once = True
         self.connections.primary.fire(Event.AUTOMATIC_STOP)
-        self.pauses.at_once = False
+        self.backoff.at_once = False
 
     def neighbor_changed(self, address: str | None) -> None:
         """Begin with who is at the other end of the interface now, or wait for somebody."""
@@ -202,7 +207,7 @@ class Peer:
         if not self.may_come_up:
             return
         if had is None and primary.state is State.ACTIVE and primary.connection is None:
-            primary.timing.stop_all()
+            primary.timers.stop_all()
             primary.state = State.IDLE
             self.start()
             return
@@ -221,9 +226,9 @@ class Peer:
             or self.config.disabled_reason is not None
         ):
             return
-        pause = self.pauses.after_session(self.config.idle_hold_time, lost=self.ending.lost)
+        pause = self.backoff.after_session(self.config.idle_hold_time, lost=self.session_end.lost)
         if pause is not None:
-            session.timing.start(Timer.IDLE_HOLD, pause)
+            session.timers.start(Timer.IDLE_HOLD, pause)
 
     def idle_hold_over(self) -> None:
         """Start again after the pause (events 6 and 7)."""
@@ -245,18 +250,18 @@ class Peer:
         """Judge the peer's OPEN, and go on unless a collision is lost. Raises `NotificationError`."""
         opened = decode_open(body)
         session.peer_open = opened
-        negotiated = opening.judge(
+        negotiated = open_exchange.accept_open(
             self.config,
             opened,
             local_asn=self.local_asn,
-            local_router_id=self.host.router_id,
+            local_router_id=self.instance.router_id,
             offered=self._offered(),
             confederation=self.confederation_peer,
         )
         session.negotiated = negotiated
         session.stream.maximum = negotiated.max_message_size
-        session.timing.hold_time = negotiated.hold_time
-        session.timing.keepalive_time = negotiated.keepalive_time
+        session.timers.hold_time = negotiated.hold_time
+        session.timers.keepalive_time = negotiated.keepalive_time
         if not self.connections.survives(session, opened):
             return
         session.fire(
@@ -281,15 +286,15 @@ class Peer:
             return
         if before is State.ESTABLISHED:
             self.flaps += 1
-            self.host.session_down(self, restart=self.may_restart(session))
-            self.pauses.ended()
-            self.ending.reckoned()
+            self.instance.session_down(self, restart=self.may_restart(session))
+            self.backoff.ended()
+            self.session_end.reckoned()
         self._report(before)
         if (
             ended
             and before > State.ACTIVE
             and self.dynamic is not None
-            and not self.host.keeps(self)
+            and not self.instance.keeps(self)
         ):
             self.given_up()
 
@@ -298,8 +303,8 @@ class Peer:
         primary = self.connections.primary
         if primary.state in (State.IDLE, State.ACTIVE) and self.connections.secondary is None:
             self.stopped = True
-            primary.timing.stop_all()
-            self.host.gone(self)
+            primary.timers.stop_all()
+            self.instance.gone(self)
 
     def may_restart(self, session: Session) -> bool:
         """Tell whether the end of a session leaves the routes in place (RFC 4724, RFC 8538)."""
@@ -310,13 +315,13 @@ class Peer:
             and not self.stopped
             and self.config.disabled_reason is None
             and self.down is None
-            and not self.ending.hard
+            and not self.session_end.hard
         )
 
     def _report(self, before: State) -> None:
-        self.core.tell(
+        self.context.report(
             StateChanged(
-                instance=self.host.name,
+                instance=self.instance.name,
                 peer=self.name,
                 address=self.address,
                 old=str(before),
@@ -331,38 +336,38 @@ class Peer:
         return Open(
             asn=self.local_asn,
             hold_time=self.config.hold_time,
-            router_id=self.host.router_id,
+            router_id=self.instance.router_id,
             capabilities=self._offered(),
         ).encode()
 
     def _offered(self) -> tuple[Capability, ...]:
-        return opening.capabilities(
+        return open_exchange.offered_capabilities(
             self.config,
             self.local_asn,
-            plain=self.ending.refused_capabilities,
-            restarting=self.host.restarting and not self._was_up,
+            plain=self.session_end.refused_capabilities,
+            restarting=self.instance.restarting and not self._was_up,
             external=self.ebgp and not self.confederation_peer,
         )
 
     def session_up(self, session: Session) -> None:
         """Begin to exchange routes, and end what is left of a collision."""
         self.connections.established(session)
-        self.ending.established()
-        self.pauses.established()
+        self.session_end.established()
+        self.backoff.established()
         self._was_up = True
-        self.host.session_up(self, session)
+        self.instance.session_up(self, session)
 
     def usual_updates(self, session: Session, bodies: Sequence[bytes], start: int) -> int:
         """Take in UPDATEs from one of them on, as long as they are usual; how many those are."""
-        return self.host.usual_updates(self, session, bodies, start)
+        return self.instance.usual_updates(self, session, bodies, start)
 
     def update(self, session: Session, body: bytes) -> None:
         """Take in an UPDATE. Raises `NotificationError`."""
-        self.host.update(self, session, body)
+        self.instance.update(self, session, body)
 
     def refresh(self, session: Session, body: bytes) -> None:
         """Answer a ROUTE-REFRESH. Raises `NotificationError`."""
-        self.host.refresh(self, session, body)
+        self.instance.refresh(self, session, body)
 
     def notification(self, message: Notification, *, sent: bool, text: str | None = None) -> None:
         """Remember a NOTIFICATION for people, and report it."""
@@ -371,10 +376,10 @@ class Peer:
         described = text or str(message)
         negotiated = self.connections.primary.negotiated
         graceful = negotiated is not None and negotiated.graceful_notification
-        self.ending.notified(message, described, sent=sent, graceful=graceful)
-        self.core.tell(
+        self.session_end.notified(message, described, sent=sent, graceful=graceful)
+        self.context.report(
             SessionError(
-                instance=self.host.name,
+                instance=self.instance.name,
                 peer=self.name,
                 address=self.address,
                 sent=sent,

@@ -17,8 +17,8 @@ from speaker.iana import CeaseSubcode, ErrorCode, FsmSubcode, MessageType
 from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open
 from speaker.negotiated import MAX_MESSAGE, Negotiated
 from speaker.peer.actions import Close, Connect, Write
-from speaker.peer.core import Core, Timer
-from speaker.peer.session.timing import Timing
+from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.session.session_timers import SessionTimers
 from speaker.peer.stream import Stream
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Session:
         "_heard",
         "_late",
         "connection",
-        "core",
+        "context",
         "error",
         "left_by",
         "local",
@@ -66,19 +66,19 @@ class Session:
         "since",
         "state",
         "stream",
-        "timing",
+        "timers",
         "updates_received",
         "updates_sent",
         "withheld",
     )
 
-    def __init__(self, core: Core, peer: Peer, *, outgoing: bool) -> None:
-        self.core = core
+    def __init__(self, context: EngineContext, peer: Peer, *, outgoing: bool) -> None:
+        self.context = context
         self.peer = peer
-        self.timing = Timing(core, self)
+        self.timers = SessionTimers(context, self)
         self.outgoing = outgoing
         self.state = State.IDLE
-        self.since = core.now
+        self.since = context.now
         self.error: NotificationError | None = None
         self.left_by = Event.MANUAL_STOP
         """The event that led to the present state."""
@@ -96,8 +96,8 @@ class Session:
         """The body of the peer's OPEN, as it came."""
         self.notified: tuple[Notification, bool] | None = None
         """The NOTIFICATION that ended the session, and whether it was ours."""
-        self.timing.hold_time = 0
-        self.timing.keepalive_time = 0
+        self.timers.hold_time = 0
+        self.timers.keepalive_time = 0
         self.messages_received = 0
         self.messages_sent = 0
         self.updates_received = 0
@@ -121,37 +121,39 @@ class Session:
         for action in transition.actions:
             self._do(action, before)
         if transition.state is not before:
-            self.since = self.core.now
+            self.since = self.context.now
             self.left_by = event
             self.peer.moved(self, before)
 
     def _do(self, action: Action, before: State) -> None:  # noqa: C901  the list of actions
         match action:
             case Action.START_CONNECT_RETRY:
-                self.timing.start(
+                self.timers.start(
                     Timer.CONNECT_RETRY,
-                    self.peer.pauses.connect_retry(self.state, self.peer.config.connect_retry_time),
+                    self.peer.backoff.connect_retry(
+                        self.state, self.peer.config.connect_retry_time
+                    ),
                 )
             case Action.STOP_CONNECT_RETRY:
-                self.timing.stop(Timer.CONNECT_RETRY)
+                self.timers.stop(Timer.CONNECT_RETRY)
             case Action.START_DELAY_OPEN:
-                self.timing.start(Timer.DELAY_OPEN, self.peer.config.delay_open_time)
+                self.timers.start(Timer.DELAY_OPEN, self.peer.config.delay_open_time)
             case Action.STOP_DELAY_OPEN:
-                self.timing.stop(Timer.DELAY_OPEN)
+                self.timers.stop(Timer.DELAY_OPEN)
             case Action.START_IDLE_HOLD:
                 self.peer.start_idle_hold(self)
             case Action.STOP_IDLE_HOLD:
-                self.timing.stop(Timer.IDLE_HOLD)
+                self.timers.stop(Timer.IDLE_HOLD)
             case Action.START_LARGE_HOLD:
-                self.timing.start(
+                self.timers.start(
                     Timer.HOLD, OPEN_DEADLINE if self.outgoing else ACCEPTED_OPEN_DEADLINE
                 )
             case Action.START_NEGOTIATED_TIMERS:
-                self.timing.start_negotiated(keepalive=not self.withheld)
+                self.timers.start_negotiated(keepalive=not self.withheld)
             case Action.RESTART_HOLD:
-                self.timing.restart_hold()
+                self.timers.restart_hold()
             case Action.RESTART_KEEPALIVE:
-                self.timing.restart_keepalive()
+                self.timers.restart_keepalive()
             case Action.INITIATE_CONNECT:
                 self._connect()
             case Action.SEND_OPEN:
@@ -173,9 +175,9 @@ class Session:
             case Action.DROP:
                 self._drop()
             case Action.ZERO_RETRY_COUNTER:
-                self.peer.pauses.retries = 0
+                self.peer.backoff.retries = 0
             case Action.COUNT_RETRY:
-                self.peer.pauses.retries += 1
+                self.peer.backoff.retries += 1
             case Action.SESSION_UP:
                 self.peer.session_up(self)
             case Action.PROCESS_UPDATE:
@@ -187,7 +189,7 @@ class Session:
     @property
     def where(self) -> tuple[str, str | None]:
         """The instance and the peer (`TimerOwner`)."""
-        return (self.peer.host.name, self.peer.name)
+        return (self.peer.instance.name, self.peer.name)
 
     def expired(self, timer: Timer, due: float) -> None:
         """Handle a timer that ran out at ``due``."""
@@ -203,15 +205,15 @@ class Session:
             case Timer.COLLISION:
                 self.release()
             case Timer.SEND_HOLD:
-                self.peer.ending.failed("send hold timer expired: the peer does not read")
+                self.peer.session_end.failed("send hold timer expired: the peer does not read")
                 self.fire(Event.SEND_HOLD_TIMER_EXPIRES)
             case Timer.HOLD:
-                if self.core.now - due > LATE and not self._late:
+                if self.context.now - due > LATE and not self._late:
                     # The whole process stood still; what the peer sent meanwhile is not read yet.
                     self._late = True
-                    self.timing.start(Timer.HOLD, LATE)
+                    self.timers.start(Timer.HOLD, LATE)
                     return
-                self.peer.ending.failed("hold timer expired")
+                self.peer.session_end.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
 
     # -------------------------------------------------------------- transport
@@ -219,15 +221,15 @@ class Session:
     def _connect(self) -> None:
         self._clear()
         self.outgoing = True
-        self.connection = self.core.new_connection()
-        self.core.connections[self.connection] = self
+        self.connection = self.context.new_connection()
+        self.context.connections[self.connection] = self
         peer = self.peer
         config = peer.config
         assert peer.address is not None  # noqa: S101  a peer without address is passive
-        self.core.out.append(
+        self.context.out.append(
             Connect(
                 connection=self.connection,
-                instance=peer.host.name,
+                instance=peer.instance.name,
                 peer=config.name,
                 address=peer.address,
                 port=config.port,
@@ -247,14 +249,14 @@ class Session:
         self._clear()
         self.outgoing = outgoing
         self.connection = connection
-        self.core.connections[connection] = self
+        self.context.connections[connection] = self
         self.local = local
         self.remote = remote
 
     def _drop(self) -> None:
-        self.timing.connection_dropped()
+        self.timers.connection_dropped()
         if self.connection is not None:
-            self.core.out.append(Close(self.connection))
+            self.context.out.append(Close(self.connection))
         self._clear_connection()
 
     def _clear_connection(self) -> None:
@@ -270,7 +272,7 @@ class Session:
 
     def _forget_connection(self) -> None:
         if self.connection is not None:
-            self.core.connections.pop(self.connection, None)
+            self.context.connections.pop(self.connection, None)
             self.connection = None
 
     # -------------------------------------------------------------- messages
@@ -279,14 +281,14 @@ class Session:
         """Send one message."""
         if self.connection is not None:
             self.messages_sent += 1
-            self.core.out.append(Write(self.connection, (message,)))
+            self.context.out.append(Write(self.connection, (message,)))
 
     def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
         """Send UPDATEs that were encoded for the whole group."""
         if self.connection is not None:
             self.messages_sent += messages
             self.updates_sent += messages
-            self.core.out.append(Write(self.connection, parts, prefixes))
+            self.context.out.append(Write(self.connection, parts, prefixes))
 
     def notify(self, message: Notification, text: str | None = None) -> None:
         """Send a NOTIFICATION; the caller ends the connection."""
@@ -312,10 +314,10 @@ class Session:
         """Go on with a connection whose rival is gone, or did not come up in time."""
         if not self.withheld:
             return
-        self.timing.stop(Timer.COLLISION)
+        self.timers.stop(Timer.COLLISION)
         self.withheld = False
         self.send(KEEPALIVE)
-        self.timing.restart_keepalive()
+        self.timers.restart_keepalive()
         if self._early_keepalive:
             self.fire(Event.KEEPALIVE_MSG)
 
@@ -356,22 +358,22 @@ class Session:
         except NotificationError as error:
             self._fail(_ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
         except Exception as error:  # noqa: BLE001  the documented fence
-            self.core.tell(
+            self.context.report(
                 Fault(
-                    instance=self.peer.host.name,
+                    instance=self.peer.instance.name,
                     peer=self.peer.name,
                     where=f"handling messages of type {kind}: {len(bodies)}, of"
                     f" {sum(map(len, bodies))} octets",
                     error=f"{type(error).__name__}: {error}",
                 )
             )
-            self.peer.ending.failed("internal error while handling a message")
+            self.peer.session_end.failed("internal error while handling a message")
             self.peer.cease = Notification.cease(CeaseSubcode.OUT_OF_RESOURCES)
             self.fire(Event.AUTOMATIC_STOP)
 
     def _fail(self, event: Event, error: NotificationError) -> None:
         self.error = error
-        self.peer.ending.failed(
+        self.peer.session_end.failed(
             error.detail if error.code == ErrorCode.OPEN_MESSAGE else str(error)
         )
         self.fire(event)
@@ -379,16 +381,16 @@ class Session:
     def _updates(self, bodies: Sequence[bytes]) -> None:
         if self.state is not State.ESTABLISHED:
             self.messages_received += 1
-            self.peer.ending.failed(f"UPDATE received in {self.state}")
+            self.peer.session_end.failed(f"UPDATE received in {self.state}")
             # Which ends the connection, in every other state.
             self.fire(Event.UPDATE_MSG)
             return
         # Event 27 in Established leads to Established: the table's two actions, done directly,
         # because this is where a full table passes through.
-        now = self.core.now
+        now = self.context.now
         if self._heard != now:
             self._heard = now
-            self.timing.restart_hold()
+            self.timers.restart_hold()
         connection = self.connection
         peer = self.peer
         position = 0
@@ -405,11 +407,11 @@ class Session:
             position += usual
 
     def _open(self, body: bytes) -> None:
-        if self.state is State.OPEN_SENT or self.timing.deadline(Timer.DELAY_OPEN) is not None:
+        if self.state is State.OPEN_SENT or self.timers.deadline(Timer.DELAY_OPEN) is not None:
             self.open_received = body
             self.peer.opened(self, body)
         else:
-            self.peer.ending.failed(f"OPEN received in {self.state}")
+            self.peer.session_end.failed(f"OPEN received in {self.state}")
             self.fire(Event.BGP_OPEN)
 
     def _notification(self, body: bytes) -> None:
@@ -424,10 +426,10 @@ class Session:
     def _route_refresh(self, body: bytes) -> None:
         if self.state is not State.ESTABLISHED:
             # RFC 2918 gives no event of its own; it fits the state as little as an UPDATE does.
-            self.peer.ending.failed(f"ROUTE-REFRESH received in {self.state}")
+            self.peer.session_end.failed(f"ROUTE-REFRESH received in {self.state}")
             self.fire(Event.UPDATE_MSG)
             return
-        self.timing.restart_hold()
+        self.timers.restart_hold()
         self.peer.refresh(self, body)
 
 

@@ -1,6 +1,6 @@
 """Which interfaces are watched for the speaker's unnumbered peers, and what is found there.
 
-Follows the same commands as the core, like `speaker.server.instances`.
+Follows the same commands as the core, like `speaker.server.instance_listeners`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from speaker.api import (
     RouteAttributes,
     RouteView,
 )
-from speaker.engine.inputs import BytesReceived, Flush, RemovePeer, SetInstance
+from speaker.engine.inputs import BytesReceived, RemovePeer, SendUpdates, SetInstance
 from speaker.iana import IPV4_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
 from tests.support.examples import examples
@@ -248,5 +248,5 @@ def test_a_route_set_that_was_told_in_all_paths_leaves_nothing_to_do_to_another_
     another = InstanceConfig(name=INSTANCE, local_asn=65000, router_id="10.0.0.99")
     hub.give(SetInstance(another))
     hub.routes({"10.9.0.0/24": RouteAttributes()}, "s")
-    hub.give(Flush())
-    assert not hub.engine.needs_flush
+    hub.give(SendUpdates())
+    assert not hub.engine.updates_pending

@@ -194,12 +194,12 @@ def test_writes_are_made_once_per_peer_and_flush() -> None:
 
 def test_a_session_has_been_told_all_once_it_has_had_the_end_of_rib() -> None:
     raw = Raw(export="all")
-    assert not raw.status.told_all
+    assert not raw.status.initial_table_sent
     raw.to_open_confirm()
     raw.engine_only(BytesReceived(raw.connection, KEEPALIVE))
     assert raw.status.established
-    assert not raw.status.told_all
+    assert not raw.status.initial_table_sent
     raw.flush()
-    assert raw.status.told_all
+    assert raw.status.initial_table_sent
     raw.drop()
-    assert not raw.status.told_all
+    assert not raw.status.initial_table_sent

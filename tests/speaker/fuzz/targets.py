@@ -190,7 +190,7 @@ def _happen(arena: Arena, what: int, acts: Acts) -> None:
 def _look(arena: Arena) -> None:
     arena.check()
     engine = arena.engine
-    core = engine._core
+    core = engine._context
     assert len(core.connections) <= 3
     assert len(core.timers) < 20
     for session in core.connections.values():

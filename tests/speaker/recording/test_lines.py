@@ -28,7 +28,6 @@ from speaker.api import (
 from speaker.engine.inputs import (
     BytesReceived,
     EnablePeer,
-    Flush,
     Input,
     NeighborFound,
     QueueChanged,
@@ -37,6 +36,7 @@ from speaker.engine.inputs import (
     RemoveRouteSet,
     RequestRefresh,
     ResetPeer,
+    SendUpdates,
     SetCollectors,
     SetInstance,
     SetPeer,
@@ -132,7 +132,7 @@ EXAMPLES: list[Input] = [
     SetCollectors((BmpCollector(name="c", address="192.0.2.9", monitor=("loc-rib",)),)),
     SetCollectors(()),
     WallClock(1_700_000_000.25),
-    Flush(),
+    SendUpdates(),
     Shutdown("bye"),
 ]
 

@@ -32,8 +32,8 @@ from speaker.api import (
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     EnablePeer,
-    Flush,
     ResetPeer,
+    SendUpdates,
     SetInstance,
     SetPeer,
     Shutdown,
@@ -41,7 +41,7 @@ from speaker.engine.inputs import (
     UpdateRoutes,
 )
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
-from speaker.peer.actions import Tell
+from speaker.peer.actions import ReportEvent
 from speaker.recording import BadRecording, Player, Recorder
 from tests.speaker.network import INSTANCE, Host, Lines, Network
 from tests.support.examples import examples
@@ -289,7 +289,7 @@ def test_it_ends_in_good_order_at_its_limit_and_the_speaker_goes_on() -> None:
     for n in range(100):
         change = {bytes((24, 10, 0, n)): RouteAttributes()}
         told += wrapped.handle(UpdateRoutes("i", None, {IPV4_UNICAST: change}), float(n))
-    assert told == [Tell(RecordingEnded(reason="the recording has reached its limit"))]
+    assert told == [ReportEvent(RecordingEnded(reason="the recording has reached its limit"))]
     assert sum(map(len, lines)) < 12_000
     player = played(lines)
     assert player.end == "the recording has reached its limit"
@@ -303,10 +303,10 @@ def test_a_sink_in_trouble_ends_it_and_the_speaker_goes_on() -> None:
     wrapped, _ = recorder(lines)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
     lines.trouble = "No space left on device"
-    (told,) = wrapped.handle(Flush(), 0.0)
-    assert told == Tell(RecordingEnded(reason="No space left on device"))
+    (told,) = wrapped.handle(SendUpdates(), 0.0)
+    assert told == ReportEvent(RecordingEnded(reason="No space left on device"))
     count = len(lines)
-    assert wrapped.handle(Flush(), 0.0) == []
+    assert wrapped.handle(SendUpdates(), 0.0) == []
     assert len(lines) == count
 
 
@@ -315,12 +315,12 @@ def test_the_state_is_written_down_now_and_then_and_before_the_end() -> None:
     wrapped, _ = recorder(lines)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
     for n in range(300):
-        wrapped.handle(Flush(), n * 0.01)
+        wrapped.handle(SendUpdates(), n * 0.01)
     assert not any(b'"line":"digest"' in line for line in lines)
-    wrapped.handle(Flush(), 61.0)
+    wrapped.handle(SendUpdates(), 61.0)
     assert b'"line":"digest"' in lines[-1]
     for n in range(3000):
-        wrapped.handle(Flush(), 61.0 + n * 0.001)
+        wrapped.handle(SendUpdates(), 61.0 + n * 0.001)
     assert sum(b'"line":"digest"' in line for line in lines) == 3
     wrapped.handle(Shutdown(), 65.0)
     assert b'"line":"digest"' in lines[-2]

@@ -248,7 +248,7 @@ def test_h45_a_peer_that_does_not_read_is_not_told_again_before_it_has() -> None
     raw.sent = b""
     raw.say(RouteRefresh(IPV4_UNICAST).encode())
     assert raw.sent == b""
-    assert not raw.engine.needs_flush
+    assert not raw.engine.updates_pending
     raw.give(QueueChanged(raw.connection, 0))
     assert len(raw.sent) > 500 * 4
 

@@ -12,7 +12,7 @@ from speaker.capability import FourOctetAs, Multiprotocol
 from speaker.engine.inputs import TimersDue, TransportAccepted
 from speaker.iana import IPV4_UNICAST
 from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, decode_open, frame_message
-from speaker.peer.actions import Configure, Connect
+from speaker.peer.actions import Connect, SetTtl
 from tests.speaker.hostile import (
     ATTACKER,
     BASIC,
@@ -33,7 +33,7 @@ def test_h02_a_session_with_ttl_security_asks_the_kernel_for_it_in_both_directio
     actions = arena.engine.handle(
         TransportAccepted(-50, INSTANCE, (LOCAL, 179), (ATTACKER, 40000)), 0.0
     )
-    assert Configure(-50, 255, 255) in actions
+    assert SetTtl(-50, 255, 255) in actions
     active = Arena(ttl_security=3, passive=False, connect_retry_time=1)
     active.answer(refused=True)
     asked = []
@@ -50,9 +50,9 @@ def test_h03_nobody_holds_more_than_two_connections_half_open() -> None:
         arena.accept()
         arena.say(open_of()[:5])
         arena.wait(1)
-        assert len(arena.engine._core.connections) <= 3
+        assert len(arena.engine._context.connections) <= 3
     arena.wait(70)
-    assert len(arena.engine._core.connections) == 1
+    assert len(arena.engine._context.connections) == 1
     arena.check()
 
 
@@ -61,8 +61,8 @@ def test_h04_a_thousand_connections_leave_no_trace() -> None:
     for _ in range(1_000):
         arena.accept()
         arena.wait(0.01)
-    assert len(arena.engine._core.connections) <= 3
-    assert len(arena.engine._core.timers._heap) < 200
+    assert len(arena.engine._context.connections) <= 3
+    assert len(arena.engine._context.timers._heap) < 200
     arena.check()
 
 

@@ -18,7 +18,7 @@ from speaker.engine.inputs import (
     TransportFailed,
     WallClock,
 )
-from speaker.engine.instance import Instance, Member
+from speaker.engine.instance import EstablishedPeer, Instance
 from speaker.iana import Afi
 from speaker.peer.actions import Action, Close, Connect, Write
 from tests.support.bmp import Station, Table
@@ -123,7 +123,7 @@ def differences(told: Table, held: Table) -> list[object]:
     ]
 
 
-def held_before_policy(member: Member) -> Table:
+def held_before_policy(member: EstablishedPeer) -> Table:
     """Return an Adj-RIB-In."""
     return _tidy(
         {
@@ -133,7 +133,7 @@ def held_before_policy(member: Member) -> Table:
     )
 
 
-def held_behind_policy(member: Member) -> Table:
+def held_behind_policy(member: EstablishedPeer) -> Table:
     """Return what of an Adj-RIB-In is imported, as it is imported."""
     found: Table = {}
     for family in member.adj_in.families:
@@ -149,7 +149,7 @@ def held_behind_policy(member: Member) -> Table:
 def held_best(instance: Instance) -> Table:
     """Return the best routes; our own have the unspecified next hop, which IPv4 reads as none."""
     found: Table = {}
-    for family, table in instance.telling.loc.tables.items():
+    for family, table in instance.outbound.loc.tables.items():
         for nlri, (best, *_) in table.items():
             hop = best.attributes.next_hop or (b"" if family.afi == Afi.IPV4 else bytes(16))
             found.setdefault(family, {})[nlri] = replace(best.attributes, next_hop=hop)

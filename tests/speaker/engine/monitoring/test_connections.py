@@ -181,11 +181,11 @@ def test_tables_are_told_in_slices_and_wait_for_a_station_to_read() -> None:
     collector.accept()
     before = collector.octets
     collector.wait_queue(300_000)
-    assert not raw.engine.needs_flush
+    assert not raw.engine.updates_pending
     assert collector.octets == before
     collector.wait_queue(0)
     slices = 0
-    while raw.engine.needs_flush:
+    while raw.engine.updates_pending:
         raw.flush()
         slices += 1
     assert slices >= 8
@@ -202,11 +202,13 @@ def test_an_error_of_ours_costs_connections_to_stations_and_no_session(
         raise ZeroDivisionError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr("speaker.engine.monitoring.subjects.Session.monitored", broken)
+        patch.setattr(
+            "speaker.engine.monitoring.monitored_peers.MonitoredSession.monitored", broken
+        )
         raw.say(UPDATE)
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]
     assert fault.error == "ZeroDivisionError: a mistake"
-    assert "usual_received" in fault.where
+    assert "plain_update_received" in fault.where
     assert collector.aborted == [collector.number]
     assert raw.status.established
     raw.wait(31.0)

@@ -20,7 +20,7 @@ from speaker.api import (
     Set,
     Term,
 )
-from speaker.engine.inputs import Flush, ResetPeer, SetPeer
+from speaker.engine.inputs import ResetPeer, SendUpdates, SetPeer
 from speaker.engine.instance import Instance
 from speaker.nlri import IPV4_UNICAST, prefix_to_text
 from tests.speaker.engine.monitoring import collector
@@ -91,8 +91,8 @@ def instance_of(host: Host) -> Instance:
 def settle(network: Network, host: Host, seconds: float) -> None:
     """Let time pass, and let the engine do what it does once per turn of the loop."""
     network.run(seconds)
-    while host.engine.needs_flush:
-        host.give(Flush())
+    while host.engine.updates_pending:
+        host.give(SendUpdates())
 
 
 def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) -> None:
@@ -117,7 +117,7 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
                 network.cut(leaf, number)
                 leaf.give_closed(number)
             # What it withdraws meanwhile is swept when it is back.
-            tables = instance_of(leaf).telling.loc.tables
+            tables = instance_of(leaf).outbound.loc.tables
             if IPV4_UNICAST in tables:
                 held = tables[IPV4_UNICAST].prefixes()[:5]
                 leaf.routes({prefix_to_text(IPV4_UNICAST, nlri): None for nlri in held})
@@ -126,7 +126,7 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
 @pytest.mark.parametrize("seed", range(8))
 def test_a_station_knows_what_the_speaker_knows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Slices so small that tables change while they are told.
-    monkeypatch.setattr("speaker.engine.monitoring.work.SLICE", 3)
+    monkeypatch.setattr("speaker.engine.monitoring.table_dump.SLICE", 3)
     rng = random.Random(seed)  # noqa: S311  a seed, no secret
     connects = rng.randint(0, 30)
     network = Network(seed, latency=(0.001, 0.02))

@@ -92,7 +92,7 @@ def test_rfc7854_4_2_the_a_flag_is_for_two_octets_per_as() -> None:
     collector.accept()
     settle(raw)
     told = collector.station.of(REMOTE)
-    (path,) = raw.engine.instance(INSTANCE).telling.loc.tables[IPV4_UNICAST].paths(NLRI)
+    (path,) = raw.engine.instance(INSTANCE).outbound.loc.tables[IPV4_UNICAST].paths(NLRI)
     assert told.pre_policy.routes[IPV4_UNICAST][NLRI] == path.attributes
     assert path.attributes.as_path[0][1] == (65002, 70000)
 

@@ -24,7 +24,7 @@ def watched(raw: Raw, config: BmpCollector = PRE) -> Collector:
 
 def settle(raw: Raw) -> None:
     """Let the engine do all that waits for turns of the loop."""
-    while raw.engine.needs_flush:
+    while raw.engine.updates_pending:
         raw.give(WallClock(1_700_000_000.0))
 
 

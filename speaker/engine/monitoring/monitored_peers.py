@@ -31,7 +31,7 @@ from speaker.capability import (
     FourOctetAs,
     Multiprotocol,
 )
-from speaker.engine.instance import Instance, Member
+from speaker.engine.instance import EstablishedPeer, Instance
 from speaker.fsm import Event
 from speaker.iana import IPV4_UNICAST, Afi, Family, MessageType, Safi
 from speaker.message import Open, frame_message
@@ -51,7 +51,7 @@ def number_of(*names: str) -> int:
     return int.from_bytes(digest, "big") or 1
 
 
-class Subject:
+class MonitoredPeer:
     """What sessions and Loc-RIBs have in common."""
 
     __slots__ = ("_headers", "header", "present", "views")
@@ -79,12 +79,14 @@ class Subject:
 
 
 @final
-class Session(Subject):
+class MonitoredSession(MonitoredPeer):
     """A session that is Established."""
 
     __slots__ = ("member",)
 
-    def __init__(self, instance_number: int, member: Member, *, own_number: int | None) -> None:
+    def __init__(
+        self, instance_number: int, member: EstablishedPeer, *, own_number: int | None
+    ) -> None:
         """Describe a session; ``own_number`` tells it from another one with the same address."""
         self.member = member
         negotiated = member.negotiated
@@ -140,7 +142,7 @@ class Session(Subject):
 
 
 @final
-class LocRib(Subject):
+class MonitoredLocRib(MonitoredPeer):
     """The Loc-RIB of one instance (RFC 9069)."""
 
     __slots__ = ("_information", "_open", "instance")
@@ -195,6 +197,6 @@ _LOC_RIB_CAPABILITIES: Final[tuple[Capability, ...]] = (
 )
 
 
-def views_of(subject: Subject, wanted: Sequence[Monitor]) -> tuple[Monitor, ...]:
+def views_of(subject: MonitoredPeer, wanted: Sequence[Monitor]) -> tuple[Monitor, ...]:
     """Return the kinds of routes that a station wants and a subject has."""
     return tuple(monitor for monitor in subject.views if monitor in wanted)

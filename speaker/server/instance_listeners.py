@@ -1,4 +1,4 @@
-"""Instances as the host sees them: their listening sockets and the keys on them.
+"""The listening sockets of each instance, and the TCP MD5 keys on them.
 
 Follows the same commands as the core. The core never learns of a listening socket, only of
 connections.
@@ -29,7 +29,7 @@ class _Instance:
         """Peer name -> the address or prefix that its password is for."""
 
 
-class Instances:
+class InstanceListeners:
     """All instances."""
 
     def __init__(self, transports: Transports, on_event: Callable[[Event], None]) -> None:

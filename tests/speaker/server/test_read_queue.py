@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from speaker.engine.inputs import BytesReceived, Input, TransportAccepted, TransportClosed
 from speaker.server import transports
-from speaker.server.bulk import LONG_PIECE, PIECE, Bulk
 from speaker.server.connection import READ
+from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 from speaker.server.transports import Transports
 
 loops = pytest.mark.usefixtures("both_event_loops")
@@ -21,7 +21,7 @@ loops = pytest.mark.usefixtures("both_event_loops")
 
 @given(st.dictionaries(st.integers(1, 5), st.binary(min_size=1, max_size=60), max_size=5))
 def test_every_octet_comes_once_and_in_order(said: dict[int, bytes]) -> None:
-    bulk = Bulk()
+    bulk = ReadQueue()
     for number, data in said.items():
         bulk.put(number, data * 200)
     heard: dict[int, bytes] = {}
@@ -38,7 +38,7 @@ def test_every_octet_comes_once_and_in_order(said: dict[int, bytes]) -> None:
 
 
 def test_what_is_taken_is_the_rest() -> None:
-    bulk = Bulk()
+    bulk = ReadQueue()
     bulk.put(1, bytes(PIECE) + b"rest")
     bulk.put(2, b"other")
     assert bulk.next() == (1, bytes(PIECE))

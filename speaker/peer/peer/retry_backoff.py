@@ -7,16 +7,16 @@ somebody asked for. Starts no timer itself.
 from __future__ import annotations
 
 from speaker.fsm import State
-from speaker.peer.core import Core
 from speaker.peer.damping import Damping, retry_after
+from speaker.peer.engine_context import EngineContext
 
 
-class Pauses:
+class RetryBackoff:
     """The pauses of one peer. All times are in seconds."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._damping = Damping(core.rng)
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._damping = Damping(context.rng)
         self._established_at: float | None = None
         self.retries = 0
         """ConnectRetryCounter of RFC 4271 section 8."""
@@ -28,7 +28,7 @@ class Pauses:
     def established(self) -> None:
         """Begin to count how long the session is up."""
         self.retries = 0
-        self._established_at = self._core.now
+        self._established_at = self._context.now
 
     def ended(self) -> None:
         """Count no longer: the session is over, and its pause has begun."""
@@ -41,7 +41,7 @@ class Pauses:
     def up_for(self) -> float | None:
         """Return how long the session has been up, None where it is not."""
         up = self._established_at
-        return None if up is None else self._core.now - up
+        return None if up is None else self._context.now - up
 
     def after_session(self, idle_hold_time: float, *, lost: bool) -> float | None:
         """Return the pause after a session, None for good; what was asked for counts once.
@@ -58,5 +58,5 @@ class Pauses:
     def connect_retry(self, state: State, connect_retry_time: float) -> float:
         """Return the connect-retry time for a state, with jitter."""
         if state is State.ACTIVE:
-            return self._core.jitter(retry_after(self.retries, connect_retry_time))
-        return self._core.jitter(connect_retry_time)
+            return self._context.jitter(retry_after(self.retries, connect_retry_time))
+        return self._context.jitter(connect_retry_time)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from speaker.fsm import State
-from speaker.peer.core import Timer
+from speaker.peer.engine_context import Timer
 
 if TYPE_CHECKING:
     from speaker.peer.peer import Peer
@@ -26,7 +26,9 @@ def reason(peer: Peer) -> str:
     if peer.address is None:
         return f"no neighbour was heard on interface {peer.config.interface} yet"
     doing = _doing(peer, state)
-    why = "; then ".join(text for text in (peer.ending.failure, peer.ending.trouble) if text)
+    why = "; then ".join(
+        text for text in (peer.session_end.failure, peer.session_end.trouble) if text
+    )
     return f"{why} ({doing})" if why else doing
 
 
@@ -35,9 +37,9 @@ def retry_in(peer: Peer) -> float | None:
     if peer.connections.primary.state not in (State.IDLE, State.ACTIVE):
         return None
     for timer in (Timer.IDLE_HOLD, Timer.CONNECT_RETRY):
-        due = peer.connections.primary.timing.deadline(timer)
+        due = peer.connections.primary.timers.deadline(timer)
         if due is not None:
-            return max(0.0, due - peer.core.now)
+            return max(0.0, due - peer.context.now)
     return None
 
 

@@ -11,10 +11,10 @@ from typing import final
 
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family
-from speaker.peer.core import Core, Timer
+from speaker.peer.engine_context import EngineContext, Timer
 
 
-def has_said_all(negotiated: Negotiated, ended: set[Family]) -> bool:
+def initial_update_complete(negotiated: Negotiated, ended: set[Family]) -> bool:
     """Tell whether nothing more is to be waited for from a peer that is Established.
 
     It has sent End-of-RIB for every family, or will not send any (no graceful restart), or has
@@ -28,16 +28,18 @@ def has_said_all(negotiated: Negotiated, ended: set[Family]) -> bool:
 
 
 @final
-class Deferral:
-    """The wait of one instance (`speaker.peer.core.TimerOwner`)."""
+class SelectionDeferral:
+    """The wait of one instance (`speaker.peer.engine_context.TimerOwner`)."""
 
-    __slots__ = ("_core", "_over", "where")
+    __slots__ = ("_context", "_over", "where")
 
-    def __init__(self, core: Core, instance: str, seconds: float, over: Callable[[], None]) -> None:
+    def __init__(
+        self, context: EngineContext, instance: str, seconds: float, over: Callable[[], None]
+    ) -> None:
         self.where: tuple[str, str | None] = (instance, None)
-        self._core = core
+        self._context = context
         self._over = over
-        core.timers.start((self, Timer.DEFERRAL), core.now + seconds)
+        context.timers.start((self, Timer.DEFERRAL), context.now + seconds)
 
     def expired(self, timer: Timer, due: float) -> None:
         """Go on without those who have not said all."""
@@ -46,4 +48,4 @@ class Deferral:
 
     def stop(self) -> None:
         """Forget the timer."""
-        self._core.timers.stop((self, Timer.DEFERRAL))
+        self._context.timers.stop((self, Timer.DEFERRAL))

@@ -10,7 +10,7 @@ from speaker.errors import NotificationError
 from speaker.iana import AS_TRANS, IPV4_UNICAST, IPV6_UNICAST, OpenSubcode, Role
 from speaker.message import Notification, Open
 from speaker.negotiated import Negotiated
-from speaker.peer.opening import capabilities, judge
+from speaker.peer.open_exchange import accept_open, offered_capabilities
 from tests.speaker.raw import REMOTE_ASN, Raw, open_message
 
 LOCAL_ASN, LOCAL_ID = 65001, 0x0A000001
@@ -27,12 +27,12 @@ def judged(
     **settings: object,
 ) -> Negotiated:
     config = PeerConfig(name="p", address="10.0.0.2", peer_asn=peer_asn, **settings)  # type: ignore[arg-type]
-    return judge(
+    return accept_open(
         config,
         Open(asn=asn, hold_time=90, router_id=router_id, capabilities=said or BASIC),
         local_asn=LOCAL_ASN,
         local_router_id=LOCAL_ID,
-        offered=capabilities(config, LOCAL_ASN, plain=plain),
+        offered=offered_capabilities(config, LOCAL_ASN, plain=plain),
         confederation=confederation,
     )
 

@@ -14,7 +14,7 @@ PAUSE: Final = 60.0
 """Seconds between two events of one instance."""
 
 
-class Refusals:
+class RejectedConnections:
     """The count of one instance."""
 
     def __init__(self, instance: str) -> None:

@@ -12,8 +12,13 @@ from typing import Final
 
 from speaker.api import Monitor
 from speaker.bmp import Statistic, StatisticKind, StatisticsReport, encode
-from speaker.engine.monitoring.subjects import LOC_RIB_FAMILIES, LocRib, Session, Subject
-from speaker.engine.monitoring.updates import announced, cut, withdrawn
+from speaker.engine.monitoring.encode_routes import announced, cut, withdrawn
+from speaker.engine.monitoring.monitored_peers import (
+    LOC_RIB_FAMILIES,
+    MonitoredLocRib,
+    MonitoredPeer,
+    MonitoredSession,
+)
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.intake import OWN_AS, OWN_ORIGINATOR
@@ -40,7 +45,7 @@ def _slices(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
 
 
 def held(
-    subject: Session,
+    subject: MonitoredSession,
     monitor: Monitor,
     family: Family,
     keys: Iterable[bytes],
@@ -70,7 +75,7 @@ def held(
 
 
 def adj_rib_in(
-    subject: Session, monitors: Sequence[Monitor], *, anew: bool = False, end: bool = True
+    subject: MonitoredSession, monitors: Sequence[Monitor], *, anew: bool = False, end: bool = True
 ) -> Iterator[bytes]:
     """Yield an Adj-RIB-In, then End-of-RIB (RFC 7854 section 3.3) unless that is left out.
 
@@ -87,7 +92,7 @@ def adj_rib_in(
                 yield subject.monitored(monitor, (pack.end_of_rib(family),), NO_TIME)
 
 
-def adj_rib_out(subject: Session) -> Iterator[bytes]:
+def adj_rib_out(subject: MonitoredSession) -> Iterator[bytes]:
     """Yield what a session has been told (RFC 8671), unless it has still to be told everything."""
     member = subject.member
     group = member.group
@@ -104,9 +109,9 @@ def adj_rib_out(subject: Session) -> Iterator[bytes]:
     yield subject.monitored("adj-rib-out", ends, NO_TIME)
 
 
-def loc_rib(subject: LocRib) -> Iterator[bytes]:
+def loc_rib(subject: MonitoredLocRib) -> Iterator[bytes]:
     """Yield the best routes of an instance (RFC 9069), then End-of-RIB."""
-    tables = subject.instance.telling.loc.tables
+    tables = subject.instance.outbound.loc.tables
     for family in list(tables):
         table = tables[family]
         for prefixes in _slices((table.prefixes(),)):
@@ -121,7 +126,7 @@ def loc_rib(subject: LocRib) -> Iterator[bytes]:
 # ------------------------------------------------------------------- statistics
 
 
-def statistics(subjects: Sequence[Subject], time: int) -> Iterator[bytes]:
+def statistics(subjects: Sequence[MonitoredPeer], time: int) -> Iterator[bytes]:
     """Yield Statistics Reports of subjects (RFC 7854 section 4.8); ``time`` is that of all."""
     for start in range(0, len(subjects), REPORTS):
         yield b"".join(
@@ -131,14 +136,14 @@ def statistics(subjects: Sequence[Subject], time: int) -> Iterator[bytes]:
         )
 
 
-def _statistics(subject: Subject) -> Iterator[Statistic]:
-    if isinstance(subject, Session):
+def _statistics(subject: MonitoredPeer) -> Iterator[Statistic]:
+    if isinstance(subject, MonitoredSession):
         return _of_session(subject)
-    assert isinstance(subject, LocRib)  # noqa: S101  there is no third kind
+    assert isinstance(subject, MonitoredLocRib)  # noqa: S101  there is no third kind
     return _of_loc_rib(subject)
 
 
-def _of_session(subject: Session) -> Iterator[Statistic]:
+def _of_session(subject: MonitoredSession) -> Iterator[Statistic]:
     member = subject.member
     adj_in, intake, group = member.adj_in, member.intake, member.group
     yield Statistic(StatisticKind.REJECTED_BY_POLICY, adj_in.refused)
@@ -157,8 +162,10 @@ def _of_session(subject: Session) -> Iterator[Statistic]:
         )
 
 
-def _of_loc_rib(subject: LocRib) -> Iterator[Statistic]:
-    counts = [(family, len(table)) for family, table in subject.instance.telling.loc.tables.items()]
+def _of_loc_rib(subject: MonitoredLocRib) -> Iterator[Statistic]:
+    counts = [
+        (family, len(table)) for family, table in subject.instance.outbound.loc.tables.items()
+    ]
     return _gauges(StatisticKind.LOC_RIB, StatisticKind.LOC_RIB_FAMILY, counts)
 
 

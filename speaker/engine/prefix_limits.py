@@ -15,7 +15,7 @@ from speaker.message import Notification
 from speaker.rib.adj_in import AdjRibIn
 
 
-class Reached(NamedTuple):
+class LimitReached(NamedTuple):
     """A family at its warning mark, or beyond its limit."""
 
     family: Family
@@ -39,7 +39,7 @@ class Reached(NamedTuple):
 
 
 @final
-class Limits:
+class PrefixLimits:
     """The limits of one session."""
 
     __slots__ = ("_next", "_of")
@@ -55,7 +55,7 @@ class Limits:
         """Tell whether `take` has something."""
         return any(adj_in.received(family) >= mark for family, mark in self._next.items())
 
-    def take(self, adj_in: AdjRibIn) -> Iterator[Reached]:
+    def take(self, adj_in: AdjRibIn) -> Iterator[LimitReached]:
         """Iterate over what has been reached since the last time; each mark counts once."""
         for family, mark in list(self._next.items()):
             limit = self._of[family]
@@ -68,10 +68,10 @@ class Limits:
             else:
                 self._next[family] = limit.limit + 1
             ends = beyond and not limit.warning_only
-            yield Reached(family, received, limit.limit, ends, limit.restart_after)
+            yield LimitReached(family, received, limit.limit, ends, limit.restart_after)
 
 
-def limits_of(config: PeerConfig, families: Iterable[Family]) -> Limits | None:
+def prefix_limits_of(config: PeerConfig, families: Iterable[Family]) -> PrefixLimits | None:
     """Return a peer's limits, or None where it has none; a family's own one counts."""
     if not config.maximum_prefixes:
         return None
@@ -80,4 +80,4 @@ def limits_of(config: PeerConfig, families: Iterable[Family]) -> Limits | None:
         for limit in config.maximum_prefixes:
             if limit.family == family or (limit.family is None and family not in of):
                 of[family] = limit
-    return Limits(of)
+    return PrefixLimits(of)

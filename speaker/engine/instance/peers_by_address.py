@@ -15,7 +15,7 @@ from speaker.peer.peer import Peer
 
 
 @final
-class Directory:
+class PeersByAddress:
     """The addresses of one router's peers."""
 
     def __init__(self) -> None:

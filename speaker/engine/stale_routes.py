@@ -2,7 +2,7 @@
 
 The receiving speaker of RFC 4724 section 4.2, with the NOTIFICATION of RFC 8538 and the long-lived
 stale routes of RFC 9494; and RFC 7313's refresh with a beginning and an end, which is the same
-without a lost session. One `Staleness` belongs to one Adj-RIB-In and outlives the sessions that
+without a lost session. One `StaleRoutes` belongs to one Adj-RIB-In and outlives the sessions that
 fill it. It must never send anything: what it changes in the RIBs is told with the next flush.
 
 ========  ==========================================  =========================================
@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from speaker.iana import WELL_KNOWN_COMMUNITIES, Family
 from speaker.negotiated import Negotiated
-from speaker.peer.core import Core, Timer
+from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.peer import Peer
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.path import LLGR_STALE, Path
@@ -40,26 +40,26 @@ REFRESH_TIME: Final = 360.0
 class Phase(enum.Enum):
     """See the top of the module; the value is for people."""
 
-    AWAY = "the peer restarts"
+    RESTARTING = "the peer restarts"
     LONG_LIVED = "the peer has been away for long"
-    BACK = "the peer has not said them again yet"
+    REFRESHING = "the peer has not said them again yet"
 
 
 @final
 class StaleFamily:
-    """The stale routes of one family and their timer (`speaker.peer.core.TimerOwner`)."""
+    """The stale routes of one family and their timer (`speaker.peer.engine_context.TimerOwner`)."""
 
     __slots__ = ("family", "of", "phase")
 
-    def __init__(self, of: Staleness, family: Family) -> None:
+    def __init__(self, of: StaleRoutes, family: Family) -> None:
         self.of = of
         self.family = family
-        self.phase = Phase.AWAY
+        self.phase = Phase.RESTARTING
 
     @property
     def where(self) -> tuple[str, str | None]:
         """The instance and the peer."""
-        return (self.of.peer.host.name, self.of.peer.name)
+        return (self.of.peer.instance.name, self.of.peer.name)
 
     def expired(self, timer: Timer, due: float) -> None:
         """Their time is over."""
@@ -68,14 +68,14 @@ class StaleFamily:
 
 
 @final
-class Staleness:
+class StaleRoutes:
     """The stale routes of one Adj-RIB-In, by family."""
 
-    __slots__ = ("_core", "_long_lived", "_over", "_swept", "adj_in", "families", "peer")
+    __slots__ = ("_context", "_long_lived", "_over", "_swept", "adj_in", "families", "peer")
 
     def __init__(
         self,
-        core: Core,
+        context: EngineContext,
         peer: Peer,
         adj_in: AdjRibIn,
         over: Callable[[Peer], None],
@@ -84,7 +84,7 @@ class Staleness:
         self.peer = peer
         self.adj_in = adj_in
         self.families: dict[Family, StaleFamily] = {}
-        self._core = core
+        self._context = context
         self._long_lived: Mapping[Family, int] = {}
         """The stale times of RFC 9494 in seconds that the peer asked for."""
         self._over = over
@@ -97,7 +97,7 @@ class Staleness:
 
     # ------------------------------------------------------------- the session
 
-    def away(self, negotiated: Negotiated) -> bool:
+    def session_lost(self, negotiated: Negotiated) -> bool:
         """Keep what the lost session's peer asked to be kept; False when that is nothing."""
         capability = negotiated.peer_graceful_restart
         assert capability is not None  # noqa: S101  `Peer.may_restart` has looked
@@ -139,7 +139,7 @@ class Staleness:
     def _is_long_lived(self, stale: StaleFamily) -> bool:
         return stale.phase is Phase.LONG_LIVED and stale.family in self._long_lived
 
-    def back(self, negotiated: Negotiated) -> None:
+    def session_restored(self, negotiated: Negotiated) -> None:
         """Keep on only what the peer, which is up again, still forwards."""
         preserved: set[Family] = set()
         capability = negotiated.peer_graceful_restart
@@ -154,7 +154,7 @@ class Staleness:
                 stale = self.families[family]
                 if stale.phase is not Phase.LONG_LIVED:
                     self._start(stale, self._patience)
-                stale.phase = Phase.BACK
+                stale.phase = Phase.REFRESHING
             else:
                 self.sweep(family)
 
@@ -170,7 +170,7 @@ class Staleness:
         self.adj_in.mark_stale(family)
         if self.adj_in.stale(family):
             stale = self.families.setdefault(family, StaleFamily(self, family))
-            stale.phase = Phase.BACK
+            stale.phase = Phase.REFRESHING
             self._start(stale, self._patience)
 
     def sweep(self, family: Family) -> None:
@@ -183,12 +183,12 @@ class Staleness:
     def expired(self, stale: StaleFamily) -> None:
         """Go on to the next phase of a family whose time is over."""
         seconds = self._long_lived.get(stale.family)
-        if stale.phase is Phase.AWAY and seconds:
+        if stale.phase is Phase.RESTARTING and seconds:
             stale.phase = Phase.LONG_LIVED
             self._depreference(stale.family)
             self._start(stale, seconds)
             return
-        away = stale.phase is not Phase.BACK
+        away = stale.phase is not Phase.REFRESHING
         self.sweep(stale.family)
         if away and not self.families:
             self._over(self.peer)
@@ -207,14 +207,14 @@ class Staleness:
     # ------------------------------------------------------------ bookkeeping
 
     def _start(self, stale: StaleFamily, seconds: float) -> None:
-        self._core.timers.start((stale, Timer.STALE), self._core.now + seconds)
+        self._context.timers.start((stale, Timer.STALE), self._context.now + seconds)
 
     def forget(self, family: Family) -> bool:
         """Stop watching a family, whose routes stay as they are; False when it was not."""
         stale = self.families.pop(family, None)
         if stale is None:
             return False
-        self._core.timers.stop((stale, Timer.STALE))
+        self._context.timers.stop((stale, Timer.STALE))
         return True
 
     def clear(self) -> None:
@@ -226,5 +226,5 @@ class Staleness:
     def remaining(self) -> Iterable[tuple[Family, Phase, float]]:
         """Iterate over the families with their phase and the seconds that are left."""
         for family, stale in self.families.items():
-            due = self._core.timers.deadline((stale, Timer.STALE))
-            yield family, stale.phase, max(0.0, (due or self._core.now) - self._core.now)
+            due = self._context.timers.deadline((stale, Timer.STALE))
+            yield family, stale.phase, max(0.0, (due or self._context.now) - self._context.now)

@@ -14,7 +14,7 @@ from speaker.api import Event, InstanceConfig, PeerConfig, RecordingEnded, Route
 from speaker.iana import IPV4_UNICAST
 from speaker.recording import Player
 from speaker.server import Speaker
-from speaker.server.recording import RecordingFile, create
+from speaker.server.recording_file import RecordingFile, create
 
 loops = pytest.mark.usefixtures("both_event_loops")
 
@@ -22,7 +22,7 @@ loops = pytest.mark.usefixtures("both_event_loops")
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let lines wait in memory for a moment only: each file that is closed waits as long."""
-    monkeypatch.setattr("speaker.server.recording._PAUSE", 0.02)
+    monkeypatch.setattr("speaker.server.recording_file._PAUSE", 0.02)
 
 
 def opened(path: Path) -> RecordingFile:

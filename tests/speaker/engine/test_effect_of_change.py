@@ -18,7 +18,7 @@ from speaker.api import (
     Secret,
     StateChanged,
 )
-from speaker.engine.changes import Effect, effect_of
+from speaker.engine.effect_of_change import Effect, effect_of
 from speaker.engine.inputs import SetInstance
 from speaker.iana import IPV4_UNICAST, Role
 from tests.speaker.network import INSTANCE, Host, Network

@@ -15,7 +15,7 @@ LONG_PIECE: Final = 8 * PIECE
 """The same where nobody does: all of a read."""
 
 
-class Bulk:
+class ReadQueue:
     """What waits, by connection, those that have waited longest first."""
 
     __slots__ = ("_order", "_waiting")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _ADD_PATH = {"none": 0, "receive": 1, "send": 2, "both": 3}
 
 
-def capabilities(
+def offered_capabilities(
     config: PeerConfig,
     local_asn: int,
     *,
@@ -87,7 +87,7 @@ def capabilities(
     return tuple(offered)
 
 
-def judge(
+def accept_open(
     config: PeerConfig,
     opened: Open,
     *,

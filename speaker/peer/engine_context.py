@@ -10,7 +10,7 @@ import random
 from typing import TYPE_CHECKING, Protocol
 
 from speaker.api import Event
-from speaker.peer.actions import Action, Tell
+from speaker.peer.actions import Action, ReportEvent
 from speaker.timers import Timers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class TimerOwner(Protocol):
         """Handle a timer that ran out at ``due``."""
 
 
-class Core:
+class EngineContext:
     """Shared by the peers of an engine."""
 
     __slots__ = ("_connection", "connections", "now", "out", "rng", "timers")
@@ -72,9 +72,9 @@ class Core:
         """Return 75 to 100 percent of a time (RFC 4271 section 10)."""
         return seconds * self.rng.uniform(0.75, 1.0)
 
-    def tell(self, event: Event) -> None:
+    def report(self, event: Event) -> None:
         """Report an event."""
-        self.out.append(Tell(event))
+        self.out.append(ReportEvent(event))
 
     def take(self) -> list[Action]:
         """Return the actions so far, and forget them."""

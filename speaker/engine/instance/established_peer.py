@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from speaker.engine.limits import limits_of
-from speaker.engine.staleness import Staleness
+from speaker.engine.prefix_limits import prefix_limits_of
+from speaker.engine.stale_routes import StaleRoutes
 from speaker.negotiated import Negotiated
 from speaker.peer.peer import Peer
 from speaker.peer.session import Session
@@ -14,7 +14,7 @@ from speaker.rib.intake import Intake
 
 
 @final
-class Member:
+class EstablishedPeer:
     """An Established session as the RIBs know it; afterwards what is kept of it."""
 
     __slots__ = (
@@ -35,7 +35,7 @@ class Member:
         session: Session,
         negotiated: Negotiated,
         intake: Intake,
-        stale: Staleness,
+        stale: StaleRoutes,
     ) -> None:
         self.peer = peer
         self.session = session
@@ -43,6 +43,6 @@ class Member:
         self.adj_in = stale.adj_in
         self.source = self.adj_in.source
         self.intake = intake
-        self.limits = limits_of(peer.config, self.adj_in.families)
+        self.limits = prefix_limits_of(peer.config, self.adj_in.families)
         self.stale = stale
-        self.group: UpdateGroup[Member] | None = None
+        self.group: UpdateGroup[EstablishedPeer] | None = None

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, final
 
 from speaker.api import RouteAttributes
-from speaker.engine.instance.member import Member
-from speaker.engine.ribs import Ribs, export_rules
+from speaker.engine.export_rules import export_rules
+from speaker.engine.instance.established_peer import EstablishedPeer
+from speaker.engine.ribs import Ribs
 from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family
-from speaker.rib.adj_out import Told, UpdateGroup
+from speaker.rib.adj_out import UpdateBatch, UpdateGroup
 from speaker.rib.export import ExportRules
 from speaker.rib.local import LOCAL, LocalPaths
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @final
-class Telling:
+class OutboundUpdates:
     """What one router tells."""
 
     def __init__(self, instance: Instance) -> None:
@@ -31,11 +32,11 @@ class Telling:
         self.sets: dict[str, Ribs] = {}
         self._instance = instance
         self._local_paths = LocalPaths()
-        self._groups: dict[ExportRules, UpdateGroup[Member]] = {}
-        self._again: dict[Member, set[Family]] = {}
+        self._groups: dict[ExportRules, UpdateGroup[EstablishedPeer]] = {}
+        self._again: dict[EstablishedPeer, set[Family]] = {}
         """Who asked to be told which families again, since the last flush."""
 
-    def inherit(self, before: Telling) -> None:
+    def inherit(self, before: OutboundUpdates) -> None:
         """Take over the route sets, and our own routes of the Loc-RIB."""
         self.sets = before.sets
         self._local_paths = before._local_paths
@@ -72,12 +73,12 @@ class Telling:
 
     # ---------------------------------------------------------------- members
 
-    def join(self, member: Member) -> None:
+    def join(self, member: EstablishedPeer) -> None:
         """Tell a session everything, with the next flush."""
         member.group = self._group(self._rules(member))
         member.group.join(member)
 
-    def leave(self, member: Member) -> None:
+    def leave(self, member: EstablishedPeer) -> None:
         """Tell a session nothing more."""
         self._again.pop(member, None)
         if member.group is not None:
@@ -85,7 +86,7 @@ class Telling:
             self._forget_if_empty(member.group)
             member.group = None
 
-    def move(self, member: Member) -> None:
+    def move(self, member: EstablishedPeer) -> None:
         """Tell a session, whose configuration is another one now, what is different for it."""
         old = member.group
         if old is None:
@@ -99,11 +100,11 @@ class Telling:
         told = new.difference(old, member)
         old.leave(member)
         self._forget_if_empty(old)
-        new.adopt(member)
+        new.add_synchronized(member)
         member.group = new
         self._send(member, told)
 
-    def tell_again(self, member: Member, family: Family) -> None:
+    def answer_route_refresh(self, member: EstablishedPeer, family: Family) -> None:
         """Tell a family once more.
 
         A request is 23 octets, the answer may be a whole table: however often a peer asks, it is
@@ -111,7 +112,7 @@ class Telling:
         """
         self._again.setdefault(member, set()).add(family)
 
-    def _rules(self, member: Member) -> ExportRules:
+    def _rules(self, member: EstablishedPeer) -> ExportRules:
         return export_rules(member.peer.config, member.negotiated, member.session.local[0])
 
     def _ribs(self, rules: ExportRules) -> Ribs:
@@ -119,27 +120,27 @@ class Telling:
             return self.sets.setdefault(rules.route_set or "", Ribs())
         return self.loc
 
-    def _group(self, rules: ExportRules) -> UpdateGroup[Member]:
+    def _group(self, rules: ExportRules) -> UpdateGroup[EstablishedPeer]:
         group = self._groups.get(rules)
         if group is None:
             group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
         return group
 
-    def _forget_if_empty(self, group: UpdateGroup[Member]) -> None:
+    def _forget_if_empty(self, group: UpdateGroup[EstablishedPeer]) -> None:
         if group.empty:
             self._groups.pop(group.rules, None)
 
-    def groups(self) -> Iterator[UpdateGroup[Member]]:
+    def groups(self) -> Iterator[UpdateGroup[EstablishedPeer]]:
         """Iterate over the update groups."""
         yield from self._groups.values()
 
     # ------------------------------------------------------------------ flush
 
-    def _waits(self, group: UpdateGroup[Member]) -> bool:
+    def _waits(self, group: UpdateGroup[EstablishedPeer]) -> bool:
         return self._instance.restarting and group.rules.tells_received
 
     @property
-    def needs_flush(self) -> bool:
+    def updates_pending(self) -> bool:
         """Whether somebody has to be told something."""
         if self.loc.changed:
             return True
@@ -147,12 +148,12 @@ class Telling:
             if ribs.changed:
                 return True
         for group in self._groups.values():
-            if group.newcomers and not self._waits(group):
+            if group.pending_members and not self._waits(group):
                 return True
         return any(not member.session.queued for member in self._again) if self._again else False
 
     def flush(self) -> None:
-        """Tell everybody what changed, and newcomers everything."""
+        """Tell everybody what changed, and pending_members everything."""
         observer = self._instance.observer
         for ribs in (self.loc, *self.sets.values()):
             groups = [
@@ -173,16 +174,16 @@ class Telling:
                 for member, told in group.tell(changes, touched):
                     self._send(member, told)
         if self._again:
-            self._tell_again()
+            self._answer_route_refreshes()
         for group in self._groups.values():
-            if group.newcomers and not self._waits(group):
-                for member, told in group.welcome():
+            if group.pending_members and not self._waits(group):
+                for member, told in group.send_initial_table():
                     self._send(member, told)
 
-    def _tell_again(self) -> None:
+    def _answer_route_refreshes(self) -> None:
         for member in [member for member in self._again if not member.session.queued]:
             families = self._again.pop(member)
-            if member.group is None or member in member.group.newcomers:
+            if member.group is None or member in member.group.pending_members:
                 # It is told everything anyway.
                 continue
             marked = member.negotiated.enhanced_route_refresh
@@ -193,9 +194,9 @@ class Telling:
                 if marked:
                     member.session.send(RouteRefresh(family, RefreshKind.END).encode())
 
-    def _send(self, member: Member, told: Told) -> None:
+    def _send(self, member: EstablishedPeer, told: UpdateBatch) -> None:
         if told.octets:
             member.session.send_updates((told.octets,), told.messages, told.prefixes)
             observer = self._instance.observer
             if observer is not None:
-                observer.told(member, told)
+                observer.updates_sent(member, told)

@@ -20,7 +20,7 @@ LIMIT: Final = 32
 """How many causes of one flush are kept."""
 
 
-class Causes:
+class TraceLinks:
     """The spans in which route sets were changed since the last flush."""
 
     __slots__ = ("contexts",)

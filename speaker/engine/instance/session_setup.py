@@ -10,13 +10,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import final
 
-from speaker.engine.instance.member import Member
+from speaker.engine.instance.established_peer import EstablishedPeer
 from speaker.engine.ribs import Ribs
-from speaker.engine.staleness import Staleness
+from speaker.engine.stale_routes import StaleRoutes
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, has_prefixes
 from speaker.peer.addresses import address_key, address_octets
-from speaker.peer.core import Core
+from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import Peer
 from speaker.peer.session import Session
 from speaker.rib.adj_in import AdjRibIn
@@ -27,24 +27,26 @@ from speaker.rib.policy import compile_import
 
 
 @final
-class Joining:
+class SessionSetup:
     """Makes the members of one router."""
 
     def __init__(
         self,
-        core: Core,
+        context: EngineContext,
         loc: Ribs,
         over: Callable[[Peer], None],
         swept: Callable[[Peer, Family, Sequence[bytes]], None],
     ) -> None:
-        """``loc`` is where routes go; for ``over`` and ``swept`` see `Staleness`."""
-        self._core = core
+        """``loc`` is where routes go; for ``over`` and ``swept`` see `StaleRoutes`."""
+        self._context = context
         self._loc = loc
         self._over = over
         self._swept = swept
         self._numbers = itertools.count(LOCAL.number + 1)
 
-    def member(self, peer: Peer, session: Session, before: Member | None) -> Member:
+    def member(
+        self, peer: Peer, session: Session, before: EstablishedPeer | None
+    ) -> EstablishedPeer:
         """Return the member of an Established session; ``before`` is what was kept of the last."""
         negotiated = session.negotiated
         assert negotiated is not None  # noqa: S101  an OPEN was accepted
@@ -60,12 +62,12 @@ class Joining:
         if before is None:
             policy = compile_import(peer.name, peer.config.import_)
             adj_in = AdjRibIn(source, policy, tables, self._numbers, negotiated.add_path_receive)
-            stale = Staleness(self._core, peer, adj_in, self._over, self._swept)
+            stale = StaleRoutes(self._context, peer, adj_in, self._over, self._swept)
         else:
             stale = before.stale
             adj_in = stale.adj_in
             adj_in.attach(tables, negotiated.add_path_receive)
-            stale.back(negotiated)
+            stale.session_restored(negotiated)
         intake = Intake(
             negotiated,
             adj_in,
@@ -73,7 +75,7 @@ class Joining:
             _own_addresses(session),
             None if before is None else before.intake,
         )
-        return Member(peer, session, negotiated, intake, stale)
+        return EstablishedPeer(peer, session, negotiated, intake, stale)
 
     def _source(self, peer: Peer, session: Session, negotiated: Negotiated) -> Source:
         return Source(
@@ -87,9 +89,9 @@ class Joining:
 
 
 def _own_asns(peer: Peer) -> frozenset[int]:
-    own = {peer.host.local_asn, peer.local_asn}
-    if peer.host.confederation is not None:
-        own.add(peer.host.confederation.identifier)
+    own = {peer.instance.local_asn, peer.local_asn}
+    if peer.instance.confederation is not None:
+        own.add(peer.instance.confederation.identifier)
     return frozenset(own)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from speaker.peer.peer.peer import Peer
 
 
-class Host(Protocol):
+class PeerContext(Protocol):
     """The instance that a peer belongs to."""
 
     name: str

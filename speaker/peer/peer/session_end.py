@@ -9,7 +9,7 @@ from speaker.iana import ErrorCode
 from speaker.message import Notification
 
 
-class Ending:
+class SessionEnd:
     """What is remembered of a peer's last session, until the next one is Established."""
 
     def __init__(self) -> None:
