@@ -7,7 +7,7 @@ to the event loop's thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
@@ -60,6 +60,42 @@ class SpeakerPort(Protocol):
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
         """Change the routes that the instance itself puts into its Loc-RIB (export all, local)."""
+
+    def instance_configs(self) -> Mapping[str, InstanceConfig]:
+        """Return the configured instances by name; a new mapping."""
+
+    def peer_configs(self, instance: str) -> Mapping[str, PeerConfig | DynamicPeerConfig]:
+        """Return the configured peers of an instance by name; a new mapping.
+
+        Sessions that a dynamic peer accepted are not among them. Empty without the instance.
+        """
+
+    def instance_config(self, name: str) -> InstanceConfig | None:
+        """Return one instance's configuration; None without the instance."""
+
+    def peer_config(self, instance: str, name: str) -> PeerConfig | DynamicPeerConfig | None:
+        """Return one peer's configuration; None without the peer or the instance."""
+
+    def route_sets(self, instance: str) -> Sequence[str]:
+        """Return the names of an instance's route sets; none without the instance."""
+
+    def route_set_prefixes(
+        self, instance: str, route_set: str
+    ) -> Mapping[Family, Sequence[bytes]] | None:
+        """Return the prefixes of a route set at this moment; None without the set.
+
+        One list of references per family: half a millisecond for 100,000 prefixes.
+        """
+
+    def routes_of_set(
+        self, instance: str, route_set: str, prefixes: Mapping[Family, Collection[bytes]]
+    ) -> RouteChanges | None:
+        """Return the attributes that a route set holds for these prefixes.
+
+        Every prefix has an entry; the value is None where the set has no route. Attributes come as
+        the speaker holds them: communities without repetition, addresses in canonical text. Costs
+        a lookup per prefix, whatever the size of the set. None without the set.
+        """
 
     def peers(self) -> Sequence[PeerStatus]:
         """All sessions, by instance and name."""

@@ -4,7 +4,7 @@
 * `inputs`: everything that can happen, as values (`speaker.peer.actions` is the way out)
 * `instance`, `ribs`: one router
 * `changes`: what a changed configuration does to a session
-* `views`: the state, for people
+* `views`: the state, for people; `configuration`: the settings, for reconcilers
 
 Never a socket, a clock or chance: docs/speaker.md has the contract with the shell.
 """

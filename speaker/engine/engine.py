@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from speaker.api import (
@@ -271,6 +271,14 @@ class Engine:
         return self._monitoring if self._monitoring.stations else None
 
     # ------------------------------------------------------------------ reading
+
+    def find(self, name: str) -> Instance | None:
+        """Return an instance, or None."""
+        return self._instances.get(name)
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the instances."""
+        return list(self._instances)
 
     def instance(self, name: str) -> Instance:
         """Return an instance. Raises `UnknownName`."""

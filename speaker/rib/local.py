@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from weakref import WeakValueDictionary
 
 from speaker.api import RouteAttributes
-from speaker.attribute import PathAttributes
+from speaker.attribute import PathAttributes, address_text
 from speaker.nlri import Family
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
@@ -57,6 +57,20 @@ class LocalPaths:
                 table.withdraw(LOCAL, gone)
             for attributes, nlri_list in announced.items():
                 table.announce(self.path(attributes), nlri_list)
+
+
+def route_attributes(path: Path) -> RouteAttributes:
+    """Return the attributes that a local path was made of: the inverse of `LocalPaths.path`."""
+    attributes = path.attributes
+    return RouteAttributes(
+        origin=attributes.origin,
+        med=attributes.med,
+        local_preference=attributes.local_preference,
+        communities=attributes.communities,
+        large_communities=attributes.large_communities,
+        extended_communities=attributes.extended_communities,
+        next_hop=address_text(attributes.next_hop) if attributes.next_hop else None,
+    )
 
 
 def _as_path_attributes(attributes: RouteAttributes) -> PathAttributes:

@@ -31,6 +31,7 @@ from speaker.api import (
     RouteView,
 )
 from speaker.engine import Engine
+from speaker.engine.configuration import ConfigurationReads
 from speaker.engine.inputs import (
     EnablePeer,
     Input,
@@ -69,7 +70,7 @@ def _ignore(_: Event) -> None:
     """Do nothing with an event."""
 
 
-class Speaker:
+class Speaker(ConfigurationReads):
     """BGP on this host; see `speaker.api.SpeakerPort` for the methods that drivers use.
 
     ``clock`` is a monotonic clock in seconds (the loop's own by default), ``wall_clock`` gives
@@ -96,6 +97,7 @@ class Speaker:
         self._on_event = on_event or _ignore
         self._rng = rng or random.Random()  # noqa: S311  jitter, no secret
         self._engine = Engine(self._rng, restarting=restarting)
+        super().__init__(self._engine)
         self._handle = self._engine.handle
         self._record = record
         self._record_limit = record_limit

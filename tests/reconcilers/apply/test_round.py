@@ -12,6 +12,8 @@ from reconcilers.apply import ApplyRound
 from resources import kinds
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig
 from speaker.api.port import RouteChanges
+from speaker.engine import Engine
+from speaker.engine.configuration import ConfigurationReads
 from tests.reconcilers.build import (
     Cluster,
     advertisement,
@@ -23,10 +25,11 @@ from tests.reconcilers.build import (
 )
 
 
-class Recorder:
+class Recorder(ConfigurationReads):
     """A speaker that writes down what it is told, and fails where it is asked to."""
 
     def __init__(self) -> None:
+        super().__init__(Engine(random.Random(1)))  # noqa: S311  jitter
         self.calls: list[tuple[Any, ...]] = []
         self.failing: set[str] = set()
         self.interrupt = False
