@@ -17,7 +17,7 @@ from speaker.attribute.values import Fault, Outcome, PathAttributes
 from speaker.errors import NotificationError, Truncated, update_error
 from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family, UpdateSubcode
 from speaker.negotiated import Negotiated
-from speaker.nlri import PathNlri, has_prefixes, join_add_path, split, split_add_path
+from speaker.nlri import PathNlri, decode_add_path, decode_prefixes, encode_add_path, has_prefixes
 
 _CACHE: Final = 96 * 1024 * 1024
 """Octets that a session's remembered attribute sets may take, roughly; then it starts anew."""
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 
     def wire(self) -> list[bytes]:
         """Return the prefixes as on the wire, with their path identifiers where they have them."""
-        return join_add_path(self.paths) if self.paths else self.nlri
+        return encode_add_path(self.paths) if self.paths else self.nlri
 
 
 class Unreach(NamedTuple):
@@ -55,7 +55,7 @@ class Unreach(NamedTuple):
 
     def wire(self) -> list[bytes]:
         """Return the prefixes as in `Reach.wire`."""
-        return join_add_path(self.paths) if self.paths else self.nlri
+        return encode_add_path(self.paths) if self.paths else self.nlri
 
 
 class Update(NamedTuple):
@@ -313,8 +313,8 @@ class UpdateDecoder:
         """Cut a field; ``raw`` is the multiprotocol attribute that it is part of."""
         try:
             if family in self.session.add_path_receive:
-                return split_add_path(data, family.afi), []
-            return [], split(data, family.afi)
+                return decode_add_path(data, family.afi), []
+            return [], decode_prefixes(data, family.afi)
         except Truncated as error:
             if raw is None:
                 raise _reset(0, str(error), UpdateSubcode.INVALID_NETWORK_FIELD) from None

@@ -5,29 +5,29 @@ families are left as they are.
 """
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
-from speaker.nlri.field import NlriField
-from speaker.nlri.prefix import BITS, prefix_to_text, prefix_to_wire
-from speaker.nlri.split import (
-    OCTETS,
+from speaker.nlri.decode import (
+    ENCODED_SIZE,
     PathNlri,
+    decode_add_path,
+    decode_prefixes,
+    encode_add_path,
     has_prefixes,
-    join_add_path,
-    split,
-    split_add_path,
 )
+from speaker.nlri.lazy_field import LazyNlriField
+from speaker.nlri.text import ADDRESS_BITS, prefix_to_text, prefix_to_wire
 
 __all__ = [
-    "BITS",
+    "ADDRESS_BITS",
+    "ENCODED_SIZE",
     "IPV4_UNICAST",
     "IPV6_UNICAST",
-    "OCTETS",
     "Family",
-    "NlriField",
+    "LazyNlriField",
     "PathNlri",
+    "decode_add_path",
+    "decode_prefixes",
+    "encode_add_path",
     "has_prefixes",
-    "join_add_path",
     "prefix_to_text",
     "prefix_to_wire",
-    "split",
-    "split_add_path",
 ]

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import Final
 
 from speaker.errors import Truncated
-from speaker.nlri import Family, PathNlri, split
+from speaker.nlri import Family, PathNlri, decode_prefixes
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
@@ -145,7 +145,7 @@ class AdjRibIn:
             taken = shared.announce_new(paths, fields, family.afi)
         while taken < len(fields):
             try:
-                nlri = split(fields[taken], family.afi)
+                nlri = decode_prefixes(fields[taken], family.afi)
             except Truncated:
                 break
             self.announce(family, paths[taken], nlri)

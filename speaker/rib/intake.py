@@ -23,7 +23,7 @@ from speaker.attribute import (
 from speaker.errors import Truncated
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
-from speaker.nlri import IPV4_UNICAST, Family, PathNlri, join_add_path, split
+from speaker.nlri import IPV4_UNICAST, Family, PathNlri, decode_prefixes, encode_add_path
 from speaker.rib import roles
 from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
 from speaker.rib.next_hop import is_loopback, why_unusable
@@ -153,13 +153,13 @@ class Intake:
         # Withdrawn first: a prefix in both fields counts as announced (RFC 4271 section 4.3).
         for family, nlri, identified in update.withdrawn:
             if family in tables:
-                adj_in.withdraw(family, join_add_path(identified) if identified else nlri)
+                adj_in.withdraw(family, encode_add_path(identified) if identified else nlri)
         if update.outcome >= Outcome.TREAT_AS_WITHDRAW:
             self.treated_as_withdraw += 1
             for family, _, nlri, identified in update.announced:
                 self.withdrawn_instead += len(nlri) + len(identified)
                 if family in tables:
-                    adj_in.withdraw(family, join_add_path(identified) if identified else nlri)
+                    adj_in.withdraw(family, encode_add_path(identified) if identified else nlri)
         else:
             paths = self.paths
             for family, attributes, nlri, identified in update.announced:
@@ -235,7 +235,7 @@ class Intake:
             if (body[0] << 8 | body[1]) != len(withdrawn) or body[-1] or body[-2] or not withdrawn:
                 break
             try:
-                nlri = split(withdrawn, _IPV4)
+                nlri = decode_prefixes(withdrawn, _IPV4)
             except Truncated:
                 break
             self._adj_in.withdraw(IPV4_UNICAST, nlri)
@@ -297,7 +297,7 @@ class Intake:
                 self.identified[attributes, path_id] = path
             if path.rejected in LOOPS:
                 self.looped[path.rejected] += 1
-            adj_in.announce(family, path, join_add_path(items))
+            adj_in.announce(family, path, encode_add_path(items))
 
     def _judge(self, attributes: PathAttributes) -> str | None:
         """Return why routes with these attributes may not be used (RFC 4271 section 9.1.2)."""

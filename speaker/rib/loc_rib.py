@@ -14,7 +14,7 @@ from itertools import repeat
 from typing import Final
 
 from speaker.errors import Truncated
-from speaker.nlri import OCTETS, split
+from speaker.nlri import ENCODED_SIZE, decode_prefixes
 from speaker.rib.decision import order
 from speaker.rib.path import Path, Source
 
@@ -221,7 +221,7 @@ class LocRib:
         if self._dirty or self._gone or self._touched is not None:
             return 0, 0
         first = fields[0]
-        if first[: OCTETS[first[0]]] in self._table:
+        if first[: ENCODED_SIZE[first[0]]] in self._table:
             # What is said again begins with what is known: not worth a try.
             return 0, 0
         prefixes = self._put_new(paths, fields, afi)
@@ -239,7 +239,7 @@ class LocRib:
     def _put_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
         """Give NLRI fields their paths if all prefixes are new; how many, or 0 and nothing."""
         try:
-            parts = [split(field, afi) for field in fields]
+            parts = [decode_prefixes(field, afi) for field in fields]
         except Truncated:
             return 0
         table = self._table

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, final
 
-from speaker.nlri import NlriField
+from speaker.nlri import LazyNlriField
 
 SLACK: Final = 256
 """So many prefixes too many are never worth tidying up."""
@@ -57,7 +57,7 @@ class Said:
             lists[0] = lists[0][self._at :]
         if self._kept:
             lists.append(list(self._kept))
-        return [*lists, *self._lists, *(NlriField(data, self._afi) for data in self._fields)]
+        return [*lists, *self._lists, *(LazyNlriField(data, self._afi) for data in self._fields)]
 
     def clear(self) -> None:
         """Forget everything."""

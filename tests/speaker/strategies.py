@@ -40,7 +40,7 @@ from speaker.capability import (
 from speaker.capability.codec import sanitize
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Afi, AttributeType, CapabilityCode, Family
 from speaker.message import KEEPALIVE, Notification, Open, RefreshKind, RouteRefresh
-from speaker.nlri import BITS, PathNlri
+from speaker.nlri import ADDRESS_BITS, PathNlri
 
 U8 = st.integers(0, 0xFF)
 U16 = st.integers(0, 0xFFFF)
@@ -58,7 +58,7 @@ def octets(size: int) -> st.SearchStrategy[bytes]:
 
 def prefixes(family: Family) -> st.SearchStrategy[bytes]:
     """Prefixes as wire octets, the bits behind the length zero."""
-    bits = BITS[Afi(family.afi)]
+    bits = ADDRESS_BITS[Afi(family.afi)]
 
     def make(length: int, value: int) -> bytes:
         size = (length + 7) // 8

@@ -32,7 +32,7 @@ from speaker.message import (
     decode_open,
 )
 from speaker.negotiated import Negotiated
-from speaker.nlri import PathNlri, join_add_path, split, split_add_path
+from speaker.nlri import PathNlri, decode_add_path, decode_prefixes, encode_add_path
 from speaker.peer.stream import Stream
 from speaker.rib import pack
 from tests.speaker import strategies as s
@@ -58,9 +58,9 @@ def test_every_attribute_has_a_strategy() -> None:
 def test_nlri(family: Family, data: st.DataObject) -> None:
     """RFC 4271 section 4.3, RFC 7911 section 3."""
     plain = data.draw(st.lists(s.prefixes(family), max_size=12))
-    assert split(b"".join(plain), family.afi) == plain
+    assert decode_prefixes(b"".join(plain), family.afi) == plain
     paths = data.draw(st.lists(s.paths(family), max_size=12))
-    assert split_add_path(b"".join(join_add_path(paths)), family.afi) == paths
+    assert decode_add_path(b"".join(encode_add_path(paths)), family.afi) == paths
 
 
 @pytest.mark.parametrize("kind", s.CAPABILITY_KINDS, ids=lambda kind: kind.__name__)
@@ -200,14 +200,16 @@ def test_update_that_announces(
     hop = data.draw(s.NEXT_HOPS[family])
     attributes = replace(attributes, next_hop=hop)
     plain, paths = _path_nlri(data, family, add_path=add_path)
-    wire = join_add_path(paths) if add_path else plain
+    wire = encode_add_path(paths) if add_path else plain
     session = replace(IBGP, add_path_receive=BOTH if add_path else frozenset())
     (message,) = _encode(family, attributes, wire, mp=mp)
     found = _decode(message, session)
     (reach,) = found.announced
     assert (found.faults, found.withdrawn, found.end_of_rib) == ((), (), None)
     assert reach == (family, attributes, plain, paths)
-    again = _encode(reach.family, reach.attributes, join_add_path(reach.paths) or reach.nlri, mp=mp)
+    again = _encode(
+        reach.family, reach.attributes, encode_add_path(reach.paths) or reach.nlri, mp=mp
+    )
     assert again == [message]
 
 
@@ -220,7 +222,7 @@ def test_update_that_withdraws(
 ) -> None:
     """RFC 4271 section 4.3, RFC 4760 section 4."""
     plain, paths = _path_nlri(data, family, add_path=add_path)
-    wire = join_add_path(paths) if add_path else plain
+    wire = encode_add_path(paths) if add_path else plain
     session = replace(IBGP, add_path_receive=BOTH if add_path else frozenset())
     (message,) = pack.withdraw_mp(family, wire, 65535) if mp else pack.withdraw(wire, 65535)
     found = _decode(message, session)

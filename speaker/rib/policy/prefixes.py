@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import final
 
 from speaker.api import PrefixRule
-from speaker.nlri import BITS, Family, prefix_to_wire
+from speaker.nlri import ADDRESS_BITS, Family, prefix_to_wire
 
 
 def _bits(wire: bytes, length: int) -> int:
@@ -31,7 +31,7 @@ class PrefixList:
         for rule in rules:
             family, wire = prefix_to_wire(rule.prefix)
             length = wire[0]
-            size = BITS[family.afi]  # type: ignore[index]  # an Afi is its number
+            size = ADDRESS_BITS[family.afi]  # type: ignore[index]  # an Afi is its number
             low = length if rule.ge is None else rule.ge
             longest = length if rule.ge is None else size
             high = longest if rule.le is None else rule.le

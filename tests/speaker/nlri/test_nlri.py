@@ -14,10 +14,10 @@ from speaker.iana import Afi, Family
 from speaker.nlri import (
     IPV4_UNICAST,
     IPV6_UNICAST,
+    decode_add_path,
+    decode_prefixes,
     prefix_to_text,
     prefix_to_wire,
-    split,
-    split_add_path,
 )
 
 NETWORKS = st.one_of(
@@ -79,7 +79,7 @@ def test_a_field_of_equal_lengths_is_cut_like_any(
     network: ipaddress.IPv4Network, count: int
 ) -> None:
     family, nlri = prefix_to_wire(str(network))
-    assert split(nlri * count, family.afi) == [nlri] * count
+    assert decode_prefixes(nlri * count, family.afi) == [nlri] * count
 
 
 def _outcome(cut: Callable[[bytes, int], list[bytes]], data: bytes, afi: Afi) -> list[bytes] | None:
@@ -105,7 +105,7 @@ def plainly(data: bytes, afi: int) -> list[bytes]:
 
 @given(st.binary(max_size=80), st.sampled_from([Afi.IPV4, Afi.IPV6]))
 def test_every_field_is_cut_prefix_by_prefix(data: bytes, afi: Afi) -> None:
-    assert _outcome(split, data, afi) == _outcome(plainly, data, afi)
+    assert _outcome(decode_prefixes, data, afi) == _outcome(plainly, data, afi)
 
 
 # Fields of few lengths and many prefixes, some with bits behind the length.
@@ -117,20 +117,20 @@ FIELDS = st.lists(
 
 @given(FIELDS)
 def test_fields_with_mistakes_in_the_middle_are_cut_prefix_by_prefix(data: bytes) -> None:
-    assert _outcome(split, data, Afi.IPV4) == _outcome(plainly, data, Afi.IPV4)
+    assert _outcome(decode_prefixes, data, Afi.IPV4) == _outcome(plainly, data, Afi.IPV4)
 
 
 def test_h40_bits_behind_the_length_are_cleared() -> None:
-    assert split(b"\x09\xff\xff", 1) == [b"\x09\xff\x80"]
-    assert split_add_path(b"\0\0\0\1\x09\xff\xff", 1) == [(1, b"\x09\xff\x80")]
+    assert decode_prefixes(b"\x09\xff\xff", 1) == [b"\x09\xff\x80"]
+    assert decode_add_path(b"\0\0\0\1\x09\xff\xff", 1) == [(1, b"\x09\xff\x80")]
 
 
 @pytest.mark.parametrize("data", [b"\x21\1\2\3\4\5", b"\x18\x0a\0", b"\xff", b"\x81" + bytes(17)])
 def test_h40_an_impossible_length_or_a_cut_prefix_is_refused(data: bytes) -> None:
     with pytest.raises(Truncated):
-        split(data, 1)
+        decode_prefixes(data, 1)
     with pytest.raises(Truncated):
-        split_add_path(b"\0\0\0\1" + data, 1)
+        decode_add_path(b"\0\0\0\1" + data, 1)
 
 
 def test_a_family_has_a_name() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Afi, Family
 
-BITS: Final = {Afi.IPV4: 32, Afi.IPV6: 128}
+ADDRESS_BITS: Final = {Afi.IPV4: 32, Afi.IPV6: 128}
 """How long an address of a family is, for the families with plain prefixes."""
 
 
@@ -41,7 +41,7 @@ def prefix_to_wire(text: str) -> tuple[Family, bytes]:
 
 def prefix_to_text(family: Family, nlri: bytes) -> str:
     """Spell a prefix, IPv6 as RFC 5952 has it (section 5 for mapped ones)."""
-    size = BITS[Afi(family.afi)] // 8
+    size = ADDRESS_BITS[Afi(family.afi)] // 8
     address = ipaddress.ip_address(nlri[1:].ljust(size, b"\0"))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return f"::ffff:{address.ipv4_mapped}/{nlri[0]}"

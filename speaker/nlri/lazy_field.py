@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import final, overload
 
-from speaker.nlri.split import split
+from speaker.nlri.decode import decode_prefixes
 
 
 @final
-class NlriField(Sequence[bytes]):
+class LazyNlriField(Sequence[bytes]):
     """The prefixes of a field that can be cut, which is done when they are first asked for."""
 
     __slots__ = ("_afi", "_data", "_prefixes")
@@ -22,7 +22,7 @@ class NlriField(Sequence[bytes]):
     def _cut(self) -> list[bytes]:
         prefixes = self._prefixes
         if prefixes is None:
-            prefixes = self._prefixes = split(self._data, self._afi)
+            prefixes = self._prefixes = decode_prefixes(self._data, self._afi)
         return prefixes
 
     def __len__(self) -> int:

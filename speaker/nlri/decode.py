@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from speaker.errors import Truncated
 from speaker.iana import Family
-from speaker.nlri.prefix import BITS
+from speaker.nlri.text import ADDRESS_BITS
 
-OCTETS: Final = tuple(1 + ((bits + 7) >> 3) for bits in range(256))
+ENCODED_SIZE: Final = tuple(1 + ((bits + 7) >> 3) for bits in range(256))
 """How many octets a prefix of each length takes on the wire, its length octet included."""
-SPARE: Final = tuple((1 << (-bits & 7)) - 1 for bits in range(256))
+TRAILING_BITS: Final = tuple((1 << (-bits & 7)) - 1 for bits in range(256))
 """The bits of the last octet that are behind the length."""
 
 PathNlri = tuple[int, bytes]
@@ -26,7 +26,7 @@ PathNlri = tuple[int, bytes]
 
 def has_prefixes(family: Family) -> bool:
     """Tell whether a family's NLRI are plain prefixes."""
-    return family.afi in BITS and family.safi in (1, 2)
+    return family.afi in ADDRESS_BITS and family.safi in (1, 2)
 
 
 _MANY: Final = 400
@@ -39,30 +39,30 @@ def _cutter(size: int, count: int) -> Callable[[bytes], tuple[Any, ...]]:
     return struct.Struct(f"{size}s" * count).unpack
 
 
-_LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in BITS.items()}
+_LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in ADDRESS_BITS.items()}
 _BEYOND: Final = 1 << 30
 """A step behind the end of every field."""
 _STEPS: Final[dict[int, tuple[int, ...]]] = {
-    afi: tuple(octets if bits <= limit else _BEYOND for bits, octets in enumerate(OCTETS))
+    afi: tuple(octets if bits <= limit else _BEYOND for bits, octets in enumerate(ENCODED_SIZE))
     for afi, limit in _LIMIT.items()
 }
 
 
-def split(data: bytes, afi: int) -> list[bytes]:
+def decode_prefixes(data: bytes, afi: int) -> list[bytes]:
     """Cut an NLRI field. Raises `Truncated` for an impossible length or a cut prefix."""
     if not data:
         return []
     length = data[0]
-    if len(data) == OCTETS[length]:
+    if len(data) == ENCODED_SIZE[length]:
         # One prefix: what changes one at a time is mostly so.
-        if length <= _LIMIT[afi] and not (length & 7 and data[-1] & SPARE[length]):
+        if length <= _LIMIT[afi] and not (length & 7 and data[-1] & TRAILING_BITS[length]):
             return [data]
     elif len(data) > _MANY and not length & 7 and length <= _LIMIT[afi]:
-        count, rest = divmod(len(data), size := OCTETS[length])
+        count, rest = divmod(len(data), size := ENCODED_SIZE[length])
         if not rest and data[::size] == data[:1] * count:
             return list(_cutter(size, count)(data))
     found: list[bytes] = []
-    steps, spares = _STEPS[afi], SPARE
+    steps, spares = _STEPS[afi], TRAILING_BITS
     position, end = 0, len(data)
     while position < end:
         length = data[position]
@@ -80,7 +80,7 @@ def split(data: bytes, afi: int) -> list[bytes]:
     return found
 
 
-def split_add_path(data: bytes, afi: int) -> list[PathNlri]:
+def decode_add_path(data: bytes, afi: int) -> list[PathNlri]:
     """Cut an NLRI field in which each prefix has a path identifier (RFC 7911 section 3)."""
     found: list[PathNlri] = []
     limit = _LIMIT[afi]
@@ -92,10 +92,10 @@ def split_add_path(data: bytes, afi: int) -> list[PathNlri]:
         length = data[position + 4]
         if length > limit:
             raise Truncated(f"a prefix of {length} bits in a family of {limit}")
-        after = position + 4 + OCTETS[length]
+        after = position + 4 + ENCODED_SIZE[length]
         nlri = data[position + 4 : after]
-        if length & 7 and nlri[-1] & SPARE[length]:
-            nlri = nlri[:-1] + bytes((nlri[-1] & ~SPARE[length] & 0xFF,))
+        if length & 7 and nlri[-1] & TRAILING_BITS[length]:
+            nlri = nlri[:-1] + bytes((nlri[-1] & ~TRAILING_BITS[length] & 0xFF,))
         found.append((identifier, nlri))
         position = after
     if position != end:
@@ -103,6 +103,6 @@ def split_add_path(data: bytes, afi: int) -> list[PathNlri]:
     return found
 
 
-def join_add_path(nlris: list[PathNlri]) -> list[bytes]:
+def encode_add_path(nlris: list[PathNlri]) -> list[bytes]:
     """Put each path identifier before its prefix, as the wire has it."""
     return [identifier.to_bytes(4, "big") + nlri for identifier, nlri in nlris]
