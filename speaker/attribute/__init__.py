@@ -1,7 +1,11 @@
-"""Path attributes (RFC 4271 section 5 and its successors): values, reading, writing.
+"""Path attributes (RFC 4271 section 5 and its successors): values, decoding, encoding.
 
-Reading follows RFC 7606: an error is a `Fault` with its outcome, not an exception. What is accepted
-is written again as the same octets, in ascending order of type.
+* `values`, `as_path`: the attributes of a route as frozen values
+* `decode`: octets to values with RFC 7606's error handling; an error is an `AttributeFault`, a value
+* `fast_path`: recognises the well-formed attribute fields of most routes without decoding them
+* `encode`: values to octets, in ascending order of type
+
+Attributes that are accepted without a fault are encoded to the same octets again.
 """
 
 from speaker.attribute.as_path import (
@@ -15,13 +19,18 @@ from speaker.attribute.as_path import (
     hop_count,
     prepend,
 )
-from speaker.attribute.decode import Block, Raw, decode_attributes, frame
-from speaker.attribute.encode import attribute, encode_attributes
-from speaker.attribute.usual import Recognizer
+from speaker.attribute.decode import (
+    DecodedAttributes,
+    RawAttribute,
+    decode_attributes,
+    frame_attributes,
+)
+from speaker.attribute.encode import encode_attribute, encode_attributes
+from speaker.attribute.fast_path import AttributeFastPath
 from speaker.attribute.values import (
     Aggregator,
-    Fault,
-    Outcome,
+    AttributeFault,
+    ErrorHandling,
     PathAttributes,
     UnknownAttribute,
     address_text,
@@ -35,21 +44,21 @@ __all__ = [
     "AS_SET",
     "Aggregator",
     "AsPath",
-    "Block",
-    "Fault",
-    "Outcome",
+    "AttributeFastPath",
+    "AttributeFault",
+    "DecodedAttributes",
+    "ErrorHandling",
     "PathAttributes",
-    "Raw",
-    "Recognizer",
+    "RawAttribute",
     "Segment",
     "UnknownAttribute",
     "address_text",
     "as_path_text",
-    "attribute",
     "community_text",
     "decode_attributes",
+    "encode_attribute",
     "encode_attributes",
-    "frame",
+    "frame_attributes",
     "hop_count",
     "prepend",
 ]

@@ -19,8 +19,8 @@ from speaker.attribute.as_path import (
 )
 from speaker.attribute.values import (
     Aggregator,
-    Fault,
-    Outcome,
+    AttributeFault,
+    ErrorHandling,
     PathAttributes,
     UnknownAttribute,
 )
@@ -31,11 +31,11 @@ from speaker.negotiated import Negotiated
 OPTIONAL: Final = 0x80
 TRANSITIVE: Final = 0x40
 _EXTENDED: Final = 0x10
-_DISCARD: Final = Outcome.ATTRIBUTE_DISCARD
-_WITHDRAW: Final = Outcome.TREAT_AS_WITHDRAW
+_DISCARD: Final = ErrorHandling.ATTRIBUTE_DISCARD
+_WITHDRAW: Final = ErrorHandling.TREAT_AS_WITHDRAW
 
 
-class Raw(NamedTuple):
+class RawAttribute(NamedTuple):
     """One attribute as it is framed."""
 
     flags: int
@@ -44,7 +44,7 @@ class Raw(NamedTuple):
     octets: bytes
 
 
-class Bad(Exception):  # noqa: N818  a signal within this module
+class MalformedValue(Exception):  # noqa: N818  a signal within this module
     """A value that its attribute cannot have, with the outcome where it is not the usual one."""
 
     def __init__(self, rule: str, subcode: int = UpdateSubcode.ATTRIBUTE_LENGTH) -> None:
@@ -52,54 +52,54 @@ class Bad(Exception):  # noqa: N818  a signal within this module
         self.subcode = subcode
 
 
-class Block(NamedTuple):
+class DecodedAttributes(NamedTuple):
     """What a path attribute field holds."""
 
     attributes: PathAttributes
     present: frozenset[int]
     """The types that were there and were used."""
-    faults: tuple[Fault, ...]
+    faults: tuple[AttributeFault, ...]
 
 
-def frame(data: bytes) -> tuple[list[Raw], Fault | None]:
+def frame_attributes(data: bytes) -> tuple[list[RawAttribute], AttributeFault | None]:
     """Cut a path attribute field; what overruns it is told as a fault (RFC 7606 section 4)."""
-    found: list[Raw] = []
+    found: list[RawAttribute] = []
     position, end = 0, len(data)
     while position < end:
         header = 4 if data[position] & _EXTENDED else 3
         if position + header > end:
             rule = f"{end - position} octets left, an attribute's header has {header}"
             subcode = UpdateSubcode.MALFORMED_ATTRIBUTE_LIST
-            return found, Fault(_WITHDRAW, 0, rule, subcode, data[position:])
+            return found, AttributeFault(_WITHDRAW, 0, rule, subcode, data[position:])
         kind = data[position + 1]
         length = int.from_bytes(data[position + 2 : position + header], "big")
         after = position + header + length
         if after > end:
             rule = f"the value overruns the attributes by {after - end} octets"
             subcode = UpdateSubcode.ATTRIBUTE_LENGTH
-            return found, Fault(_WITHDRAW, kind, rule, subcode, data[position:])
+            return found, AttributeFault(_WITHDRAW, kind, rule, subcode, data[position:])
         value = data[position + header : after]
-        found.append(Raw(data[position], kind, value, data[position:after]))
+        found.append(RawAttribute(data[position], kind, value, data[position:after]))
         position = after
     return found, None
 
 
-def _sized(value: bytes, size: int) -> bytes:
+def _exact_length(value: bytes, size: int) -> bytes:
     if len(value) != size:
-        raise Bad(f"{len(value)} octets instead of {size}")
+        raise MalformedValue(f"{len(value)} octets instead of {size}")
     return value
 
 
-def _multiple(value: bytes, size: int) -> list[bytes]:
+def _items_of(value: bytes, size: int) -> list[bytes]:
     if not value or len(value) % size:
-        raise Bad(f"{len(value)} octets are no positive multiple of {size}")
+        raise MalformedValue(f"{len(value)} octets are no positive multiple of {size}")
     return [value[i : i + size] for i in range(0, len(value), size)]
 
 
 def _origin(value: bytes, _: Negotiated) -> int:
-    origin = _sized(value, 1)[0]
+    origin = _exact_length(value, 1)[0]
     if origin > 2:
-        raise Bad(f"value {origin}", UpdateSubcode.INVALID_ORIGIN)
+        raise MalformedValue(f"value {origin}", UpdateSubcode.INVALID_ORIGIN)
     return origin
 
 
@@ -107,19 +107,21 @@ def _as_path(value: bytes, session: Negotiated) -> AsPath:
     try:
         path = decode_as_path(value, 4 if session.as4 else 2)
     except Truncated as error:
-        raise Bad(str(error), UpdateSubcode.MALFORMED_AS_PATH) from None
+        raise MalformedValue(str(error), UpdateSubcode.MALFORMED_AS_PATH) from None
     if any(0 in asns for _, asns in path):
-        raise Bad("AS 0 (RFC 7607)", UpdateSubcode.MALFORMED_AS_PATH)
+        raise MalformedValue("AS 0 (RFC 7607)", UpdateSubcode.MALFORMED_AS_PATH)
     if session.ebgp and not session.confederation:
         if any(kind in CONFEDERATION for kind, _ in path):
-            raise Bad("a confederation segment (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
+            raise MalformedValue(
+                "a confederation segment (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH
+            )
         if session.peer_asn:
             first = path[0].asns[0] if path and path[0].kind == AS_SEQUENCE else None
             expected = session.peer_asn
             if not session.as4 and expected > 0xFFFF:
                 expected = AS_TRANS
             if first != expected:
-                raise Bad(
+                raise MalformedValue(
                     f"the first AS is {first}, the peer's is {session.peer_asn}",
                     UpdateSubcode.MALFORMED_AS_PATH,
                 )
@@ -127,41 +129,43 @@ def _as_path(value: bytes, session: Negotiated) -> AsPath:
         # RFC 5065 section 5: a member of another AS has put itself in front, in a sequence.
         allowed = (AS_CONFED_SEQUENCE,) if session.ebgp else CONFEDERATION
         if not path or path[0].kind not in allowed:
-            raise Bad("no confederation segment first (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
+            raise MalformedValue(
+                "no confederation segment first (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH
+            )
     return path
 
 
 def _next_hop(value: bytes, _: Negotiated) -> bytes:
-    if unusable_ipv4(_sized(value, 4)):
-        raise Bad("not a unicast address", UpdateSubcode.INVALID_NEXT_HOP)
+    if is_not_unicast_ipv4(_exact_length(value, 4)):
+        raise MalformedValue("not a unicast address", UpdateSubcode.INVALID_NEXT_HOP)
     return value
 
 
-def unusable_ipv4(octets: bytes) -> bool:
+def is_not_unicast_ipv4(octets: bytes) -> bool:
     """Tell whether four octets are 0.0.0.0 or a multicast address."""
     return octets == b"\0\0\0\0" or octets[0] & 0xF0 == 0xE0
 
 
 def _u32(value: bytes, _: Negotiated) -> int:
-    return int.from_bytes(_sized(value, 4), "big")
+    return int.from_bytes(_exact_length(value, 4), "big")
 
 
 def _atomic_aggregate(value: bytes, _: Negotiated) -> bool:
-    _sized(value, 0)
+    _exact_length(value, 0)
     return True
 
 
 def _aggregator(value: bytes, session: Negotiated) -> Aggregator:
-    _sized(value, 8 if session.as4 else 6)
+    _exact_length(value, 8 if session.as4 else 6)
     asn = int.from_bytes(value[:-4], "big")
     if not asn:
-        raise Bad("AS 0 (RFC 7607)", UpdateSubcode.OPTIONAL_ATTRIBUTE)
+        raise MalformedValue("AS 0 (RFC 7607)", UpdateSubcode.OPTIONAL_ATTRIBUTE)
     return Aggregator(asn, value[-4:])
 
 
 def _communities(value: bytes, _: Negotiated) -> tuple[int, ...]:
     """RFC 1997; each once, in the order in which they came."""
-    return tuple({int.from_bytes(item, "big"): None for item in _multiple(value, 4)})
+    return tuple({int.from_bytes(item, "big"): None for item in _items_of(value, 4)})
 
 
 def _large(value: bytes, _: Negotiated) -> tuple[tuple[int, int, int], ...]:
@@ -172,43 +176,43 @@ def _large(value: bytes, _: Negotiated) -> tuple[tuple[int, int, int], ...]:
             int.from_bytes(item[4:8], "big"),
             int.from_bytes(item[8:], "big"),
         ): None
-        for item in _multiple(value, 12)
+        for item in _items_of(value, 12)
     }
     return tuple(items)
 
 
 def _extended(value: bytes, _: Negotiated) -> tuple[bytes, ...]:
     """RFC 4360."""
-    return tuple(dict.fromkeys(_multiple(value, 8)))
+    return tuple(dict.fromkeys(_items_of(value, 8)))
 
 
 def _ipv6_extended(value: bytes, _: Negotiated) -> tuple[bytes, ...]:
     """RFC 5701."""
-    return tuple(dict.fromkeys(_multiple(value, 20)))
+    return tuple(dict.fromkeys(_items_of(value, 20)))
 
 
 def _originator(value: bytes, _: Negotiated) -> bytes:
-    return _sized(value, 4)
+    return _exact_length(value, 4)
 
 
 def _cluster_list(value: bytes, _: Negotiated) -> tuple[bytes, ...]:
-    return tuple(_multiple(value, 4))
+    return tuple(_items_of(value, 4))
 
 
 def _as4_path(value: bytes, _: Negotiated) -> AsPath:
     try:
         path = decode_as_path(value, 4)
     except Truncated as error:
-        raise Bad(str(error)) from None
+        raise MalformedValue(str(error)) from None
     if any(0 in asns for _, asns in path):
-        raise Bad("AS 0 (RFC 7607)")
+        raise MalformedValue("AS 0 (RFC 7607)")
     return path
 
 
 def _as4_aggregator(value: bytes, _: Negotiated) -> Aggregator:
-    _sized(value, 8)
+    _exact_length(value, 8)
     if value[:4] == b"\0\0\0\0":
-        raise Bad("AS 0 (RFC 7607)")
+        raise MalformedValue("AS 0 (RFC 7607)")
     return Aggregator(int.from_bytes(value[:4], "big"), value[4:])
 
 
@@ -220,11 +224,11 @@ def _tlvs(type_size: int, length_size: int) -> Callable[[bytes, Negotiated], byt
         head = type_size + length_size
         while position < len(value):
             if position + head > len(value):
-                raise Bad("a TLV without its header")
+                raise MalformedValue("a TLV without its header")
             length = int.from_bytes(value[position + type_size : position + head], "big")
             position += head + length
         if position != len(value):
-            raise Bad("a TLV overruns the attribute")
+            raise MalformedValue("a TLV overruns the attribute")
         return value
 
     return check
@@ -236,16 +240,16 @@ def _aigp(value: bytes, _: Negotiated) -> bytes:
     while position < len(value):
         length = int.from_bytes(value[position + 1 : position + 3], "big")
         if position + 3 > len(value) or length < 3 or position + length > len(value):
-            raise Bad("a TLV that cannot be")
+            raise MalformedValue("a TLV that cannot be")
         if value[position] == 1 and length != 11:
-            raise Bad(f"an AIGP TLV of {length} octets instead of 11")
+            raise MalformedValue(f"an AIGP TLV of {length} octets instead of 11")
         position += length
     return value
 
 
 def _pmsi(value: bytes, _: Negotiated) -> bytes:
     if len(value) < 5:
-        raise Bad(f"{len(value)} octets, at least 5 (RFC 6514)")
+        raise MalformedValue(f"{len(value)} octets, at least 5 (RFC 6514)")
     return value
 
 
@@ -254,10 +258,10 @@ def _tunnel(value: bytes, session: Negotiated) -> bytes:
 
 
 def _otc(value: bytes, _: Negotiated) -> int:
-    return int.from_bytes(_sized(value, 4), "big")
+    return int.from_bytes(_exact_length(value, 4), "big")
 
 
-class Rule(NamedTuple):
+class AttributeRule(NamedTuple):
     """How one attribute is read."""
 
     flags: int
@@ -265,10 +269,10 @@ class Rule(NamedTuple):
     read: Callable[[bytes, Negotiated], Any]
     field: str | None = None
     """The field of `PathAttributes`; None for those that are passed on as octets, or merged."""
-    malformed: Outcome = _WITHDRAW
+    malformed: ErrorHandling = _WITHDRAW
     internal: bool = False
     """Whether an external peer may not send it: discarded then."""
-    wrong_flags: Outcome = _WITHDRAW
+    wrong_flags: ErrorHandling = _WITHDRAW
     """RFC 7606 section 3(c), where the attribute's own RFC does not say otherwise."""
 
 
@@ -276,32 +280,34 @@ _WELL_KNOWN: Final = TRANSITIVE
 _BOTH: Final = OPTIONAL | TRANSITIVE
 A = AttributeType
 
-RULES: Final[dict[int, Rule]] = {
-    A.ORIGIN: Rule(_WELL_KNOWN, _origin, "origin"),
-    A.AS_PATH: Rule(_WELL_KNOWN, _as_path, "as_path"),
-    A.NEXT_HOP: Rule(_WELL_KNOWN, _next_hop, "next_hop"),
-    A.MULTI_EXIT_DISC: Rule(OPTIONAL, _u32, "med"),
-    A.LOCAL_PREF: Rule(_WELL_KNOWN, _u32, "local_preference", internal=True),
-    A.ATOMIC_AGGREGATE: Rule(_WELL_KNOWN, _atomic_aggregate, "atomic_aggregate", _DISCARD),
-    A.AGGREGATOR: Rule(_BOTH, _aggregator, "aggregator", _DISCARD),
-    A.COMMUNITIES: Rule(_BOTH, _communities, "communities"),
-    A.ORIGINATOR_ID: Rule(OPTIONAL, _originator, "originator_id", internal=True),
-    A.CLUSTER_LIST: Rule(OPTIONAL, _cluster_list, "cluster_list", internal=True),
-    A.EXTENDED_COMMUNITIES: Rule(_BOTH, _extended, "extended_communities"),
-    A.AS4_PATH: Rule(_BOTH, _as4_path, None, _DISCARD),
-    A.AS4_AGGREGATOR: Rule(_BOTH, _as4_aggregator, None, _DISCARD),
-    A.PMSI_TUNNEL: Rule(_BOTH, _pmsi),
-    A.TUNNEL_ENCAPSULATION: Rule(_BOTH, _tunnel),
-    A.IPV6_EXTENDED_COMMUNITIES: Rule(_BOTH, _ipv6_extended, "ipv6_extended_communities"),
-    A.AIGP: Rule(OPTIONAL, _aigp, None, _DISCARD, wrong_flags=_DISCARD),  # RFC 7311 section 3
-    A.BGP_LS: Rule(OPTIONAL, _tlvs(2, 2), None, _DISCARD),
-    A.LARGE_COMMUNITIES: Rule(_BOTH, _large, "large_communities"),
-    A.OTC: Rule(_BOTH, _otc, "otc"),
-    A.PREFIX_SID: Rule(_BOTH, _tlvs(1, 2), None, _DISCARD),
+ATTRIBUTE_RULES: Final[dict[int, AttributeRule]] = {
+    A.ORIGIN: AttributeRule(_WELL_KNOWN, _origin, "origin"),
+    A.AS_PATH: AttributeRule(_WELL_KNOWN, _as_path, "as_path"),
+    A.NEXT_HOP: AttributeRule(_WELL_KNOWN, _next_hop, "next_hop"),
+    A.MULTI_EXIT_DISC: AttributeRule(OPTIONAL, _u32, "med"),
+    A.LOCAL_PREF: AttributeRule(_WELL_KNOWN, _u32, "local_preference", internal=True),
+    A.ATOMIC_AGGREGATE: AttributeRule(_WELL_KNOWN, _atomic_aggregate, "atomic_aggregate", _DISCARD),
+    A.AGGREGATOR: AttributeRule(_BOTH, _aggregator, "aggregator", _DISCARD),
+    A.COMMUNITIES: AttributeRule(_BOTH, _communities, "communities"),
+    A.ORIGINATOR_ID: AttributeRule(OPTIONAL, _originator, "originator_id", internal=True),
+    A.CLUSTER_LIST: AttributeRule(OPTIONAL, _cluster_list, "cluster_list", internal=True),
+    A.EXTENDED_COMMUNITIES: AttributeRule(_BOTH, _extended, "extended_communities"),
+    A.AS4_PATH: AttributeRule(_BOTH, _as4_path, None, _DISCARD),
+    A.AS4_AGGREGATOR: AttributeRule(_BOTH, _as4_aggregator, None, _DISCARD),
+    A.PMSI_TUNNEL: AttributeRule(_BOTH, _pmsi),
+    A.TUNNEL_ENCAPSULATION: AttributeRule(_BOTH, _tunnel),
+    A.IPV6_EXTENDED_COMMUNITIES: AttributeRule(_BOTH, _ipv6_extended, "ipv6_extended_communities"),
+    A.AIGP: AttributeRule(
+        OPTIONAL, _aigp, None, _DISCARD, wrong_flags=_DISCARD
+    ),  # RFC 7311 section 3
+    A.BGP_LS: AttributeRule(OPTIONAL, _tlvs(2, 2), None, _DISCARD),
+    A.LARGE_COMMUNITIES: AttributeRule(_BOTH, _large, "large_communities"),
+    A.OTC: AttributeRule(_BOTH, _otc, "otc"),
+    A.PREFIX_SID: AttributeRule(_BOTH, _tlvs(1, 2), None, _DISCARD),
 }
 
 
-class _Collector:
+class _AttributeDecoder:
     """What has been read so far of one block."""
 
     def __init__(self, session: Negotiated) -> None:
@@ -310,15 +316,15 @@ class _Collector:
         self.present: set[int] = set()
         self.seen: set[int] = set()
         self.twice: set[int] = set()
-        self.faults: list[Fault] = []
+        self.faults: list[AttributeFault] = []
         self.unknown: list[UnknownAttribute] = []
         self.as4_path: AsPath | None = None
         self.as4_aggregator: Aggregator | None = None
 
-    def fault(self, outcome: Outcome, raw: Raw, rule: str, subcode: int) -> None:
-        self.faults.append(Fault(outcome, raw.type, rule, subcode, raw.octets))
+    def fault(self, outcome: ErrorHandling, raw: RawAttribute, rule: str, subcode: int) -> None:
+        self.faults.append(AttributeFault(outcome, raw.type, rule, subcode, raw.octets))
 
-    def add(self, raw: Raw) -> None:
+    def add(self, raw: RawAttribute) -> None:
         if raw.type in self.seen:
             # RFC 7606 section 3(g): the first one counts. It is told once, however often it comes.
             if raw.type not in self.twice:
@@ -327,7 +333,7 @@ class _Collector:
                 self.fault(_DISCARD, raw, "it is there twice", subcode)
             return
         self.seen.add(raw.type)
-        rule = RULES.get(raw.type)
+        rule = ATTRIBUTE_RULES.get(raw.type)
         if rule is None:
             self._add_unknown(raw)
             return
@@ -347,7 +353,7 @@ class _Collector:
             return
         try:
             value = rule.read(raw.value, session)
-        except Bad as error:
+        except MalformedValue as error:
             self.fault(rule.malformed, raw, str(error), error.subcode)
             return
         self.present.add(raw.type)
@@ -360,7 +366,7 @@ class _Collector:
         else:
             self._keep(raw)
 
-    def _add_unknown(self, raw: Raw) -> None:
+    def _add_unknown(self, raw: RawAttribute) -> None:
         if not raw.flags & OPTIONAL:
             raise update_error(
                 UpdateSubcode.UNRECOGNIZED_WELL_KNOWN_ATTRIBUTE,
@@ -369,16 +375,16 @@ class _Collector:
             )
         self._keep(raw)
 
-    def _keep(self, raw: Raw) -> None:
+    def _keep(self, raw: RawAttribute) -> None:
         if raw.flags & TRANSITIVE:
             flags = _BOTH | (raw.flags & 0x20)
             self.unknown.append(UnknownAttribute(flags, raw.type, raw.value))
 
-    def finish(self) -> Block:
+    def finish(self) -> DecodedAttributes:
         self._merge_as4()
         self.fields["unknown"] = tuple(sorted(self.unknown, key=lambda u: u.type))
         attributes = PathAttributes(**self.fields)
-        return Block(attributes, frozenset(self.present), tuple(self.faults))
+        return DecodedAttributes(attributes, frozenset(self.present), tuple(self.faults))
 
     def _merge_as4(self) -> None:
         # RFC 6793 section 4.2.3
@@ -391,12 +397,12 @@ class _Collector:
             self.fields["as_path"] = merge_as4(self.fields["as_path"], self.as4_path)
 
 
-def decode_attributes(raws: list[Raw], session: Negotiated) -> Block:
+def decode_attributes(raws: list[RawAttribute], session: Negotiated) -> DecodedAttributes:
     """Read attributes, MP_REACH_NLRI and MP_UNREACH_NLRI left out.
 
     Raises `NotificationError` for an unknown well-known attribute (RFC 4271 section 6.3).
     """
-    collector = _Collector(session)
+    collector = _AttributeDecoder(session)
     for raw in raws:
         collector.add(raw)
     return collector.finish()

@@ -15,7 +15,7 @@ _OPTIONAL = 0x80
 _OPTIONAL_TRANSITIVE = 0xC0
 
 
-def attribute(flags: int, kind: int, value: bytes) -> bytes:
+def encode_attribute(flags: int, kind: int, value: bytes) -> bytes:
     """Frame one attribute."""
     if len(value) > 255:
         if len(value) > 0xFFFF:
@@ -27,7 +27,9 @@ def attribute(flags: int, kind: int, value: bytes) -> bytes:
 def encode_attributes(attributes: PathAttributes, *, as4: bool) -> tuple[bytes, bytes]:
     """Write all but the next hop: what stands before NEXT_HOP's place, and what stands behind it."""
     width = 4 if as4 else 2
-    before = attribute(_WELL_KNOWN, AttributeType.ORIGIN, bytes((attributes.origin,))) + attribute(
+    before = encode_attribute(
+        _WELL_KNOWN, AttributeType.ORIGIN, bytes((attributes.origin,))
+    ) + encode_attribute(
         _WELL_KNOWN, AttributeType.AS_PATH, encode_as_path(attributes.as_path, width)
     )
     return before, b"".join(value for _, value in sorted(_behind(attributes, as4=as4)))
@@ -39,7 +41,7 @@ def _behind(  # noqa: C901  one line an attribute
     parts: list[tuple[int, bytes]] = []
 
     def add(flags: int, kind: int, value: bytes) -> None:
-        parts.append((kind, attribute(flags, kind, value)))
+        parts.append((kind, encode_attribute(flags, kind, value)))
 
     a = attributes
     if a.med is not None:

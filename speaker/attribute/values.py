@@ -72,7 +72,7 @@ def community_text(value: int) -> str:
     return f"{value >> 16}:{value & 0xFFFF}"
 
 
-class Outcome(enum.IntEnum):
+class ErrorHandling(enum.IntEnum):
     """What an error in an UPDATE leads to; the strongest one of a message counts (RFC 7606)."""
 
     NONE = 0
@@ -85,10 +85,10 @@ class Outcome(enum.IntEnum):
         return self.name.lower().replace("_", "-")
 
 
-class Fault(msgspec.Struct, frozen=True):
+class AttributeFault(msgspec.Struct, frozen=True):
     """One error in the attributes of an UPDATE, and what the RFC does about it."""
 
-    outcome: Outcome
+    outcome: ErrorHandling
     attribute: int
     rule: str
     subcode: int

@@ -12,8 +12,14 @@ from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
 
-from speaker.attribute.decode import Block, Raw, decode_attributes, frame, unusable_ipv4
-from speaker.attribute.values import Fault, Outcome, PathAttributes
+from speaker.attribute.decode import (
+    DecodedAttributes,
+    RawAttribute,
+    decode_attributes,
+    frame_attributes,
+    is_not_unicast_ipv4,
+)
+from speaker.attribute.values import AttributeFault, ErrorHandling, PathAttributes
 from speaker.errors import NotificationError, Truncated, update_error
 from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family, UpdateSubcode
 from speaker.negotiated import Negotiated
@@ -64,11 +70,11 @@ class Update(NamedTuple):
     announced: tuple[Reach, ...]
     withdrawn: tuple[Unreach, ...]
     end_of_rib: Family | None
-    faults: tuple[Fault, ...]
-    outcome: Outcome
+    faults: tuple[AttributeFault, ...]
+    outcome: ErrorHandling
     ignored: tuple[Family, ...]
     """Families that were not negotiated: their NLRI are left alone."""
-    block: Block
+    block: DecodedAttributes
     """All attributes, also where nothing is announced with them."""
 
 
@@ -109,7 +115,7 @@ class UpdateDecoder:
         self.session = session
         self._forgot = forgot
         self._cache = self._room = cache
-        self._blocks: dict[bytes, Block] = {}
+        self._blocks: dict[bytes, DecodedAttributes] = {}
         self._interned: dict[PathAttributes, PathAttributes] = {}
 
     def decode(self, body: bytes) -> Update:
@@ -133,10 +139,10 @@ class UpdateDecoder:
         return self._decode(withdrawn, octets, nlri)
 
     def _decode(self, withdrawn: bytes, octets: bytes, nlri: bytes) -> Update:
-        raws, overrun = frame(octets)
-        reach: Raw | None = None
-        unreach: Raw | None = None
-        others: list[Raw] = []
+        raws, overrun = frame_attributes(octets)
+        reach: RawAttribute | None = None
+        unreach: RawAttribute | None = None
+        others: list[RawAttribute] = []
         for raw in raws:
             if raw.type == AttributeType.MP_REACH_NLRI:
                 if reach is not None:
@@ -157,8 +163,8 @@ class UpdateDecoder:
                 self.spend(len(key))
                 self._blocks[key] = block
         extra = tuple(
-            Fault(
-                Outcome.TREAT_AS_WITHDRAW,
+            AttributeFault(
+                ErrorHandling.TREAT_AS_WITHDRAW,
                 raw.type,
                 f"flags {raw.flags:#04x}, an optional non-transitive attribute has 0x80",
                 UpdateSubcode.ATTRIBUTE_FLAGS,
@@ -177,9 +183,9 @@ class UpdateDecoder:
         self,
         withdrawn: bytes,
         nlri: bytes,
-        block: Block,
-        reach: Raw | None,
-        unreach: Raw | None,
+        block: DecodedAttributes,
+        reach: RawAttribute | None,
+        unreach: RawAttribute | None,
         octets: bytes,
     ) -> Update:
         announced: list[Reach] = []
@@ -210,9 +216,9 @@ class UpdateDecoder:
         reachable = bool(nlri) or (mp is not None and bool(mp.nlri))
         if reachable:
             faults += self._missing(block, classic=bool(nlri))
-        outcome = max((fault.outcome for fault in faults), default=Outcome.NONE)
+        outcome = max((fault.outcome for fault in faults), default=ErrorHandling.NONE)
         alone = unreach is not None and octets == unreach.octets
-        if outcome >= Outcome.TREAT_AS_WITHDRAW and not reachable and not alone:
+        if outcome >= ErrorHandling.TREAT_AS_WITHDRAW and not reachable and not alone:
             # RFC 7606 section 5.2: without reachable NLRI there is nothing to withdraw instead. An
             # MP_UNREACH_NLRI alone withdraws what there is.
             fault = max(faults, key=lambda f: f.outcome)
@@ -228,7 +234,7 @@ class UpdateDecoder:
         )
 
     def _unreach(
-        self, raw: Raw | None, gone: list[Unreach], ignored: list[Family]
+        self, raw: RawAttribute | None, gone: list[Unreach], ignored: list[Family]
     ) -> Family | None:
         """Add what MP_UNREACH_NLRI withdraws; its family when it withdraws nothing."""
         if raw is None:
@@ -249,7 +255,7 @@ class UpdateDecoder:
             gone.append(Unreach(family, plain, paths))
         return None
 
-    def _reach(self, raw: Raw | None) -> _Mp | None:
+    def _reach(self, raw: RawAttribute | None) -> _Mp | None:
         if raw is None:
             return None
         value = raw.value
@@ -275,20 +281,24 @@ class UpdateDecoder:
                 next_hop = next_hop[16:]
         return _Mp(family, next_hop, value[5 + size :])
 
-    def _mp_faults(self, mp: _Mp) -> tuple[Fault, ...]:
-        bad = unusable_ipv4(mp.next_hop) if len(mp.next_hop) == 4 else mp.next_hop[:16] == _IPV6_ANY
+    def _mp_faults(self, mp: _Mp) -> tuple[AttributeFault, ...]:
+        bad = (
+            is_not_unicast_ipv4(mp.next_hop)
+            if len(mp.next_hop) == 4
+            else mp.next_hop[:16] == _IPV6_ANY
+        )
         if not bad:
             return ()
         return (
-            Fault(
-                Outcome.TREAT_AS_WITHDRAW,
+            AttributeFault(
+                ErrorHandling.TREAT_AS_WITHDRAW,
                 AttributeType.MP_REACH_NLRI,
                 "the next hop is not a unicast address",
                 UpdateSubcode.OPTIONAL_ATTRIBUTE,
             ),
         )
 
-    def _missing(self, block: Block, *, classic: bool) -> tuple[Fault, ...]:
+    def _missing(self, block: DecodedAttributes, *, classic: bool) -> tuple[AttributeFault, ...]:
         required = [AttributeType.ORIGIN, AttributeType.AS_PATH]
         if classic:
             required.append(AttributeType.NEXT_HOP)
@@ -296,8 +306,8 @@ class UpdateDecoder:
             return ()
         told = {fault.attribute for fault in block.faults if fault.outcome != _DISCARD}
         return tuple(
-            Fault(
-                Outcome.TREAT_AS_WITHDRAW,
+            AttributeFault(
+                ErrorHandling.TREAT_AS_WITHDRAW,
                 kind,
                 "it is missing",
                 UpdateSubcode.MISSING_WELL_KNOWN_ATTRIBUTE,
@@ -308,7 +318,7 @@ class UpdateDecoder:
         )
 
     def _split(
-        self, family: Family, data: bytes, raw: Raw | None
+        self, family: Family, data: bytes, raw: RawAttribute | None
     ) -> tuple[list[PathNlri], list[bytes]]:
         """Cut a field; ``raw`` is the multiprotocol attribute that it is part of."""
         try:
@@ -345,4 +355,4 @@ class UpdateDecoder:
                 self._forgot()
 
 
-_DISCARD: Final = Outcome.ATTRIBUTE_DISCARD
+_DISCARD: Final = ErrorHandling.ATTRIBUTE_DISCARD

@@ -29,22 +29,22 @@ def has_prefixes(family: Family) -> bool:
     return family.afi in ADDRESS_BITS and family.safi in (1, 2)
 
 
-_MANY: Final = 400
+_UNIFORM_MIN_OCTETS: Final = 400
 """From how many octets on it is worth while to look whether all lengths are equal."""
 
 
 @functools.lru_cache(maxsize=32)
-def _cutter(size: int, count: int) -> Callable[[bytes], tuple[Any, ...]]:
+def _uniform_unpacker(size: int, count: int) -> Callable[[bytes], tuple[Any, ...]]:
     """Return what cuts ``count`` prefixes of ``size`` octets each."""
     return struct.Struct(f"{size}s" * count).unpack
 
 
-_LIMIT: Final[dict[int, int]] = {int(afi): bits for afi, bits in ADDRESS_BITS.items()}
-_BEYOND: Final = 1 << 30
+_MAX_LENGTH: Final[dict[int, int]] = {int(afi): bits for afi, bits in ADDRESS_BITS.items()}
+_PAST_END: Final = 1 << 30
 """A step behind the end of every field."""
 _STEPS: Final[dict[int, tuple[int, ...]]] = {
-    afi: tuple(octets if bits <= limit else _BEYOND for bits, octets in enumerate(ENCODED_SIZE))
-    for afi, limit in _LIMIT.items()
+    afi: tuple(octets if bits <= limit else _PAST_END for bits, octets in enumerate(ENCODED_SIZE))
+    for afi, limit in _MAX_LENGTH.items()
 }
 
 
@@ -55,12 +55,12 @@ def decode_prefixes(data: bytes, afi: int) -> list[bytes]:
     length = data[0]
     if len(data) == ENCODED_SIZE[length]:
         # One prefix: what changes one at a time is mostly so.
-        if length <= _LIMIT[afi] and not (length & 7 and data[-1] & TRAILING_BITS[length]):
+        if length <= _MAX_LENGTH[afi] and not (length & 7 and data[-1] & TRAILING_BITS[length]):
             return [data]
-    elif len(data) > _MANY and not length & 7 and length <= _LIMIT[afi]:
+    elif len(data) > _UNIFORM_MIN_OCTETS and not length & 7 and length <= _MAX_LENGTH[afi]:
         count, rest = divmod(len(data), size := ENCODED_SIZE[length])
         if not rest and data[::size] == data[:1] * count:
-            return list(_cutter(size, count)(data))
+            return list(_uniform_unpacker(size, count)(data))
     found: list[bytes] = []
     steps, spares = _STEPS[afi], TRAILING_BITS
     position, end = 0, len(data)
@@ -74,8 +74,8 @@ def decode_prefixes(data: bytes, afi: int) -> list[bytes]:
         found.append(nlri)
         position = after
     if position != end:
-        if length > _LIMIT[afi]:
-            raise Truncated(f"a prefix of {length} bits in a family of {_LIMIT[afi]}")
+        if length > _MAX_LENGTH[afi]:
+            raise Truncated(f"a prefix of {length} bits in a family of {_MAX_LENGTH[afi]}")
         raise Truncated(f"the last prefix needs {position - end} more octets")
     return found
 
@@ -83,7 +83,7 @@ def decode_prefixes(data: bytes, afi: int) -> list[bytes]:
 def decode_add_path(data: bytes, afi: int) -> list[PathNlri]:
     """Cut an NLRI field in which each prefix has a path identifier (RFC 7911 section 3)."""
     found: list[PathNlri] = []
-    limit = _LIMIT[afi]
+    limit = _MAX_LENGTH[afi]
     position, end = 0, len(data)
     while position < end:
         if position + 5 > end:

@@ -14,7 +14,7 @@ from speaker.api import Export, Policy
 from speaker.attribute import (
     PathAttributes,
     UnknownAttribute,
-    attribute,
+    encode_attribute,
     encode_attributes,
     prepend,
 )
@@ -216,5 +216,5 @@ def rewrite(path: Path, family: Family, rules: ExportRules) -> tuple[bytes, byte
     next_hop = export_next_hop(path, family, rules)
     if rules.uses_mp(family):
         return next_hop, before + behind, True
-    field = attribute(_WELL_KNOWN_TRANSITIVE, AttributeType.NEXT_HOP, next_hop)
+    field = encode_attribute(_WELL_KNOWN_TRANSITIVE, AttributeType.NEXT_HOP, next_hop)
     return next_hop, before + field + behind, False

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from speaker.attribute import (
     AS_CONFED_SET,
     AS_SET,
-    Outcome,
+    AttributeFastPath,
+    ErrorHandling,
     PathAttributes,
-    Recognizer,
     decode_attributes,
-    frame,
+    frame_attributes,
 )
 from speaker.errors import Truncated
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
@@ -57,6 +57,7 @@ class Intake:
 
     __slots__ = (
         "_adj_in",
+        "_attribute_fast_path",
         "_decoder",
         "_good_hops",
         "_negotiated",
@@ -64,7 +65,6 @@ class Intake:
         "_own_asns",
         "_peer_is_here",
         "_read",
-        "_recognizer",
         "_usual",
         "end_of_rib",
         "ended",
@@ -107,13 +107,13 @@ class Intake:
             self._usual = before._usual  # noqa: SLF001  its own kind
         self._good_hops: set[bytes] = set()
         """Next hops that may be used."""
-        self._recognizer: Recognizer | None = None
+        self._attribute_fast_path: AttributeFastPath | None = None
         if (
             IPV4_UNICAST in adj_in.families
             and IPV4_UNICAST not in negotiated.add_path_receive
             and negotiated.local_role is None
         ):
-            self._recognizer = Recognizer.of(negotiated, own_asns)
+            self._attribute_fast_path = AttributeFastPath.of(negotiated, own_asns)
         self._read = partial(_read, negotiated)
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB has come."""
@@ -154,7 +154,7 @@ class Intake:
         for family, nlri, identified in update.withdrawn:
             if family in tables:
                 adj_in.withdraw(family, encode_add_path(identified) if identified else nlri)
-        if update.outcome >= Outcome.TREAT_AS_WITHDRAW:
+        if update.outcome >= ErrorHandling.TREAT_AS_WITHDRAW:
             self.treated_as_withdraw += 1
             for family, _, nlri, identified in update.announced:
                 self.withdrawn_instead += len(nlri) + len(identified)
@@ -185,12 +185,12 @@ class Intake:
         In a row, from ``start`` on and before ``end``. Those are UPDATEs of IPv4 prefixes that are
         announced with usual attributes, and may be used, or that are withdrawn.
         """
-        recognizer = self._recognizer
-        if recognizer is None:
+        fast_path = self._attribute_fast_path
+        if fast_path is None:
             return 0
         if bodies[start][0] or bodies[start][1]:
             return self._take_withdrawals(bodies[start:end])
-        look = recognizer.next_hop
+        look = fast_path.match_next_hop
         known = self._usual
         good = self._good_hops
         source, read = self._adj_in.source, self._read
@@ -350,5 +350,5 @@ class Intake:
 
 def _read(session: Negotiated, field: bytes) -> PathAttributes:
     """Read a path attribute field that is known to have no mistake in it."""
-    raws, _ = frame(field)
+    raws, _ = frame_attributes(field)
     return decode_attributes(raws, session).attributes

@@ -18,7 +18,7 @@ from speaker.api import (
     RouteAttributes,
     RouteView,
 )
-from speaker.attribute import attribute
+from speaker.attribute import encode_attribute
 from speaker.capability import (
     AddPath,
     Capability,
@@ -100,38 +100,38 @@ def update(attributes: bytes = b"", nlri: bytes = b"", withdrawn: bytes = b"") -
     return frame_message(2, sizes[0] + withdrawn + sizes[1] + attributes + nlri)
 
 
-ORIGIN = attribute(0x40, 1, b"\0")
-AS_PATH = attribute(0x40, 2, b"\2\2" + ATTACKER_ASN.to_bytes(4, "big") + b"\0\0\xfc\0")
-NEXT_HOP = attribute(0x40, 3, b"\x0a\0\0\2")
+ORIGIN = encode_attribute(0x40, 1, b"\0")
+AS_PATH = encode_attribute(0x40, 2, b"\2\2" + ATTACKER_ASN.to_bytes(4, "big") + b"\0\0\xfc\0")
+NEXT_HOP = encode_attribute(0x40, 3, b"\x0a\0\0\2")
 MANDATORY = ORIGIN + AS_PATH + NEXT_HOP
 PREFIX = b"\x18\x0a\x01\x00"
 OURS = b"\x10\x0a\xc8"
 PREFIX_6 = b"\x20\xfd\x00\x00\x01"
 HOP_6 = bytes.fromhex("20010db8" + "00" * 11 + "02")
-REACH = attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0" + PREFIX_6)
-UNREACH = attribute(0x80, 15, b"\0\2\1" + b"\x20\xfd\x00\x00\x02")
+REACH = encode_attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0" + PREFIX_6)
+UNREACH = encode_attribute(0x80, 15, b"\0\2\1" + b"\x20\xfd\x00\x00\x02")
 OPTIONAL = (
-    attribute(0x80, 4, b"\0\0\0\7"),
-    attribute(0x40, 6, b""),
-    attribute(0xC0, 7, b"\0\0\xfd\xea\x0a\0\0\2"),
-    attribute(0xC0, 8, b"\xfd\xea\0\1"),
-    attribute(0xC0, 16, b"\0\2\xfd\xea\0\0\0\1"),
-    attribute(0xC0, 32, b"\0\0\xfd\xea\0\0\0\1\0\0\0\2"),
-    attribute(0xC0, 35, b"\0\0\xfd\xea"),
-    attribute(0xC0, 99, b"?"),
+    encode_attribute(0x80, 4, b"\0\0\0\7"),
+    encode_attribute(0x40, 6, b""),
+    encode_attribute(0xC0, 7, b"\0\0\xfd\xea\x0a\0\0\2"),
+    encode_attribute(0xC0, 8, b"\xfd\xea\0\1"),
+    encode_attribute(0xC0, 16, b"\0\2\xfd\xea\0\0\0\1"),
+    encode_attribute(0xC0, 32, b"\0\0\xfd\xea\0\0\0\1\0\0\0\2"),
+    encode_attribute(0xC0, 35, b"\0\0\xfd\xea"),
+    encode_attribute(0xC0, 99, b"?"),
 )
 UNUSUAL = (
-    attribute(0x40, 5, b"\0\0\0\x64"),
-    attribute(0x80, 9, b"\x0a\0\0\7"),
-    attribute(0x80, 10, b"\x0a\0\0\7\x0a\0\0\x08"),
-    attribute(0xC0, 17, b"\2\2" + ATTACKER_ASN.to_bytes(4, "big") + b"\0\6\x1a\x80"),
-    attribute(0xC0, 18, b"\0\6\x1a\x80\x0a\0\0\2"),
-    attribute(0xC0, 22, b"\0\6\0\0\1\x0a\0\0\2"),
-    attribute(0xC0, 23, b"\0\x08\0\6\4\4\0\0\0\1"),
-    attribute(0xC0, 25, b"\0\2" + bytes(16) + b"\0\1"),
-    attribute(0x80, 26, b"\1\0\x0b" + bytes(8)),
-    attribute(0x80, 29, b"\4\2\0\2\0\1"),
-    attribute(0xC0, 40, b"\1\0\7" + bytes(7)),
+    encode_attribute(0x40, 5, b"\0\0\0\x64"),
+    encode_attribute(0x80, 9, b"\x0a\0\0\7"),
+    encode_attribute(0x80, 10, b"\x0a\0\0\7\x0a\0\0\x08"),
+    encode_attribute(0xC0, 17, b"\2\2" + ATTACKER_ASN.to_bytes(4, "big") + b"\0\6\x1a\x80"),
+    encode_attribute(0xC0, 18, b"\0\6\x1a\x80\x0a\0\0\2"),
+    encode_attribute(0xC0, 22, b"\0\6\0\0\1\x0a\0\0\2"),
+    encode_attribute(0xC0, 23, b"\0\x08\0\6\4\4\0\0\0\1"),
+    encode_attribute(0xC0, 25, b"\0\2" + bytes(16) + b"\0\1"),
+    encode_attribute(0x80, 26, b"\1\0\x0b" + bytes(8)),
+    encode_attribute(0x80, 29, b"\4\2\0\2\0\1"),
+    encode_attribute(0xC0, 40, b"\1\0\7" + bytes(7)),
 )
 ATTRIBUTES = (ORIGIN, AS_PATH, NEXT_HOP, REACH, UNREACH, *OPTIONAL, *UNUSUAL)
 """One of each kind that is looked into, and one that is not."""
@@ -225,9 +225,10 @@ class Arena(Timed):
         self.quiet = self.accept(BYSTANDER)
         offered = (*BASIC[:2], FourOctetAs(BYSTANDER_ASN))
         self.say(open_of(offered, BYSTANDER_ASN) + KEEPALIVE, self.quiet)
-        path = attribute(0x40, 2, b"\2\1" + BYSTANDER_ASN.to_bytes(4, "big"))
+        path = encode_attribute(0x40, 2, b"\2\1" + BYSTANDER_ASN.to_bytes(4, "big"))
         self.say(
-            update(ORIGIN + path + attribute(0x40, 3, b"\x0a\0\0\3"), b"\x10\x0a\x63"), self.quiet
+            update(ORIGIN + path + encode_attribute(0x40, 3, b"\x0a\0\0\3"), b"\x10\x0a\x63"),
+            self.quiet,
         )
         self.give(UpdateRoutes(INSTANCE, None, {IPV4_UNICAST: {OURS: RouteAttributes()}}))
         self.give(

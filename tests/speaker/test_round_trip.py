@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from speaker.attribute import (
     PathAttributes,
-    attribute,
     decode_attributes,
+    encode_attribute,
     encode_attributes,
-    frame,
+    frame_attributes,
 )
 from speaker.capability import Capability, decode_capabilities, encode_capabilities
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
@@ -108,7 +108,7 @@ def test_attributes_over_a_session_with_two_octet_as_numbers(attributes: PathAtt
 def _read_and_written_alike(attributes: PathAttributes, *, as4: bool) -> None:
     session = replace(IBGP, as4=as4)
     octets = b"".join(encode_attributes(attributes, as4=as4))
-    raws, overrun = frame(octets)
+    raws, overrun = frame_attributes(octets)
     block = decode_attributes(raws, session)
     assert overrun is None
     assert block.faults == ()
@@ -163,7 +163,7 @@ def _encode(
     before, behind = encode_attributes(attributes, as4=True)
     if mp:
         return pack.announce_mp(family, attributes.next_hop, before + behind, nlri, 65535)
-    hop = attribute(0x40, 3, attributes.next_hop)
+    hop = encode_attribute(0x40, 3, attributes.next_hop)
     return pack.announce(before + hop + behind, nlri, 65535)
 
 

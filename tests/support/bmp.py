@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from speaker.attribute import Outcome, PathAttributes
+from speaker.attribute import ErrorHandling, PathAttributes
 from speaker.bmp import (
     Framer,
     Initiation,
@@ -136,7 +136,7 @@ class Station:
         assert not update.ignored
         if peer.kind != PeerKind.LOC_RIB:
             # A Loc-RIB has routes of the router itself, which have the next hop 0.0.0.0.
-            assert update.outcome == Outcome.NONE, update.faults
+            assert update.outcome == ErrorHandling.NONE, update.faults
         view = monitored.view(peer)
         for gone in update.withdrawn:
             table = view.routes.setdefault(gone.family, {})

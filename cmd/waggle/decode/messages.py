@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from speaker.attribute import (
-    Outcome,
+    ErrorHandling,
     PathAttributes,
     address_text,
     as_path_text,
@@ -75,7 +75,7 @@ def _error(kind: str | None, error: NotificationError) -> Json:
             "name": describe_error(error.code, error.subcode),
             "detail": error.detail,
         },
-        "outcome": str(Outcome.SESSION_RESET),
+        "outcome": str(ErrorHandling.SESSION_RESET),
     }
     if kind == "update":
         attribute = reset_attribute(error)
@@ -155,7 +155,7 @@ def _keepalive(_: bytes, __: Negotiated) -> Json:
 def _notification(body: bytes, _: Negotiated) -> Json:
     if len(body) < 2:
         # RFC 4271 section 6.4: the session ends, and nothing is answered.
-        return {"outcome": str(Outcome.SESSION_RESET), "reply": "none"}
+        return {"outcome": str(ErrorHandling.SESSION_RESET), "reply": "none"}
     message = Notification.decode(body)
     answer: Json = {
         "code": message.code,
@@ -199,7 +199,7 @@ def _update(body: bytes, session: Negotiated) -> Json:
         families.append(str(unreach.family))
         withdraw += _prefixes(unreach.family, unreach.nlri, unreach.paths)
         gone_ids += [identifier for identifier, _ in unreach.paths]
-    if update.outcome is Outcome.TREAT_AS_WITHDRAW:
+    if update.outcome is ErrorHandling.TREAT_AS_WITHDRAW:
         withdraw, announce = announce + withdraw, []
         gone_ids, ids = ids + gone_ids, []
     answer: Json = {"announce": announce, "withdraw": withdraw}
@@ -237,7 +237,7 @@ def _verdict(update: Update, answer: Json) -> None:
         for f in update.faults
     ]
     answer["discarded"] = [
-        int(f.attribute) for f in update.faults if f.outcome is Outcome.ATTRIBUTE_DISCARD
+        int(f.attribute) for f in update.faults if f.outcome is ErrorHandling.ATTRIBUTE_DISCARD
     ]
 
 

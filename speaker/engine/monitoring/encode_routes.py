@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from speaker.attribute import PathAttributes, attribute, encode_attributes
+from speaker.attribute import PathAttributes, encode_attribute, encode_attributes
 from speaker.errors import EncodingError
 from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family
 from speaker.negotiated import MAX_EXTENDED_MESSAGE, MAX_MESSAGE
@@ -45,7 +45,7 @@ def _encoded(
     before, behind = encode_attributes(attributes, as4=as4)
     next_hop = attributes.next_hop or bytes(4 if family.afi == Afi.IPV4 else 16)
     if family == IPV4_UNICAST and len(next_hop) == 4:
-        field = attribute(_WELL_KNOWN, AttributeType.NEXT_HOP, next_hop)
+        field = encode_attribute(_WELL_KNOWN, AttributeType.NEXT_HOP, next_hop)
         return pack.announce(before + field + behind, keys, limit)
     if family.afi == Afi.IPV6 and len(next_hop) == 4:
         next_hop = _MAPPED + next_hop

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speaker.attribute import (
-    Outcome,
-    attribute,
+    ErrorHandling,
     decode_attributes,
+    encode_attribute,
     encode_attributes,
-    frame,
+    frame_attributes,
 )
-from speaker.attribute.decode import RULES
+from speaker.attribute.decode import ATTRIBUTE_RULES
 from speaker.errors import BgpError, NotificationError
 from speaker.negotiated import Negotiated
 
@@ -23,15 +23,19 @@ EBGP = Negotiated(peer_asn=65001)
 IBGP = Negotiated(ebgp=False, peer_asn=65001, local_asn=65001)
 
 
-def outcome(octets: bytes, session: Negotiated = EBGP) -> tuple[Outcome, int]:
+def outcome(octets: bytes, session: Negotiated = EBGP) -> tuple[ErrorHandling, int]:
     """Judge one attribute: the strongest outcome, and the attribute."""
-    raws, overrun = frame(octets)
+    raws, overrun = frame_attributes(octets)
     faults = decode_attributes(raws, session).faults + ((overrun,) if overrun else ())
     worst = max(faults, key=lambda fault: fault.outcome, default=None)
-    return (worst.outcome, worst.attribute) if worst else (Outcome.NONE, 0)
+    return (worst.outcome, worst.attribute) if worst else (ErrorHandling.NONE, 0)
 
 
-NONE, WITHDRAW, DISCARD = Outcome.NONE, Outcome.TREAT_AS_WITHDRAW, Outcome.ATTRIBUTE_DISCARD
+NONE, WITHDRAW, DISCARD = (
+    ErrorHandling.NONE,
+    ErrorHandling.TREAT_AS_WITHDRAW,
+    ErrorHandling.ATTRIBUTE_DISCARD,
+)
 OLD = Negotiated(peer_asn=65001, as4=False)
 PEER = b"\0\0\xfd\xe9"
 """AS 65001, the peer's."""
@@ -44,7 +48,7 @@ class Row(NamedTuple):
     flags: int
     kind: int
     value: bytes
-    outcome: Outcome
+    outcome: ErrorHandling
     session: Negotiated = EBGP
 
 
@@ -139,18 +143,18 @@ ROWS = [
 )
 def test_h34_a_malformed_attribute_costs_what_its_rfc_says(row: Row) -> None:
     expected = (row.outcome, row.kind if row.outcome else 0)
-    assert outcome(attribute(row.flags, row.kind, row.value), row.session) == expected
+    assert outcome(encode_attribute(row.flags, row.kind, row.value), row.session) == expected
 
 
 def test_every_attribute_that_is_looked_into_has_its_rows() -> None:
     malformed = {row.kind for row in ROWS if row.outcome}
-    assert {int(kind) for kind in RULES} <= malformed
+    assert {int(kind) for kind in ATTRIBUTE_RULES} <= malformed
 
 
 def test_of_an_attribute_that_is_there_twice_the_first_counts() -> None:
     """Section 3(g)."""
-    octets = attribute(0x80, 4, b"\0\0\0\1") + attribute(0x80, 4, b"\0\0\0\2")
-    raws, _ = frame(octets)
+    octets = encode_attribute(0x80, 4, b"\0\0\0\1") + encode_attribute(0x80, 4, b"\0\0\0\2")
+    raws, _ = frame_attributes(octets)
     block = decode_attributes(raws, EBGP)
     assert block.attributes.med == 1
     assert outcome(octets) == (DISCARD, 4)
@@ -164,7 +168,7 @@ def test_h33_attributes_that_overrun_their_field_are_a_withdrawal(octets: bytes)
 
 def test_an_unknown_well_known_attribute_ends_the_session() -> None:
     """RFC 4271 section 6.3."""
-    raws, _ = frame(attribute(0x40, 99, b"x"))
+    raws, _ = frame_attributes(encode_attribute(0x40, 99, b"x"))
     with pytest.raises(NotificationError) as caught:
         decode_attributes(raws, EBGP)
     assert (caught.value.code, caught.value.subcode) == (3, 2)
@@ -173,12 +177,12 @@ def test_an_unknown_well_known_attribute_ends_the_session() -> None:
 @pytest.mark.parametrize("kind", [28, 40, 23, 35, 255, 99])
 def test_h35_unknown_transitive_attributes_never_end_a_session(kind: int) -> None:
     for size in (0, 1, 4, 255, 256, 4000):
-        assert outcome(attribute(0xC0, kind, bytes(size)))[0] < Outcome.SESSION_RESET
+        assert outcome(encode_attribute(0xC0, kind, bytes(size)))[0] < ErrorHandling.SESSION_RESET
 
 
 def test_h36_a_path_without_end_is_a_withdrawal() -> None:
     hops = b"".join(b"\2\xff" + b"\0\0\xfd\xe9" * 255 for _ in range(4))
-    assert outcome(attribute(0x40, 2, hops)) == (WITHDRAW, 2)
+    assert outcome(encode_attribute(0x40, 2, hops)) == (WITHDRAW, 2)
 
 
 @settings(deadline=None)
@@ -188,7 +192,7 @@ def test_any_octets_are_judged_and_nothing_else_is_raised(
     ebgp: bool,
     as4: bool,
 ) -> None:
-    raws, _ = frame(octets)
+    raws, _ = frame_attributes(octets)
     try:
         block = decode_attributes(raws, Negotiated(ebgp=ebgp, as4=as4))
     except BgpError:

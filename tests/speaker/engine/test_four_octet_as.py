@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speaker.attribute import attribute
+from speaker.attribute import encode_attribute
 from speaker.capability import Capability, Multiprotocol
 from speaker.iana import AS_TRANS, IPV4_UNICAST
 from speaker.message import KEEPALIVE, decode_open
@@ -22,15 +22,15 @@ def sequence(*asns: int, width: int) -> bytes:
 
 
 def path(*asns: int, width: int) -> bytes:
-    return attribute(0x40, 2, sequence(*asns, width=width))
+    return encode_attribute(0x40, 2, sequence(*asns, width=width))
 
 
 def hop(octet: int) -> bytes:
-    return attribute(0x40, 3, bytes((10, 0, 0, octet)))
+    return encode_attribute(0x40, 3, bytes((10, 0, 0, octet)))
 
 
 def aggregator(asn: int, width: int) -> bytes:
-    return attribute(0xC0, 7, asn.to_bytes(width, "big") + b"\x0a\0\0\3")
+    return encode_attribute(0xC0, 7, asn.to_bytes(width, "big") + b"\x0a\0\0\3")
 
 
 def old() -> Arena:
@@ -62,9 +62,9 @@ def test_rfc6793_4_2_2_an_old_speaker_is_told_as_trans_and_the_path_beside_it() 
     body = told_to_old(old(), path(BYSTANDER_ASN, BIG, width=4) + aggregator(BIG, 4))
     ours = LOCAL_ASN, BYSTANDER_ASN
     assert path(*ours, AS_TRANS, width=2) in body
-    assert attribute(0xC0, 17, sequence(*ours, BIG, width=4)) in body
+    assert encode_attribute(0xC0, 17, sequence(*ours, BIG, width=4)) in body
     assert aggregator(AS_TRANS, 2) in body
-    assert attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3") in body
+    assert encode_attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3") in body
 
 
 def test_rfc6793_4_2_2_a_path_that_two_octets_hold_is_told_once() -> None:
@@ -81,12 +81,13 @@ def test_rfc6793_4_2_2_a_path_that_two_octets_hold_is_told_once() -> None:
         # The old part in front, the new one behind.
         (
             path(ATTACKER_ASN, 64512, AS_TRANS, width=2)
-            + attribute(0xC0, 17, sequence(64512, BIG, width=4)),
+            + encode_attribute(0xC0, 17, sequence(64512, BIG, width=4)),
             f"{ATTACKER_ASN} 64512 {BIG}",
         ),
         # More new ones than there are old ones cannot be.
         (
-            path(ATTACKER_ASN, width=2) + attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
+            path(ATTACKER_ASN, width=2)
+            + encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
             f"{ATTACKER_ASN}",
         ),
         # An aggregator of two octets alone says nothing against it; beside one of four it is
@@ -94,21 +95,21 @@ def test_rfc6793_4_2_2_a_path_that_two_octets_hold_is_told_once() -> None:
         (
             path(ATTACKER_ASN, AS_TRANS, width=2)
             + aggregator(ATTACKER_ASN, 2)
-            + attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
+            + encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
             f"{ATTACKER_ASN} {BIG}",
         ),
         (
             path(ATTACKER_ASN, AS_TRANS, width=2)
             + aggregator(ATTACKER_ASN, 2)
-            + attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
-            + attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3"),
+            + encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
+            + encode_attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3"),
             f"{ATTACKER_ASN} {AS_TRANS}",
         ),
         (
             path(ATTACKER_ASN, AS_TRANS, width=2)
             + aggregator(AS_TRANS, 2)
-            + attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
-            + attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3"),
+            + encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
+            + encode_attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3"),
             f"{ATTACKER_ASN} {BIG}",
         ),
     ],
@@ -127,7 +128,7 @@ def test_rfc6793_4_1_a_new_speaker_is_told_one_path_of_four_octets() -> None:
     arena = old()
     before = len(arena.messages(arena.quiet))
     old_path = path(ATTACKER_ASN, AS_TRANS, width=2)
-    new_path = attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
+    new_path = encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
     arena.say(update(ORIGIN + old_path + new_path + hop(2), PREFIX))
     ((_, body),) = arena.messages(arena.quiet)[before:]
     assert path(LOCAL_ASN, ATTACKER_ASN, BIG, width=4) in body
@@ -144,7 +145,7 @@ def test_a_loop_is_seen_in_the_path_of_four_octets() -> None:
             ORIGIN
             + path(ATTACKER_ASN, AS_TRANS, width=2)
             + hop(2)
-            + attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
+            + encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
             PREFIX,
         )
     )

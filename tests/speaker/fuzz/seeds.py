@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from speaker.attribute import attribute
+from speaker.attribute import encode_attribute
 from speaker.capability import AddPath, Fqdn, LongLivedGracefulRestart, SoftwareVersion, Unknown
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.message import KEEPALIVE, Open, frame_message
@@ -71,43 +71,54 @@ def shapes() -> Iterator[tuple[str, bytes]]:
     )
     # UPDATE: what is missing, what is twice, what lies.
     yield "update-no-attributes", update(b"", PREFIX)
-    yield "update-unknown-only", update(attribute(0xC0, 99, b"x"), PREFIX)
-    yield "update-as4-path-first", update(attribute(0xC0, 17, b"\2\1\0\1\0\0") + MANDATORY, PREFIX)
-    yield "update-med-twice", update(MANDATORY + attribute(0x80, 4, bytes(4)) * 2, PREFIX)
+    yield "update-unknown-only", update(encode_attribute(0xC0, 99, b"x"), PREFIX)
+    yield (
+        "update-as4-path-first",
+        update(encode_attribute(0xC0, 17, b"\2\1\0\1\0\0") + MANDATORY, PREFIX),
+    )
+    yield "update-med-twice", update(MANDATORY + encode_attribute(0x80, 4, bytes(4)) * 2, PREFIX)
     yield "update-reach-twice", update(REACH + MANDATORY + REACH)
     yield "update-unreach-and-prefix", update(UNREACH, PREFIX)
-    yield "update-end-of-rib-with-origin", update(ORIGIN + attribute(0x80, 15, b"\0\2\1"))
+    yield "update-end-of-rib-with-origin", update(ORIGIN + encode_attribute(0x80, 15, b"\0\2\1"))
     yield (
         "update-hop-empty",
-        update(ORIGIN + AS_PATH + attribute(0x80, 14, b"\0\2\1\0\0" + PREFIX_6)),
+        update(ORIGIN + AS_PATH + encode_attribute(0x80, 14, b"\0\2\1\0\0" + PREFIX_6)),
     )
     yield (
         "update-hop-too-long",
-        update(ORIGIN + AS_PATH + attribute(0x80, 14, b"\0\2\1\xff" + HOP_6 + b"\0")),
+        update(ORIGIN + AS_PATH + encode_attribute(0x80, 14, b"\0\2\1\xff" + HOP_6 + b"\0")),
     )
     yield (
         "update-two-hops",
         update(
             ORIGIN
             + AS_PATH
-            + attribute(
+            + encode_attribute(
                 0x80, 14, b"\0\2\1\x20" + HOP_6 + b"\xfe\x80" + bytes(14) + b"\0" + PREFIX_6
             )
         ),
     )
-    yield "update-vpn", update(ORIGIN + AS_PATH + attribute(0x80, 14, b"\0\1\x80\x0c" + bytes(13)))
-    yield "update-flowspec", update(attribute(0x80, 15, b"\0\1\x85\0") + MANDATORY, PREFIX)
+    yield (
+        "update-vpn",
+        update(ORIGIN + AS_PATH + encode_attribute(0x80, 14, b"\0\1\x80\x0c" + bytes(13))),
+    )
+    yield "update-flowspec", update(encode_attribute(0x80, 15, b"\0\1\x85\0") + MANDATORY, PREFIX)
     yield "update-prefix-33", update(MANDATORY, b"\x21\x0a\0\0\0\0")
     yield "update-prefix-cut", update(MANDATORY, b"\x18\x0a")
     yield (
         "update-set",
-        update(ORIGIN + attribute(0x40, 2, b"\2\1\0\0\xfd\xea\1\2" + bytes(8)) + NEXT_HOP),
+        update(ORIGIN + encode_attribute(0x40, 2, b"\2\1\0\0\xfd\xea\1\2" + bytes(8)) + NEXT_HOP),
     )
     yield (
         "update-confederation",
-        update(ORIGIN + attribute(0x40, 2, b"\3\1\0\0\xfd\xea\4\1\0\0\0\1") + NEXT_HOP, PREFIX),
+        update(
+            ORIGIN + encode_attribute(0x40, 2, b"\3\1\0\0\xfd\xea\4\1\0\0\0\1") + NEXT_HOP, PREFIX
+        ),
     )
-    yield "update-segment-empty", update(ORIGIN + attribute(0x40, 2, b"\2\0") + NEXT_HOP, PREFIX)
+    yield (
+        "update-segment-empty",
+        update(ORIGIN + encode_attribute(0x40, 2, b"\2\0") + NEXT_HOP, PREFIX),
+    )
     for kind, value in (
         (7, bytes(6)),
         (18, bytes(8)),
@@ -121,7 +132,7 @@ def shapes() -> Iterator[tuple[str, bytes]]:
         (40, bytes(7)),
         (255, b"\xff" * 9),
     ):
-        octets = attribute(0x80 if kind in (26, 29) else 0xC0, kind, value)
+        octets = encode_attribute(0x80 if kind in (26, 29) else 0xC0, kind, value)
         yield f"update-attribute-{kind}", update(MANDATORY + octets, PREFIX)
     yield "update-overrun", update(MANDATORY + b"\xc0\x08\xff", PREFIX)
     yield "update-extended-length-short", update(MANDATORY + b"\xd0\x08\0", PREFIX)

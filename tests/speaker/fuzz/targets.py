@@ -8,7 +8,7 @@ must be deterministic: the same octets are the same run.
 from __future__ import annotations
 
 from speaker.api import RouteAttributes
-from speaker.attribute import Outcome, encode_attributes
+from speaker.attribute import ErrorHandling, encode_attributes
 from speaker.engine.inputs import (
     EnablePeer,
     RemoveRouteSet,
@@ -83,12 +83,12 @@ def _decode_update(body: bytes, decoder: UpdateDecoder) -> None:
     hash(attributes)
     as4 = decoder.session.as4
     octets = b"".join(encode_attributes(attributes, as4=as4))
-    if update.outcome is Outcome.NONE and update.announced:
+    if update.outcome is ErrorHandling.NONE and update.announced:
         # The canonical form of what was accepted is accepted, and is the same.
         second = UpdateDecoder(decoder.session)
         hop = b"\x40\x03\x04\x0a\0\0\1"
         found = second.decode(b"\0\0" + (len(octets) + 7).to_bytes(2, "big") + octets + hop)
-        assert found.outcome is Outcome.NONE, found.faults
+        assert found.outcome is ErrorHandling.NONE, found.faults
         written = b"".join(encode_attributes(found.block.attributes, as4=as4))
         assert written == octets
 

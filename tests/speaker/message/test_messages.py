@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speaker.attribute import Outcome, attribute
+from speaker.attribute import ErrorHandling, encode_attribute
 from speaker.capability import FourOctetAs, Multiprotocol, RouteRefreshCapability, Unknown
 from speaker.errors import BgpError, NotificationError
 from speaker.iana import CeaseSubcode
@@ -30,9 +30,9 @@ from speaker.peer.stream import Stream
 from tests.speaker.hostile import ATTRIBUTES, SEEDS
 
 SESSION = Negotiated()
-ORIGIN = attribute(0x40, 1, b"\0")
-AS_PATH = attribute(0x40, 2, b"\2\1\0\0\xfd\xe9")
-NEXT_HOP = attribute(0x40, 3, b"\xc0\0\2\1")
+ORIGIN = encode_attribute(0x40, 1, b"\0")
+AS_PATH = encode_attribute(0x40, 2, b"\2\1\0\0\xfd\xe9")
+NEXT_HOP = encode_attribute(0x40, 3, b"\xc0\0\2\1")
 MANDATORY = ORIGIN + AS_PATH + NEXT_HOP
 PREFIX = b"\x18\x0a\0\0"
 OPEN = Open(
@@ -51,7 +51,7 @@ def update(attributes: bytes = b"", nlri: bytes = b"", withdrawn: bytes = b"") -
 
 def reach(next_hop: bytes, nlri: bytes, family: bytes = b"\0\2\1") -> bytes:
     """Make an MP_REACH_NLRI attribute."""
-    return attribute(0x80, 14, family + bytes((len(next_hop),)) + next_hop + b"\0" + nlri)
+    return encode_attribute(0x80, 14, family + bytes((len(next_hop),)) + next_hop + b"\0" + nlri)
 
 
 def code(body: bytes, session: Negotiated = SESSION) -> tuple[int, int]:
@@ -168,7 +168,7 @@ def test_prefixes_are_announced_and_withdrawn() -> None:
     assert (announced.family, announced.nlri) == (IPV4_UNICAST, [PREFIX])
     assert announced.attributes.next_hop_text == "192.0.2.1"
     assert found.withdrawn[0].nlri == [b"\x08\x0b"]
-    assert found.outcome is Outcome.NONE
+    assert found.outcome is ErrorHandling.NONE
 
 
 def test_attributes_are_shared_by_messages_with_the_same_octets() -> None:
@@ -184,46 +184,49 @@ def test_attributes_are_shared_by_messages_with_the_same_octets() -> None:
 def test_end_of_rib() -> None:
     """RFC 4724 section 2."""
     assert decode(update()).end_of_rib == IPV4_UNICAST
-    assert decode(update(attribute(0x80, 15, b"\0\2\1"))).end_of_rib == IPV6_UNICAST
-    assert decode(update(ORIGIN + attribute(0x80, 15, b"\0\2\1"))).end_of_rib is None
+    assert decode(update(encode_attribute(0x80, 15, b"\0\2\1"))).end_of_rib == IPV6_UNICAST
+    assert decode(update(ORIGIN + encode_attribute(0x80, 15, b"\0\2\1"))).end_of_rib is None
 
 
 @pytest.mark.parametrize("missing", [ORIGIN, AS_PATH, NEXT_HOP])
 def test_h37_a_missing_mandatory_attribute_is_a_withdrawal(missing: bytes) -> None:
     found = decode(update(MANDATORY.replace(missing, b""), PREFIX))
-    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
+    assert found.outcome is ErrorHandling.TREAT_AS_WITHDRAW
     assert found.faults[0].attribute == missing[1]
 
 
 def test_an_error_without_anything_to_withdraw_ends_the_session() -> None:
     """RFC 7606 section 5.2."""
-    assert code(update(attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)
+    assert code(update(encode_attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)
 
 
 def test_an_mp_unreach_alone_withdraws_whatever_its_flags_say() -> None:
     """RFC 7606 section 5.2 resets for the errors of other attributes only."""
-    found = decode(update(attribute(0xC0, 15, b"\0\2\1\x10\xfd\0")))
-    assert found.outcome is Outcome.TREAT_AS_WITHDRAW
+    found = decode(update(encode_attribute(0xC0, 15, b"\0\2\1\x10\xfd\0")))
+    assert found.outcome is ErrorHandling.TREAT_AS_WITHDRAW
     assert found.withdrawn[0].nlri == [b"\x10\xfd\0"]
-    assert code(update(attribute(0xC0, 15, b"\0\2\1\x10\xfd\0") + ORIGIN)) == (3, 4)
+    assert code(update(encode_attribute(0xC0, 15, b"\0\2\1\x10\xfd\0") + ORIGIN)) == (3, 4)
 
 
 @pytest.mark.parametrize(
     ("attributes", "expected"),
     [
         # Type, length and value of the attribute, as far as they are there.
-        (attribute(0x40, 1, b"\3"), (3, 6, attribute(0x40, 1, b"\3"))),
-        (attribute(0x80, 1, b"\0"), (3, 4, attribute(0x80, 1, b"\0"))),
-        (attribute(0x40, 3, b"\1\2"), (3, 5, attribute(0x40, 3, b"\1\2"))),
-        (attribute(0x40, 3, bytes(4)), (3, 8, attribute(0x40, 3, bytes(4)))),
-        (attribute(0x40, 99, b"?"), (3, 2, attribute(0x40, 99, b"?"))),
-        (attribute(0x40, 2, b"\2\0"), (3, 11, attribute(0x40, 2, b"\2\0"))),
-        (attribute(0x80, 14, b"\0\2"), (3, 9, attribute(0x80, 14, b"\0\2"))),
-        (attribute(0x80, 15, b"\0\2\1\xff"), (3, 9, attribute(0x80, 15, b"\0\2\1\xff"))),
+        (encode_attribute(0x40, 1, b"\3"), (3, 6, encode_attribute(0x40, 1, b"\3"))),
+        (encode_attribute(0x80, 1, b"\0"), (3, 4, encode_attribute(0x80, 1, b"\0"))),
+        (encode_attribute(0x40, 3, b"\1\2"), (3, 5, encode_attribute(0x40, 3, b"\1\2"))),
+        (encode_attribute(0x40, 3, bytes(4)), (3, 8, encode_attribute(0x40, 3, bytes(4)))),
+        (encode_attribute(0x40, 99, b"?"), (3, 2, encode_attribute(0x40, 99, b"?"))),
+        (encode_attribute(0x40, 2, b"\2\0"), (3, 11, encode_attribute(0x40, 2, b"\2\0"))),
+        (encode_attribute(0x80, 14, b"\0\2"), (3, 9, encode_attribute(0x80, 14, b"\0\2"))),
+        (
+            encode_attribute(0x80, 15, b"\0\2\1\xff"),
+            (3, 9, encode_attribute(0x80, 15, b"\0\2\1\xff")),
+        ),
         (reach(bytes(16), b"\xff"), (3, 9, reach(bytes(16), b"\xff"))),
         (b"\x40\1\5\0", (3, 5, b"\x40\1\5\0")),
         (b"\x50\1\0", (3, 1, b"\x50\1\0")),
-        (attribute(0x80, 14, b"") * 2, (3, 1, b"")),
+        (encode_attribute(0x80, 14, b"") * 2, (3, 1, b"")),
     ],
     ids=lambda value: value.hex() if isinstance(value, bytes) else "",
 )
@@ -239,19 +242,19 @@ def test_an_update_error_names_the_attribute_in_its_data(
 @pytest.mark.parametrize(
     ("path", "outcome"),
     [
-        (b"\3\1\0\0\xfd\xe9", Outcome.NONE),
-        (b"\4\1\0\0\xfd\xe9", Outcome.TREAT_AS_WITHDRAW),
-        (b"\2\1\0\0\xfd\xe9", Outcome.TREAT_AS_WITHDRAW),
-        (b"", Outcome.TREAT_AS_WITHDRAW),
-        (b"\2\1\0\0\xfd\xe9\3\1\0\0\xfd\xea", Outcome.TREAT_AS_WITHDRAW),
+        (b"\3\1\0\0\xfd\xe9", ErrorHandling.NONE),
+        (b"\4\1\0\0\xfd\xe9", ErrorHandling.TREAT_AS_WITHDRAW),
+        (b"\2\1\0\0\xfd\xe9", ErrorHandling.TREAT_AS_WITHDRAW),
+        (b"", ErrorHandling.TREAT_AS_WITHDRAW),
+        (b"\2\1\0\0\xfd\xe9\3\1\0\0\xfd\xea", ErrorHandling.TREAT_AS_WITHDRAW),
     ],
 )
 def test_the_path_of_another_member_as_begins_with_a_sequence_of_the_confederation(
-    path: bytes, outcome: Outcome
+    path: bytes, outcome: ErrorHandling
 ) -> None:
     """RFC 5065 section 5."""
     session = Negotiated(confederation=True)
-    attributes = ORIGIN + attribute(0x40, 2, path) + NEXT_HOP
+    attributes = ORIGIN + encode_attribute(0x40, 2, path) + NEXT_HOP
     assert decode(update(attributes, PREFIX), session).outcome is outcome
 
 
@@ -267,7 +270,7 @@ def test_h40_a_prefix_that_is_too_long_or_cut() -> None:
 
 
 def test_h38_multiprotocol_attributes_twice() -> None:
-    twice = attribute(0x80, 15, b"\0\2\1") * 2
+    twice = encode_attribute(0x80, 15, b"\0\2\1") * 2
     assert code(update(twice)) == (3, 1)
 
 
@@ -280,7 +283,7 @@ def test_h39_a_next_hop_of_an_impossible_length_cannot_be_passed_over(size: int)
 def test_h39_an_ipv6_next_hop_has_one_address_or_two(size: int) -> None:
     hop = bytes.fromhex("20010db8" + "00" * 11 + "01") + bytes.fromhex("fe80" + "00" * 14)
     found = decode(update(ORIGIN + AS_PATH + reach(hop[:size], b"\x10\xfd\0")))
-    assert found.outcome is Outcome.NONE
+    assert found.outcome is ErrorHandling.NONE
     assert bool(found.announced[0].attributes.link_local_text) == (size == 32)
 
 
@@ -288,10 +291,10 @@ def test_a_next_hop_without_a_global_address_is_the_link_local_one() -> None:
     """RFC 2545 section 3 has no words for it; this is how BIRD tells it to unnumbered peers."""
     link_local = bytes.fromhex("fe80" + "00" * 13 + "07")
     found = decode(update(ORIGIN + AS_PATH + reach(bytes(16) + link_local, b"\x10\xfd\0")))
-    assert found.outcome is Outcome.NONE
+    assert found.outcome is ErrorHandling.NONE
     assert found.announced[0].attributes.next_hop_text == "fe80::7"
     unspecified = decode(update(ORIGIN + AS_PATH + reach(bytes(32), b"\x10\xfd\0")))
-    assert unspecified.outcome is Outcome.TREAT_AS_WITHDRAW
+    assert unspecified.outcome is ErrorHandling.TREAT_AS_WITHDRAW
 
 
 def test_an_ipv6_next_hop_of_ipv4_prefixes_has_to_be_negotiated() -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from speaker.api import DynamicPeerConfig, GracefulRestart, MaximumPrefixes, PeerConfig
-from speaker.attribute import attribute
+from speaker.attribute import encode_attribute
 from speaker.capability import (
     EnhancedRouteRefresh,
     GracefulRestartCapability,
@@ -196,9 +196,9 @@ ROWS = [
     Row(
         3,
         U.OPTIONAL_ATTRIBUTE,
-        attribute(0x80, 14, b"\0\2\1\3abc\0"),
+        encode_attribute(0x80, 14, b"\0\2\1\3abc\0"),
         "7606 7.11",
-        lambda: hears(update(attribute(0x80, 14, b"\0\2\1\3abc\0") + ORIGIN + PATH)),
+        lambda: hears(update(encode_attribute(0x80, 14, b"\0\2\1\3abc\0") + ORIGIN + PATH)),
     ),
     Row(3, U.INVALID_NETWORK_FIELD, b"", "4271 6.3", lambda: hears(update(ATTRIBUTES, b"\x21"))),
     Row(

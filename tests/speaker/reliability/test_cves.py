@@ -20,7 +20,7 @@ from __future__ import annotations
 import pytest
 
 from speaker.api import Confederation, Match, Policy, Term
-from speaker.attribute import attribute
+from speaker.attribute import encode_attribute
 from speaker.capability import Capability
 from speaker.message import KEEPALIVE, RouteRefresh, frame_message
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
@@ -86,7 +86,7 @@ def open_with(parameters: bytes) -> bytes:
 
 
 def with_attribute(kind: int, value: bytes, flags: int = 0xC0) -> bytes:
-    return update(MANDATORY + attribute(flags, kind, value), PREFIX)
+    return update(MANDATORY + encode_attribute(flags, kind, value), PREFIX)
 
 
 AS4 = b"\x41\x04\0\0\xfd\xea"
@@ -163,8 +163,8 @@ def test_cve_2023_31490_a_prefix_sid_with_a_tlv_that_cannot_be(value: bytes) -> 
 
 def _not_spoken(family: bytes, nlri: bytes, hop: bytes = b"") -> None:
     """Announce and withdraw prefixes of a family that was not negotiated."""
-    reach = attribute(0x80, 14, family + bytes((len(hop),)) + hop + b"\0" + nlri)
-    unreach = attribute(0x80, 15, family + nlri)
+    reach = encode_attribute(0x80, 14, family + bytes((len(hop),)) + hop + b"\0" + nlri)
+    unreach = encode_attribute(0x80, 15, family + nlri)
     arena = established()
     stays_up(arena, update(MANDATORY + reach, PREFIX))
     stays_up(arena, update(ORIGIN + AS_PATH + reach))
@@ -210,7 +210,7 @@ def test_cve_2023_41361_a_software_version_longer_than_its_capability(value: byt
 
 
 def test_cve_2023_41909_flowspec_without_attributes() -> None:
-    reach = attribute(0x80, 14, b"\0\1\x85\0\0\3\1\x08\x0a")
+    reach = encode_attribute(0x80, 14, b"\0\1\x85\0\0\3\1\x08\x0a")
     arena = established()
     arena.say(update(reach))
     arena.check()
@@ -219,7 +219,9 @@ def test_cve_2023_41909_flowspec_without_attributes() -> None:
 @pytest.mark.parametrize("size", [0, 1, 4, 15, 17, 31, 33, 48, 200, 255])
 def test_cve_2023_46752_a_next_hop_length_that_disagrees_with_the_rest(size: int) -> None:
     arena = established()
-    arena.say(update(ORIGIN + AS_PATH + attribute(0x80, 14, b"\0\2\1" + bytes((size,)) + HOP_6)))
+    arena.say(
+        update(ORIGIN + AS_PATH + encode_attribute(0x80, 14, b"\0\2\1" + bytes((size,)) + HOP_6))
+    )
     assert arena.notification is not None
     assert arena.notification[0] == 3
     arena.check()
@@ -228,7 +230,7 @@ def test_cve_2023_46752_a_next_hop_length_that_disagrees_with_the_rest(size: int
 @pytest.mark.parametrize("profile", ["plain", "rich"])
 def test_cve_2023_46753_only_an_unknown_attribute_with_graceful_restart(profile: str) -> None:
     nlri = PREFIX if profile == "plain" else b"\0\0\0\1" + PREFIX
-    arena = stays_up(established(profile), update(attribute(0xC0, 99, b"x"), nlri))
+    arena = stays_up(established(profile), update(encode_attribute(0xC0, 99, b"x"), nlri))
     assert not arena.received()
 
 
@@ -240,9 +242,9 @@ def test_cve_2023_47234_withdrawals_beside_prefixes_without_attributes() -> None
 @pytest.mark.parametrize(
     "attributes",
     [
-        attribute(0x80, 15, b"\0\2\1") + attribute(0xC0, 7, b"\0"),
-        attribute(0x80, 15, b"\0\1\1") + attribute(0x40, 6, b"x"),
-        attribute(0x80, 15, b"\0\2\1") + attribute(0xC0, 99, b""),
+        encode_attribute(0x80, 15, b"\0\2\1") + encode_attribute(0xC0, 7, b"\0"),
+        encode_attribute(0x80, 15, b"\0\1\1") + encode_attribute(0x40, 6, b"x"),
+        encode_attribute(0x80, 15, b"\0\2\1") + encode_attribute(0xC0, 99, b""),
     ],
 )
 def test_cve_2023_47235_an_end_of_rib_with_something_malformed_in_it(attributes: bytes) -> None:
@@ -316,7 +318,7 @@ def test_cve_2026_49943_a_long_path_before_a_path_filter() -> None:
         path = segment * (hops // 255) + bytes((2, rest)) + (65002).to_bytes(4, "big") * rest
         stays_up(
             arena,
-            update(ORIGIN + attribute(0x40, 2, path) + NEXT_HOP, b"\0\0\0\1" + PREFIX),
+            update(ORIGIN + encode_attribute(0x40, 2, path) + NEXT_HOP, b"\0\0\0\1" + PREFIX),
         )
         assert not arena.used()
         assert bool(arena.received()) == (hops < 750)
@@ -342,7 +344,7 @@ def test_cve_2023_46565_errors_without_end_on_one_session() -> None:
     arena = established()
     for _ in range(200):
         arena.say(with_attribute(8, b"\0"))
-        arena.say(update(attribute(0x40, 1, b"\7") + AS_PATH + NEXT_HOP, PREFIX))
+        arena.say(update(encode_attribute(0x40, 1, b"\7") + AS_PATH + NEXT_HOP, PREFIX))
     assert arena.status().established
     arena.check()
 
@@ -374,10 +376,12 @@ def test_cve_2026_37461_an_ipv6_extended_community_where_eight_octets_are() -> N
 def test_go_2026_5954_an_empty_as_path_with_confederation_checks() -> None:
     """From an internal peer it is a route of our own AS."""
     arena = Arena("internal", confederation=Confederation(64999, (65010,))).reach("Established")
-    octets = ORIGIN + attribute(0x40, 2, b"") + NEXT_HOP + attribute(0x40, 5, bytes(4))
+    octets = (
+        ORIGIN + encode_attribute(0x40, 2, b"") + NEXT_HOP + encode_attribute(0x40, 5, bytes(4))
+    )
     stays_up(arena, update(octets, PREFIX))
     arena = established()
-    stays_up(arena, update(ORIGIN + attribute(0x40, 2, b"") + NEXT_HOP, PREFIX))
+    stays_up(arena, update(ORIGIN + encode_attribute(0x40, 2, b"") + NEXT_HOP, PREFIX))
     assert not arena.received()
 
 
@@ -444,6 +448,6 @@ def test_the_attribute_of_2025_05_20_goes_no_further() -> None:
 def test_ipv6_next_hops_and_withdrawals_are_not_confused_by_what_is_not_spoken() -> None:
     """After all of the above a session still does what it is for."""
     arena = established()
-    reach = attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0\x20\xfd\0\0\1")
+    reach = encode_attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0\x20\xfd\0\0\1")
     stays_up(arena, update(ORIGIN + AS_PATH + reach))
     assert set(arena.received(IPV6_UNICAST)) == {"fd00:1::/32"}

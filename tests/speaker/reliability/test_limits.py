@@ -20,7 +20,7 @@ from speaker.api import (
     Set,
     Term,
 )
-from speaker.attribute import Outcome, attribute
+from speaker.attribute import ErrorHandling, encode_attribute
 from speaker.capability import AddPath, ExtendedMessage, RouteRefreshCapability
 from speaker.engine.inputs import QueueChanged, UpdateRoutes
 from speaker.message import KEEPALIVE, RouteRefresh, UpdateDecoder
@@ -50,25 +50,25 @@ def segments(size: int, total: int) -> bytes:
 @pytest.mark.parametrize(
     ("kind", "value", "outcome"),
     [
-        (2, segments(250, 750), Outcome.NONE),
-        (2, segments(1, 750), Outcome.NONE),
-        (2, segments(1, 751), Outcome.TREAT_AS_WITHDRAW),
-        (2, segments(3, 2049), Outcome.TREAT_AS_WITHDRAW),
-        (2, segments(250, 16_000), Outcome.TREAT_AS_WITHDRAW),
-        (2, segments(1, 10_800), Outcome.TREAT_AS_WITHDRAW),
-        (8, numbers(1_000, 4), Outcome.NONE),
-        (8, numbers(16_000, 4), Outcome.NONE),
-        (32, numbers(5_300, 12), Outcome.NONE),
-        (16, numbers(8_000, 8), Outcome.NONE),
-        (23, b"\0\1\0\0" * 16_000, Outcome.NONE),
+        (2, segments(250, 750), ErrorHandling.NONE),
+        (2, segments(1, 750), ErrorHandling.NONE),
+        (2, segments(1, 751), ErrorHandling.TREAT_AS_WITHDRAW),
+        (2, segments(3, 2049), ErrorHandling.TREAT_AS_WITHDRAW),
+        (2, segments(250, 16_000), ErrorHandling.TREAT_AS_WITHDRAW),
+        (2, segments(1, 10_800), ErrorHandling.TREAT_AS_WITHDRAW),
+        (8, numbers(1_000, 4), ErrorHandling.NONE),
+        (8, numbers(16_000, 4), ErrorHandling.NONE),
+        (32, numbers(5_300, 12), ErrorHandling.NONE),
+        (16, numbers(8_000, 8), ErrorHandling.NONE),
+        (23, b"\0\1\0\0" * 16_000, ErrorHandling.NONE),
     ],
     ids=lambda value: str(len(value)) if isinstance(value, bytes) else str(value),
 )
 def test_h36_an_attribute_without_end_is_read_or_refused_in_a_moment(
-    kind: int, value: bytes, outcome: Outcome
+    kind: int, value: bytes, outcome: ErrorHandling
 ) -> None:
     flags = 0x40 if kind == 2 else 0xC0
-    octets = ORIGIN + NEXT_HOP + attribute(flags, kind, value)
+    octets = ORIGIN + NEXT_HOP + encode_attribute(flags, kind, value)
     if kind != 2:
         octets += AS_PATH
     started = time.perf_counter()
@@ -78,13 +78,13 @@ def test_h36_an_attribute_without_end_is_read_or_refused_in_a_moment(
 
 
 def test_h36_a_path_beyond_the_limit_says_so() -> None:
-    octets = ORIGIN + NEXT_HOP + attribute(0x40, 2, segments(1, 751))
+    octets = ORIGIN + NEXT_HOP + encode_attribute(0x40, 2, segments(1, 751))
     (fault,) = UpdateDecoder(EXTENDED).decode(update(octets, NLRI)[19:]).faults
     assert fault.rule == "more than 750 AS numbers"
 
 
 def test_h36_thousands_of_attributes_are_told_once_a_type() -> None:
-    many = attribute(0x80, 4, bytes(4)) * 4_000 + attribute(0xC0, 99, b"") * 8_000
+    many = encode_attribute(0x80, 4, bytes(4)) * 4_000 + encode_attribute(0xC0, 99, b"") * 8_000
     started = time.perf_counter()
     found = UpdateDecoder(EXTENDED).decode(update(ATTRIBUTES + many, NLRI)[19:])
     assert time.perf_counter() - started < LONG
@@ -92,16 +92,16 @@ def test_h36_thousands_of_attributes_are_told_once_a_type() -> None:
         (4, "it is there twice"),
         (99, "it is there twice"),
     ]
-    assert found.outcome is Outcome.ATTRIBUTE_DISCARD
+    assert found.outcome is ErrorHandling.ATTRIBUTE_DISCARD
 
 
 def _flood(decoder: UpdateDecoder, kind: str, number: int) -> None:
     if kind == "attribute sets":
-        octets = ATTRIBUTES + attribute(0xC0, 8, numbers(250, 4) + number.to_bytes(4, "big"))
+        octets = ATTRIBUTES + encode_attribute(0xC0, 8, numbers(250, 4) + number.to_bytes(4, "big"))
         decoder.decode(update(octets, NLRI)[19:])
     else:
         hop = b"\x20\x01" + number.to_bytes(14, "big")
-        reach = attribute(0x80, 14, b"\0\2\1\x10" + hop + b"\0\x10\xfd\0")
+        reach = encode_attribute(0x80, 14, b"\0\2\1\x10" + hop + b"\0\x10\xfd\0")
         decoder.decode(update(ORIGIN + AS_PATH + reach)[19:])
 
 
@@ -143,7 +143,7 @@ def test_h40_a_prefix_has_no_more_paths_of_a_peer_than_are_taken() -> None:
     assert told[0].startswith("UPDATE with more than 64 paths of a prefix")
     assert len(told) == 2
     # What is taken can be changed and withdrawn as ever, and makes room.
-    raw.say(update(ATTRIBUTES + attribute(0x80, 4, bytes(4)), ids(MAX_PATHS)))
+    raw.say(update(ATTRIBUTES + encode_attribute(0x80, 4, bytes(4)), ids(MAX_PATHS)))
     assert raw.status.families[0].received == MAX_PATHS
     raw.say(update(b"", b"", ids(10) + ids(10)))
     raw.say(update(ATTRIBUTES, ids(4, 500) + ids(4, 500)))
@@ -267,7 +267,7 @@ def test_h36_attributes_that_a_policy_makes_too_long_for_the_wire_cost_nobody_an
     more = tuple(f"65001:{number}" for number in range(100))
     policy = Policy(terms=(Term(set=Set(add_communities=more)),))
     arena = Arena("rich", import_=policy).reach("Established", RICH)
-    many = attribute(0xC0, 8, numbers(16_340, 4))
+    many = encode_attribute(0xC0, 8, numbers(16_340, 4))
     nlri = b"\0\0\0\1\x18\x0a\x01\x00"
     arena.say(update(ORIGIN + AS_PATH + NEXT_HOP + many, nlri))
     assert arena.status().established

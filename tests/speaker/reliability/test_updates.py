@@ -11,7 +11,7 @@ import itertools
 import pytest
 
 from speaker.api import SessionError
-from speaker.attribute import attribute
+from speaker.attribute import encode_attribute
 from speaker.capability import AddPath
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.message import KEEPALIVE, RefreshKind, RouteRefresh, frame_message
@@ -71,15 +71,15 @@ def path(*asns: int, kind: int = 2) -> bytes:
 
 
 def with_path(value: bytes) -> bytes:
-    return update(ORIGIN + attribute(0x40, 2, value) + NEXT_HOP, PREFIX)
+    return update(ORIGIN + encode_attribute(0x40, 2, value) + NEXT_HOP, PREFIX)
 
 
 def with_hop(hop: bytes) -> bytes:
-    return update(ORIGIN + AS_PATH + attribute(0x40, 3, hop), PREFIX)
+    return update(ORIGIN + AS_PATH + encode_attribute(0x40, 3, hop), PREFIX)
 
 
 def with_hop_6(hop: bytes) -> bytes:
-    reach = attribute(0x80, 14, b"\0\2\1" + bytes((len(hop),)) + hop + b"\0" + PREFIX_6)
+    reach = encode_attribute(0x80, 14, b"\0\2\1" + bytes((len(hop),)) + hop + b"\0" + PREFIX_6)
     return update(ORIGIN + AS_PATH + reach)
 
 
@@ -140,26 +140,26 @@ def test_h34_an_attribute_of_another_size_with_other_flags_or_twice(
     name: str, profile: str
 ) -> None:
     flags, kind, value = ATTRIBUTES[name]
-    required = {ATTRIBUTES[one][1]: attribute(*ATTRIBUTES[one]) for one in REQUIRED}
+    required = {ATTRIBUTES[one][1]: encode_attribute(*ATTRIBUTES[one]) for one in REQUIRED}
     if profile == "internal":
-        required[2] = attribute(0x40, 2, b"")
+        required[2] = encode_attribute(0x40, 2, b"")
     others = b"".join(octets for of, octets in required.items() if of != kind)
     arena = established(profile)
     for wrong in (
-        attribute(flags, kind, b""),
-        attribute(flags, kind, value[:-1]),
-        attribute(flags, kind, value + b"\0"),
-        attribute(flags ^ 0x80, kind, value),
-        attribute(flags ^ 0x40, kind, value),
-        attribute(flags | 0x2F, kind, value),
-        attribute(flags, kind, value) * 2,
-        attribute(flags, kind, value) + attribute(flags, kind, b"\1"),
+        encode_attribute(flags, kind, b""),
+        encode_attribute(flags, kind, value[:-1]),
+        encode_attribute(flags, kind, value + b"\0"),
+        encode_attribute(flags ^ 0x80, kind, value),
+        encode_attribute(flags ^ 0x40, kind, value),
+        encode_attribute(flags | 0x2F, kind, value),
+        encode_attribute(flags, kind, value) * 2,
+        encode_attribute(flags, kind, value) + encode_attribute(flags, kind, b"\1"),
     ):
         stays_up(arena, update(others + wrong, PREFIX))
 
 
 def test_h34_the_order_of_attributes_makes_no_difference() -> None:
-    octets = [ORIGIN, AS_PATH, NEXT_HOP, attribute(0x80, 4, b"\0\0\0\7"), UNREACH]
+    octets = [ORIGIN, AS_PATH, NEXT_HOP, encode_attribute(0x80, 4, b"\0\0\0\7"), UNREACH]
     arena = established()
     for order in itertools.permutations(octets):
         stays_up(arena, update(b"".join(order), PREFIX))
@@ -171,8 +171,8 @@ def test_h34_an_as4_path_before_the_as_path_is_merged_with_it() -> None:
     """RFC 6793 section 4.2.3."""
     offered = tuple(c for c in BASIC if c.code != 65)
     arena = Arena().reach("Established", offered)
-    short = attribute(0x40, 2, b"\2\2" + ATTACKER_ASN.to_bytes(2, "big") + b"\x5b\xa0")
-    as4 = attribute(0xC0, 17, path(ATTACKER_ASN, 4200000001))
+    short = encode_attribute(0x40, 2, b"\2\2" + ATTACKER_ASN.to_bytes(2, "big") + b"\x5b\xa0")
+    as4 = encode_attribute(0xC0, 17, path(ATTACKER_ASN, 4200000001))
     for octets in (as4 + ORIGIN + short + NEXT_HOP, ORIGIN + NEXT_HOP + short + as4):
         stays_up(arena, update(octets, PREFIX))
         assert arena.received()[HELD].as_path == f"{ATTACKER_ASN} 4200000001"
@@ -186,7 +186,7 @@ def test_h35_an_attribute_of_any_number_and_size_leaves_the_session_up(flags: in
         if kind in (14, 15):
             continue
         for size in (0, 5, 255, 256, 3900):
-            arena.say(update(MANDATORY + attribute(flags, kind, bytes(size)), PREFIX))
+            arena.say(update(MANDATORY + encode_attribute(flags, kind, bytes(size)), PREFIX))
         assert arena.status().established, kind
     arena.check()
     assert arena.messages() == before
@@ -199,15 +199,15 @@ def test_h35_an_attribute_of_any_number_and_size_leaves_the_session_up(flags: in
 def test_h35_the_attributes_that_made_news_leave_the_session_up(kind: int, day: str) -> None:
     arena = established()
     for value in (b"", b"\0", bytes(7), bytes(300), b"\xff" * 300):
-        stays_up(arena, update(MANDATORY + attribute(0xC0, kind, value), PREFIX))
+        stays_up(arena, update(MANDATORY + encode_attribute(0xC0, kind, value), PREFIX))
     assert day
 
 
 def test_h36_three_hundred_attributes() -> None:
     arena = established()
-    stays_up(arena, update(MANDATORY + attribute(0xC0, 99, b"") * 300, PREFIX))
+    stays_up(arena, update(MANDATORY + encode_attribute(0xC0, 99, b"") * 300, PREFIX))
     assert HELD in arena.received()
-    everything = b"".join(attribute(0xC0, kind, b"") for kind in range(41, 256))
+    everything = b"".join(encode_attribute(0xC0, kind, b"") for kind in range(41, 256))
     stays_up(arena, update(MANDATORY + everything, PREFIX))
     assert HELD in arena.received()
 
@@ -223,7 +223,7 @@ def test_h37_every_combination_of_missing_attributes_is_a_withdrawal(size: int) 
 def test_h37_an_internal_peer_that_says_no_preference_means_the_usual_one() -> None:
     """LOCAL_PREF is discretionary (RFC 4271 section 5.1.5), RFC 7606 is about mandatory ones."""
     arena = established("internal")
-    stays_up(arena, update(ORIGIN + attribute(0x40, 2, b"") + NEXT_HOP, PREFIX))
+    stays_up(arena, update(ORIGIN + encode_attribute(0x40, 2, b"") + NEXT_HOP, PREFIX))
     assert arena.used() == {HELD}
 
 
@@ -243,7 +243,7 @@ def test_h38_multiprotocol_attributes_twice_reset_the_session() -> None:
 
 
 def test_h38_a_reach_without_prefixes_announces_nothing() -> None:
-    empty = attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0")
+    empty = encode_attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0")
     arena = stays_up(established(), update(ORIGIN + AS_PATH + empty))
     assert not arena.received(IPV6_UNICAST)
 
@@ -254,8 +254,8 @@ def test_h38_what_looks_like_an_end_of_rib_is_none() -> None:
     members = arena.engine.instance(INSTANCE).members.values()
     (intake,) = (member.intake for member in members if member.peer.name == "attacker")
     for octets in (
-        ORIGIN + attribute(0x80, 15, b"\0\2\1"),
-        attribute(0x80, 15, b"\0\2\1") + attribute(0xC0, 99, b""),
+        ORIGIN + encode_attribute(0x80, 15, b"\0\2\1"),
+        encode_attribute(0x80, 15, b"\0\2\1") + encode_attribute(0xC0, 99, b""),
         UNREACH,
     ):
         stays_up(arena, update(octets))
@@ -327,9 +327,9 @@ def test_h40_prefixes_that_cannot_be_reset_the_session(nlri: bytes) -> None:
 
 @pytest.mark.parametrize("nlri", [b"\x81" + bytes(17), b"\x80" + bytes(15), b"\xff" + bytes(32)])
 def test_h40_the_same_of_ipv6(nlri: bytes) -> None:
-    reach = attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0" + nlri)
+    reach = encode_attribute(0x80, 14, b"\0\2\1\x10" + HOP_6 + b"\0" + nlri)
     assert reset_by(update(ORIGIN + AS_PATH + reach))[0] == 3
-    assert reset_by(update(attribute(0x80, 15, b"\0\2\1" + nlri)))[0] == 3
+    assert reset_by(update(encode_attribute(0x80, 15, b"\0\2\1" + nlri)))[0] == 3
 
 
 def test_h40_bits_behind_the_length_do_not_make_another_prefix() -> None:
@@ -487,7 +487,7 @@ def test_h47_an_update_behind_the_open_is_too_early() -> None:
 def test_a_flood_of_errors_is_not_a_flood_of_reports() -> None:
     arena = established()
     for _ in range(1_000):
-        arena.say(update(MANDATORY + attribute(0xC0, 8, b"x"), PREFIX))
+        arena.say(update(MANDATORY + encode_attribute(0xC0, 8, b"x"), PREFIX))
     reports = [event for event in arena.events if isinstance(event, SessionError)]
     assert 1 <= len(reports) <= 10
     assert "number 512 of this session" in reports[-1].text

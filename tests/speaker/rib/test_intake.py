@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speaker.attribute import PathAttributes, attribute
+from speaker.attribute import PathAttributes, encode_attribute
 from speaker.errors import NotificationError
 from speaker.iana import AttributeType as A
 from speaker.iana import Role
@@ -53,9 +53,9 @@ def body(
 ) -> bytes:  # fmt: skip
     path = bytes((2, len(asns))) + struct.pack(f"!{len(asns)}I", *asns)
     field = (
-        attribute(0x40, A.ORIGIN, b"\0")
-        + attribute(0x40, A.AS_PATH, path)
-        + attribute(0x40, A.NEXT_HOP, hop)
+        encode_attribute(0x40, A.ORIGIN, b"\0")
+        + encode_attribute(0x40, A.AS_PATH, path)
+        + encode_attribute(0x40, A.NEXT_HOP, hop)
         + more
     )
     return b"".join(
@@ -78,7 +78,7 @@ BODIES = st.builds(
     st.lists(st.sampled_from([65002, OWN, 0]), max_size=3),
     st.one_of(st.just(bytes((10, 0, 0, 1))), HOPS),
     st.lists(st.sampled_from([0, 8, 15, 24, 32, 33]), max_size=4),
-    st.sampled_from([b"", attribute(0x80, A.MULTI_EXIT_DISC, bytes(4)), b"\xc0\x08\x04"]),
+    st.sampled_from([b"", encode_attribute(0x80, A.MULTI_EXIT_DISC, bytes(4)), b"\xc0\x08\x04"]),
 )  # fmt: skip
 WITHDRAWALS = st.builds(
     lambda gone, end: struct.pack("!H", len(gone)) + gone + end,

@@ -59,7 +59,7 @@ def _pattern(*, ebgp: bool) -> re.Pattern[bytes]:
     return re.compile(b"".join(parts), re.DOTALL)
 
 
-class Recognizer:
+class AttributeFastPath:
     """What is usual in one session."""
 
     __slots__ = ("_first_as", "_match", "_never")
@@ -72,13 +72,13 @@ class Recognizer:
         self._never = [asn.to_bytes(4, "big") for asn in sorted({0, *never})]
 
     @staticmethod
-    def of(session: Negotiated, never: Iterable[int] = ()) -> Recognizer | None:
+    def of(session: Negotiated, never: Iterable[int] = ()) -> AttributeFastPath | None:
         """Return a session's, or None where all of its attributes go the long way."""
         if not session.as4 or session.confederation or (session.ebgp and not session.peer_asn):
             return None
-        return Recognizer(session, never)
+        return AttributeFastPath(session, never)
 
-    def next_hop(self, field: bytes) -> bytes | None:
+    def match_next_hop(self, field: bytes) -> bytes | None:
         """Return the next hop of a path attribute field, or None where the field is not usual."""
         found = self._match(field)
         if found is None or not field.startswith(self._first_as, _PATH_AT):

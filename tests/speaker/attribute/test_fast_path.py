@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speaker.attribute import Recognizer, attribute, decode_attributes, frame
+from speaker.attribute import (
+    AttributeFastPath,
+    decode_attributes,
+    encode_attribute,
+    frame_attributes,
+)
 from speaker.iana import AttributeType as A
 from speaker.negotiated import Negotiated
 
@@ -20,13 +25,13 @@ IBGP = Negotiated(local_asn=65000, peer_asn=65000, ebgp=False)
 REQUIRED = {A.ORIGIN, A.AS_PATH, A.NEXT_HOP}
 
 
-def recognizer(session: Negotiated) -> Recognizer:
-    found = Recognizer.of(session, {NEVER})
+def fast_path(session: Negotiated) -> AttributeFastPath:
+    found = AttributeFastPath.of(session, {NEVER})
     assert found is not None
     return found
 
 
-LOOKS = [(session, recognizer(session)) for session in (EBGP, IBGP)]
+LOOKS = [(session, fast_path(session)) for session in (EBGP, IBGP)]
 ASN = st.one_of(st.just(PEER), st.just(0), st.just(NEVER), st.integers(0, 2**32 - 1))
 
 
@@ -64,7 +69,7 @@ def fields(draw: st.DrawFn) -> bytes:
         REQUIRED if draw(st.integers(0, 9)) else set()
     )
     field = b"".join(
-        attribute(VALUES[kind][0], kind, draw(VALUES[kind][1])) for kind in sorted(kinds)
+        encode_attribute(VALUES[kind][0], kind, draw(VALUES[kind][1])) for kind in sorted(kinds)
     )
     if field and not draw(st.integers(0, 2)):
         at = draw(st.integers(0, len(field) - 1))
@@ -77,11 +82,11 @@ def check(field: bytes) -> int:
     """Hold every session's look to the long way; how many recognise the field."""
     found = 0
     for session, one in LOOKS:
-        next_hop = one.next_hop(field)
+        next_hop = one.match_next_hop(field)
         if next_hop is None:
             continue
         found += 1
-        raws, overrun = frame(field)
+        raws, overrun = frame_attributes(field)
         assert overrun is None
         block = decode_attributes(raws, session)
         # The next hop's address is for who judges it.
@@ -106,9 +111,9 @@ def test_what_is_recognised_has_no_mistake(field: bytes) -> None:
 def usual(path: bytes = packed([PEER, 65002]), *more: bytes) -> bytes:
     return b"".join(
         (
-            attribute(0x40, A.ORIGIN, b"\0"),
-            attribute(0x40, A.AS_PATH, path),
-            attribute(0x40, A.NEXT_HOP, bytes((10, 0, 0, 1))),
+            encode_attribute(0x40, A.ORIGIN, b"\0"),
+            encode_attribute(0x40, A.AS_PATH, path),
+            encode_attribute(0x40, A.NEXT_HOP, bytes((10, 0, 0, 1))),
             *more,
         )
     )
@@ -116,12 +121,12 @@ def usual(path: bytes = packed([PEER, 65002]), *more: bytes) -> bytes:
 
 FULL = usual(
     packed([PEER, *range(1, 9)]),
-    attribute(0x80, A.MULTI_EXIT_DISC, bytes((0, 0, 0, 5))),
-    attribute(0x40, A.ATOMIC_AGGREGATE, b""),
-    attribute(0xC0, A.AGGREGATOR, bytes(range(1, 9))),
-    attribute(0xC0, A.COMMUNITIES, bytes(range(32))),
-    attribute(0xC0, A.EXTENDED_COMMUNITIES, bytes(range(16))),
-    attribute(0xC0, A.LARGE_COMMUNITIES, bytes(range(24))),
+    encode_attribute(0x80, A.MULTI_EXIT_DISC, bytes((0, 0, 0, 5))),
+    encode_attribute(0x40, A.ATOMIC_AGGREGATE, b""),
+    encode_attribute(0xC0, A.AGGREGATOR, bytes(range(1, 9))),
+    encode_attribute(0xC0, A.COMMUNITIES, bytes(range(32))),
+    encode_attribute(0xC0, A.EXTENDED_COMMUNITIES, bytes(range(16))),
+    encode_attribute(0xC0, A.LARGE_COMMUNITIES, bytes(range(24))),
 )
 
 
@@ -155,24 +160,24 @@ def test_every_change_of_one_octet_is_recognised_only_if_it_is_right() -> None:
         usual(packed([PEER, NEVER])),
         usual(packed([PEER]) + packed([PEER])),
         usual(b"\x01\x01" + PEER.to_bytes(4, "big")),
-        usual(packed([PEER]), attribute(0x40, A.LOCAL_PREF, bytes(4))),
-        usual(packed([PEER]), attribute(0x80, A.ORIGINATOR_ID, bytes(4))),
-        usual(packed([PEER]), attribute(0xC0, A.AGGREGATOR, bytes(8))),
-        usual(packed([PEER]), attribute(0xC0, 99, b"?")),
-        usual(packed([PEER]), attribute(0xE0, A.COMMUNITIES, bytes(4))),
-        usual(packed([PEER]), attribute(0xC0, A.COMMUNITIES, bytes(3))),
-        usual(packed([PEER]), attribute(0xC0, A.COMMUNITIES, b"")),
+        usual(packed([PEER]), encode_attribute(0x40, A.LOCAL_PREF, bytes(4))),
+        usual(packed([PEER]), encode_attribute(0x80, A.ORIGINATOR_ID, bytes(4))),
+        usual(packed([PEER]), encode_attribute(0xC0, A.AGGREGATOR, bytes(8))),
+        usual(packed([PEER]), encode_attribute(0xC0, 99, b"?")),
+        usual(packed([PEER]), encode_attribute(0xE0, A.COMMUNITIES, bytes(4))),
+        usual(packed([PEER]), encode_attribute(0xC0, A.COMMUNITIES, bytes(3))),
+        usual(packed([PEER]), encode_attribute(0xC0, A.COMMUNITIES, b"")),
         usual()[7:] + usual()[:7],
         usual() + usual(),
     ],
 )
 def test_what_is_not_usual_with_an_external_peer_goes_the_long_way(field: bytes) -> None:
-    assert LOOKS[0][1].next_hop(field) is None
+    assert LOOKS[0][1].match_next_hop(field) is None
 
 
 def test_within_an_as_a_path_may_be_empty_and_a_preference_be_there() -> None:
-    field = usual(b"", attribute(0x40, A.LOCAL_PREF, bytes((0, 0, 0, 200))))
-    assert LOOKS[1][1].next_hop(field) is not None
+    field = usual(b"", encode_attribute(0x40, A.LOCAL_PREF, bytes((0, 0, 0, 200))))
+    assert LOOKS[1][1].match_next_hop(field) is not None
     assert check(field) == 1
 
 
@@ -185,4 +190,4 @@ def test_within_an_as_a_path_may_be_empty_and_a_preference_be_there() -> None:
     ],
 )
 def test_some_sessions_have_nothing_usual(session: Negotiated) -> None:
-    assert Recognizer.of(session) is None
+    assert AttributeFastPath.of(session) is None
