@@ -11,7 +11,7 @@ beyond their headers.
 """
 
 from speaker.bmp.decode import BmpError, Framer, decode
-from speaker.bmp.encode import encode, encode_peer, frame, monitored
+from speaker.bmp.encode import encode, encode_peer_header, encode_route_monitoring, frame
 from speaker.bmp.numbers import (
     BMP_PORT,
     HEADER_SIZE,
@@ -68,7 +68,7 @@ __all__ = [
     "UnknownMessage",
     "decode",
     "encode",
-    "encode_peer",
+    "encode_peer_header",
+    "encode_route_monitoring",
     "frame",
-    "monitored",
 ]

@@ -1,7 +1,7 @@
-"""BMP messages to octets. Pure; nothing is checked but that a value fits its field.
+"""BMP values to octets (RFC 7854 section 4). Pure: only the sizes of fields are checked.
 
-`encode` is for single messages. Where many UPDATEs of one peer are passed on, `encode_peer` is done
-once and `monitored` per message.
+`encode` writes one message of any kind. For many Route Monitoring messages of one peer,
+`encode_peer_header` runs once and `encode_route_monitoring` once for all of its UPDATEs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _address(octets: bytes) -> bytes:
     return octets.rjust(16, b"\0")
 
 
-def encode_peer(peer: PeerHeader) -> bytes:
+def encode_peer_header(peer: PeerHeader) -> bytes:
     """Write the 42 octets of a per-peer header (RFC 7854 section 4.2)."""
     if peer.kind == PeerKind.LOC_RIB:
         flags = FILTERED if peer.filtered else 0
@@ -81,7 +81,7 @@ def encode_peer(peer: PeerHeader) -> bytes:
     )
 
 
-def monitored(peer: bytes, updates: Iterable[bytes]) -> bytes:
+def encode_route_monitoring(peer: bytes, updates: Iterable[bytes]) -> bytes:
     """Write Route Monitoring messages: the octets of a per-peer header, and whole UPDATEs."""
     parts: list[bytes] = []
     for update in updates:
@@ -132,20 +132,20 @@ def encode(message: Message) -> bytes:
     """Write a whole message. Raises `EncodingError`."""
     match message:
         case RouteMonitoring(peer, update):
-            return monitored(encode_peer(peer), (update,))
+            return encode_route_monitoring(encode_peer_header(peer), (update,))
         case StatisticsReport(peer, statistics):
             return frame(
                 MessageKind.STATISTICS_REPORT,
-                encode_peer(peer),
+                encode_peer_header(peer),
                 len(statistics).to_bytes(4, "big"),
                 *map(_statistic, statistics),
             )
         case PeerDown(peer=peer):
-            return frame(MessageKind.PEER_DOWN, encode_peer(peer), _down(message))
+            return frame(MessageKind.PEER_DOWN, encode_peer_header(peer), _down(message))
         case PeerUp(peer=peer):
             return frame(
                 MessageKind.PEER_UP,
-                encode_peer(peer),
+                encode_peer_header(peer),
                 _address(message.local_address),
                 message.local_port.to_bytes(2, "big"),
                 message.remote_port.to_bytes(2, "big"),
@@ -158,6 +158,6 @@ def encode(message: Message) -> bytes:
         case Termination(information):
             return frame(MessageKind.TERMINATION, _tlvs(information))
         case RouteMirroring(peer, items):
-            return frame(MessageKind.ROUTE_MIRRORING, encode_peer(peer), _tlvs(items))
+            return frame(MessageKind.ROUTE_MIRRORING, encode_peer_header(peer), _tlvs(items))
         case UnknownMessage(kind, body):
             return frame(kind, body)

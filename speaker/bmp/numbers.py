@@ -89,7 +89,7 @@ class PeerDownReason(IntEnum):
     REMOTE_NOTIFICATION = 3
     REMOTE_CLOSED = 4
     DECONFIGURED = 5
-    """The peer is not monitored any more; it need not be down."""
+    """The peer is not encode_route_monitoring any more; it need not be down."""
     LOCAL_TLV = 6
     """TLVs follow; for Loc-RIBs."""
 

@@ -144,6 +144,6 @@ def _adj_ribs_out(instances: Iterable[Instance], names: dict[Path, bytes]) -> It
             found = [repr(group.rules).encode(), b"%d" % group.oversized]
             found += [member.peer.name.encode() for member in group.members]
             for family in group.rules.add_path:
-                stored = group.stored(family)
+                stored = group.stored_routes(family)
                 found += _grouped({_name(path, names): wires for path, wires in stored.items()})
             yield b"\n".join(found)

@@ -14,6 +14,7 @@ from speaker.message import Update
 from speaker.nlri import Family
 from speaker.rib.adj_out import UpdateBatch
 from speaker.rib.loc_rib import Change
+from speaker.rib.update_group import UpdateBatch
 
 if TYPE_CHECKING:
     from speaker.engine.instance import EstablishedPeer, Instance

@@ -49,10 +49,10 @@ class Ribs(Mapping[Family, LocRib]):
                 found[family] = touched
         return found
 
-    def forget_changes(self) -> None:
+    def discard_changes(self) -> None:
         """Let go of the changes of all tables: there is nobody who has to be told."""
         for table in self.tables.values():
-            table.forget_changes()
+            table.discard_changes()
 
     def take_changes(self) -> dict[Family, list[Change]]:
         """Return the changes of all tables, and forget them."""

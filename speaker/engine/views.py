@@ -109,7 +109,7 @@ def _family(family: Family, member: EstablishedPeer) -> FamilyStatus:
         negotiated=negotiated,
         received=member.adj_in.received(family),
         accepted=member.adj_in.accepted(family),
-        advertised=0 if group is None else group.advertised(family, member),
+        advertised=0 if group is None else group.advertised_count(family, member),
         stale=stale,
         note=note or kept,
     )

@@ -4,7 +4,7 @@ Holds received paths before policy, and passes on to the Loc-RIB those that are 
 accepted. A change of the import rule is applied to what is held, without asking the peer again. It
 must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths, and
 where there is no import rule only what is not eligible is in it: the rest is held in the Loc-RIB
-alone (`speaker.rib.shared`).
+alone (`speaker.rib.adj_in_shared`).
 
 With ADD-PATH (RFC 7911) the key of a route has its path identifier in front, as on the wire, and
 each identifier is a source of its own for the Loc-RIB.
@@ -21,10 +21,10 @@ from typing import Final
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
+from speaker.rib.adj_in_shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
-from speaker.rib.shared import SharedRoutes
 
 MAX_PATHS: Final = 64
 """How many paths of one prefix are taken from a peer (RFC 7911): each costs all the others time."""
@@ -34,17 +34,17 @@ class AdjRibIn:
     """One session's received routes."""
 
     __slots__ = (
-        "_held",
         "_loc",
-        "_numbers",
-        "_parts",
+        "_not_installed",
+        "_path_id_sources",
+        "_paths_per_prefix",
         "_policy",
         "_shared",
+        "_source_numbers",
         "_stale",
         "_tables",
-        "_unused",
         "add_path",
-        "refused",
+        "rejected_by_policy",
         "source",
     )
 
@@ -59,36 +59,36 @@ class AdjRibIn:
         """Begin empty; ``numbers`` are those that new sources get."""
         self.source = source
         self.add_path = add_path
-        self._numbers = numbers
-        self._parts: dict[bytes, Source] = {}
+        self._source_numbers = numbers
+        self._path_id_sources: dict[bytes, Source] = {}
         self._tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
         self._policy = policy
         self._loc = loc_rib
-        self._unused: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
+        self._not_installed: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
         """Prefixes that are held but are not in the Loc-RIB; unless nothing is accepted at all."""
         self._stale: dict[Family, set[bytes]] = {}
         """Only families that have stale routes."""
-        self._held: dict[Family, dict[bytes, int]] = {family: {} for family in add_path}
+        self._paths_per_prefix: dict[Family, dict[bytes, int]] = {family: {} for family in add_path}
         """How many paths of each prefix are held, where a prefix may have several."""
-        self.refused = 0
+        self.rejected_by_policy = 0
         """How many announcements of a prefix the import policy has refused."""
-        self._shared: dict[Family, SharedRoutes] = {}
+        self._shared: dict[Family, SharedAdjRibIn] = {}
         """What is held of families that need no dictionary of their own for it."""
         for family in loc_rib:
-            self._arrange(family)
+            self._choose_storage(family)
 
-    def _arrange(self, family: Family) -> None:
+    def _choose_storage(self, family: Family) -> None:
         """Decide how a family of which nothing is held will be."""
         self._shared.pop(family, None)
         if self._policy is None and family not in self.add_path:
-            self._shared[family] = SharedRoutes(self._loc[family], self.source)
+            self._shared[family] = SharedAdjRibIn(self._loc[family], self.source)
 
     def admit(self, family: Family, items: Sequence[PathNlri]) -> list[PathNlri]:
         """Return those of the paths that may be announced next: no prefix has more than `MAX_PATHS`.
 
         Whoever gets fewer back has a peer that says too much; what is left out is not held at all.
         """
-        table, held = self._tables[family], self._held[family]
+        table, held = self._tables[family], self._paths_per_prefix[family]
         admitted = []
         for path_id, nlri in dict.fromkeys(items):
             if path_id.to_bytes(4, "big") + nlri not in table:
@@ -105,7 +105,7 @@ class AdjRibIn:
         The caller leaves the list alone from here.
         """
         if self._stale:
-            self._refreshed(family, nlri)
+            self._clear_stale(family, nlri)
         shared = self._shared.get(family)
         if shared is not None:
             refused = self._tables[family]
@@ -120,17 +120,17 @@ class AdjRibIn:
             return
         self._tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
-            unused = self._unused[family]
+            unused = self._not_installed[family]
             if unused:
                 unused.difference_update(nlri)
             if family in self.add_path:
                 self._loc[family].announce(path, [key[4:] for key in nlri])
             else:
                 self._loc[family].announce(path, nlri)
-        elif not self._closed:
-            self._sort_out(family, path, nlri)
+        elif not self._rejects_all:
+            self._apply_policy(family, path, nlri)
         else:
-            self.refused += len(nlri)
+            self.rejected_by_policy += len(nlri)
 
     def announce_fields(
         self, family: Family, paths: Sequence[Path], fields: Sequence[bytes]
@@ -153,26 +153,28 @@ class AdjRibIn:
         return taken
 
     @property
-    def _closed(self) -> bool:
+    def _rejects_all(self) -> bool:
         return self._policy is not None and self._policy.accepts_nothing
 
-    def _sort_out(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
+    def _apply_policy(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         policy = self._policy
-        unused = self._unused[family]
+        unused = self._not_installed[family]
         skip = 4 if family in self.add_path else 0
-        parts = ((0, nlri),) if policy is None else policy.split(family, nlri, skip)
-        for place, keys in parts:
-            accepted = path if policy is None else policy.apply(path, family, place)
+        parts = (
+            ((0, nlri),) if policy is None else policy.group_by_matching_lists(family, nlri, skip)
+        )
+        for lists, keys in parts:
+            accepted = path if policy is None else policy.apply(path, family, lists)
             if accepted is None or path.rejected is not None:
-                self.refused += len(keys) if accepted is None else 0
+                self.rejected_by_policy += len(keys) if accepted is None else 0
                 unused.update(keys)
-                self._take_back(family, keys)
+                self._withdraw_from_loc_rib(family, keys)
             else:
                 unused.difference_update(keys)
                 used = [key[skip:] for key in keys] if skip else keys
                 self._loc[family].announce(accepted, used)
 
-    def _take_back(self, family: Family, nlri: Sequence[bytes]) -> None:
+    def _withdraw_from_loc_rib(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Withdraw from the Loc-RIB."""
         if family not in self.add_path:
             self._loc[family].withdraw(self.source, nlri)
@@ -181,15 +183,17 @@ class AdjRibIn:
         for key in nlri:
             by_id.setdefault(key[:4], []).append(key[4:])
         for path_id, prefixes in by_id.items():
-            if path_id in self._parts:
-                self._loc[family].withdraw(self._parts[path_id], prefixes)
+            if path_id in self._path_id_sources:
+                self._loc[family].withdraw(self._path_id_sources[path_id], prefixes)
 
     def source_of(self, path_id: int) -> Source:
         """Return the source of the paths with an identifier of the peer's."""
         key = path_id.to_bytes(4, "big")
-        known = self._parts.get(key)
+        known = self._path_id_sources.get(key)
         if known is None:
-            known = self._parts[key] = self.source.part(path_id, next(self._numbers))
+            known = self._path_id_sources[key] = self.source.with_path_id(
+                path_id, next(self._source_numbers)
+            )
         return known
 
     def forget_unused_sources(self) -> None:
@@ -198,30 +202,32 @@ class AdjRibIn:
         Whoever remembers paths with them has to forget these, too.
         """
         used = {key[:4] for family in self.add_path for key in self._tables.get(family, ())}
-        self._parts = {key: part for key, part in self._parts.items() if key in used}
+        self._path_id_sources = {
+            key: part for key, part in self._path_id_sources.items() if key in used
+        }
 
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Forget prefixes; unknown ones are passed over."""
         table = self._tables[family]
         if family in self.add_path:
-            self._count_out(family, nlri)
+            self._forget_path_ids(family, nlri)
         if table:
             for prefix in nlri:
                 table.pop(prefix, None)
         if self._stale:
-            self._refreshed(family, nlri)
+            self._clear_stale(family, nlri)
         shared = self._shared.get(family)
         if shared is not None:
             shared.withdraw(nlri)
             return
-        unused = self._unused[family]
+        unused = self._not_installed[family]
         if unused:
             unused.difference_update(nlri)
-        if not self._closed:
-            self._take_back(family, nlri)
+        if not self._rejects_all:
+            self._withdraw_from_loc_rib(family, nlri)
 
-    def _count_out(self, family: Family, keys: Sequence[bytes]) -> None:
-        table, held = self._tables[family], self._held[family]
+    def _forget_path_ids(self, family: Family, keys: Sequence[bytes]) -> None:
+        table, held = self._tables[family], self._paths_per_prefix[family]
         for key in dict.fromkeys(keys):
             if key in table:
                 prefix = key[4:]
@@ -239,18 +245,20 @@ class AdjRibIn:
             self.drop(family)
             self._shared.pop(family, None)
         self.add_path = add_path
-        self._held = {family: self._held.get(family, {}) for family in add_path}
+        self._paths_per_prefix = {
+            family: self._paths_per_prefix.get(family, {}) for family in add_path
+        }
         for family in self._tables.keys() - loc_rib.keys():
             self.drop(family)
-            del self._tables[family], self._unused[family]
+            del self._tables[family], self._not_installed[family]
             self._shared.pop(family, None)
         for family in loc_rib.keys() - self._tables.keys():
             self._tables[family] = {}
-            self._unused[family] = set()
+            self._not_installed[family] = set()
         self._loc = loc_rib
         for family in loc_rib:
             if family not in self._shared:
-                self._arrange(family)
+                self._choose_storage(family)
 
     def clear(self) -> None:
         """Forget everything: the session is over."""
@@ -261,13 +269,13 @@ class AdjRibIn:
         """Forget a family's routes."""
         if family in self._shared:
             self._shared[family].clear()
-        elif not self._closed:
-            self._take_back(family, list(self._tables[family]))
+        elif not self._rejects_all:
+            self._withdraw_from_loc_rib(family, list(self._tables[family]))
         self._tables[family] = {}
-        self._unused[family] = set()
+        self._not_installed[family] = set()
         self._stale.pop(family, None)
-        if family in self._held:
-            self._held[family] = {}
+        if family in self._paths_per_prefix:
+            self._paths_per_prefix[family] = {}
 
     # ------------------------------------------------------------------ stale
 
@@ -305,7 +313,7 @@ class AdjRibIn:
         self.announce(family, path, nlri)
         self._stale[family] = stale
 
-    def _refreshed(self, family: Family, nlri: Sequence[bytes]) -> None:
+    def _clear_stale(self, family: Family, nlri: Sequence[bytes]) -> None:
         stale = self._stale.get(family)
         if stale is not None:
             stale.difference_update(nlri)
@@ -321,14 +329,14 @@ class AdjRibIn:
                 by_path.setdefault(path, []).append(key)
             if family in self._shared:
                 self._shared[family].clear()
-            elif not self._closed:
-                self._take_back(family, list(table))
+            elif not self._rejects_all:
+                self._withdraw_from_loc_rib(family, list(table))
             self._tables[family] = {}
-            self._unused[family] = set()
+            self._not_installed[family] = set()
         stale, self._stale = self._stale, {}
         self._policy = policy
         for family, by_path in held.items():
-            self._arrange(family)
+            self._choose_storage(family)
             for path, keys in by_path.items():
                 self.announce(family, path, keys)
         self._stale = stale
@@ -354,9 +362,9 @@ class AdjRibIn:
         shared = self._shared.get(family)
         if shared is not None:
             return shared.count
-        if self._closed or family not in self._tables:
+        if self._rejects_all or family not in self._tables:
             return 0
-        return len(self._tables[family]) - len(self._unused[family])
+        return len(self._tables[family]) - len(self._not_installed[family])
 
     def by_path(
         self, family: Family, keys: Iterable[bytes]
@@ -384,12 +392,12 @@ class AdjRibIn:
         A key may be there twice, or not be held any more.
         """
         shared = self._shared.get(family)
-        lists = [] if shared is None else shared.said()
+        lists = [] if shared is None else shared.prefix_lists()
         table = self._tables.get(family)
         return [*lists, list(table)] if table else lists
 
     @property
-    def takes_all(self) -> bool:
+    def accepts_all(self) -> bool:
         """Whether every route is imported as it is, unless it is rejected for itself."""
         return self._policy is None
 
@@ -398,14 +406,14 @@ class AdjRibIn:
     ) -> Iterable[tuple[Path | None, Sequence[bytes]]]:
         """Return what becomes of routes with a path: the path in the Loc-RIB, or None."""
         policy = self._policy
-        if path.rejected is not None or self._closed:
+        if path.rejected is not None or self._rejects_all:
             return ((None, keys),)
         if policy is None:
             return ((path, keys),)
         skip = 4 if family in self.add_path else 0
         return (
-            (policy.apply(path, family, place), part)
-            for place, part in policy.split(family, keys, skip)
+            (policy.apply(path, family, lists), part)
+            for lists, part in policy.group_by_matching_lists(family, keys, skip)
         )
 
     def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
@@ -414,14 +422,14 @@ class AdjRibIn:
             for nlri, path in self.items(family):
                 yield nlri, path, None if path.rejected is not None else path
             return
-        unused = self._unused.get(family, set())
+        unused = self._not_installed.get(family, set())
         skip = 4 if family in self.add_path else 0
         policy = self._policy
         for key, path in self._tables.get(family, {}).items():
             nlri = key[skip:]
-            if self._closed or key in unused:
+            if self._rejects_all or key in unused:
                 yield nlri, path, None
             elif policy is None:
                 yield nlri, path, path
             else:
-                yield nlri, path, policy.apply(path, family, policy.place(family, nlri))
+                yield nlri, path, policy.apply(path, family, policy.matching_lists(family, nlri))

@@ -74,7 +74,7 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     next_hops: tuple[NextHop, ...]
 
     @property
-    def tells_received(self) -> bool:
+    def exports_received(self) -> bool:
         """Whether received routes are told, so that their selection matters."""
         return self.export == "all"
 

@@ -61,7 +61,7 @@ class LocRib:
         """Whether there is anything for `take_changes`."""
         return bool(self._new or self._dirty or self._moved or self._touched)
 
-    def follow_all_paths(self) -> None:
+    def track_all_paths(self) -> None:
         """Note from now on changes of paths that are not best, too."""
         if self._touched is None:
             self._touched = set()
@@ -122,7 +122,7 @@ class LocRib:
             return next((path for path in held if path.source is source), None)
         return held if held is not None and held.source is source else None
 
-    def held_of(self, source: Source, nlri: Iterable[bytes]) -> list[bytes]:
+    def prefixes_of(self, source: Source, nlri: Iterable[bytes]) -> list[bytes]:
         """Return those of some prefixes for which a source has a path."""
         table = self._table
         found: list[bytes] = []
@@ -353,7 +353,7 @@ class LocRib:
             gone += 1
         return gone
 
-    def forget_changes(self) -> None:
+    def discard_changes(self) -> None:
         """Let go of all changes: there is nobody who has to be told."""
         self._new.clear()
         self._moved.clear()

@@ -22,12 +22,12 @@ _MP_UNREACH_FLAGS: Final = b"\x90\x0f"
 # Optional, with extended length: the length field then has two octets for every size.
 
 
-class DoesNotFit(ValueError):  # noqa: N818  the name says what happened
+class AttributesTooLong(ValueError):  # noqa: N818  the name says what happened
     """Attributes that leave no room for a prefix in the largest message of a session."""
 
 
 def chunks(nlri: Sequence[bytes], room: int) -> list[bytes]:
-    """Put prefixes into fields of at most ``room`` octets. Raises `DoesNotFit`."""
+    """Put prefixes into fields of at most ``room`` octets. Raises `AttributesTooLong`."""
     field = b"".join(nlri)
     if len(field) <= room:
         return [field] if nlri else []
@@ -42,7 +42,7 @@ def chunks(nlri: Sequence[bytes], room: int) -> list[bytes]:
     while first < len(nlri):
         last = bisect_right(ends, start + room)
         if last == first:
-            raise DoesNotFit(f"{room} octets are left for a prefix of {len(nlri[first])}")
+            raise AttributesTooLong(f"{room} octets are left for a prefix of {len(nlri[first])}")
         found.append(field[start : ends[last - 1]])
         start = ends[last - 1]
         first = last
@@ -75,7 +75,7 @@ def _family(family: Family) -> bytes:
 def announce(attributes: bytes, nlri: Sequence[bytes], limit: int) -> list[bytes]:
     """Return UPDATEs with the classic fields for IPv4 unicast (RFC 4271 section 4.3).
 
-    ``attributes`` include the NEXT_HOP. Raises `DoesNotFit`.
+    ``attributes`` include the NEXT_HOP. Raises `AttributesTooLong`.
     """
     room = limit - _FIXED - len(attributes)
     return [_update(b"", attributes, field) for field in chunks(nlri, room)]
@@ -86,7 +86,9 @@ def announce_mp(
 ) -> list[bytes]:
     """Return UPDATEs with MP_REACH_NLRI (RFC 4760 section 3), as the first attribute (RFC 7606).
 
-    ``attributes`` are without NEXT_HOP; ``next_hop`` has 4, 16 or 32 octets. Raises `DoesNotFit`.
+    ``attributes`` are without NEXT_HOP; ``next_hop`` has 4, 16 or 32 octets.
+
+    Raises `AttributesTooLong`.
     """
     head = _family(family) + bytes((len(next_hop),)) + next_hop + b"\x00"
     room = limit - _FIXED - 4 - len(head) - len(attributes)

@@ -70,7 +70,7 @@ class Source:
         self.ebgp = ebgp
         self.local = not address
 
-    def part(self, path_id: int, number: int) -> Source:
+    def with_path_id(self, path_id: int, number: int) -> Source:
         """Return the source of the paths that the peer tells under an identifier (RFC 7911)."""
         part = Source(
             self.name,
@@ -183,7 +183,7 @@ class Path(msgspec.Struct, eq=False, weakref=True):
         return f"Path({self.source.name!r}, {self.attributes!r})"
 
 
-def same_told(one: Path, other: Path) -> bool:
+def same_export(one: Path, other: Path) -> bool:
     """Tell whether two paths make the same of a prefix for a peer."""
     return one is other or (
         one.attributes == other.attributes

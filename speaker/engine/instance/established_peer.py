@@ -9,8 +9,8 @@ from speaker.engine.stale_routes import StaleRoutes
 from speaker.negotiated import Negotiated
 from speaker.peer.peer import Peer
 from speaker.peer.session import Session
-from speaker.rib.adj_out import UpdateGroup
-from speaker.rib.intake import Intake
+from speaker.rib.inbound import InboundUpdates
+from speaker.rib.update_group import UpdateGroup
 
 
 @final
@@ -20,7 +20,7 @@ class EstablishedPeer:
     __slots__ = (
         "adj_in",
         "group",
-        "intake",
+        "inbound",
         "limits",
         "negotiated",
         "peer",

@@ -338,7 +338,7 @@ class Instance:
         member = self.members[peer]
         # Who has a limit is looked at after each message.
         end = len(bodies) if member.limits is None else start + 1
-        taken = member.intake.take_usual(bodies, start, end)
+        taken = member.inbound.process_run(bodies, start, end)
         if taken and self.observer is not None:
             for body in bodies[start : start + taken]:
                 self.observer.plain_update_received(member, body)
@@ -350,16 +350,20 @@ class Instance:
         """Take in an UPDATE (`PeerContext`). Raises `NotificationError`."""
         del session
         member = self.members[peer]
-        intake = member.intake
-        update = intake.update(body)
+        inbound = member.inbound
+        update = inbound.process(body)
         if self.observer is not None:
             self.observer.update_received(member, body, update)
-        if intake.ended is not None:
-            member.stale.sweep(intake.ended)
-            intake.ended = None
+        if inbound.last_end_of_rib is not None:
+            member.stale.sweep(inbound.last_end_of_rib)
+            inbound.last_end_of_rib = None
             self._select_if_all_is_said()
         self._enforce(member)
-        fault = intake.rejected(update) if update.faults or intake.surplus else None
+        fault = (
+            inbound.malformed_report(update)
+            if update.faults or inbound.path_limit_exceeded
+            else None
+        )
         if fault is not None:
             self.context.report(
                 SessionError(
@@ -400,7 +404,7 @@ class Instance:
         """Take in a ROUTE-REFRESH (`PeerContext`; RFC 2918, RFC 7313). Raises `NotificationError`."""
         del session
         member = self.members[peer]
-        message = member.intake.refresh(body)
+        message = member.inbound.decode_route_refresh(body)
         if message is None:
             return
         family = message.family

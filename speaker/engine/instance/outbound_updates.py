@@ -1,7 +1,7 @@
 """A router's tables, and who is told what of them: route sets, update groups, refreshes.
 
 Tells when it is flushed and not before, so that what changes together is told together. What a group
-is told is `speaker.rib.adj_out`'s to say; nothing here looks at a route.
+is told is `speaker.rib.update_group`'s to say; nothing here looks at a route.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family
 from speaker.rib.adj_out import UpdateBatch, UpdateGroup
 from speaker.rib.export import ExportRules
-from speaker.rib.local import LOCAL, LocalPaths
+from speaker.rib.local_routes import LOCAL, LocalPaths
+from speaker.rib.update_group import UpdateBatch, UpdateGroup
 
 if TYPE_CHECKING:
     from speaker.engine.instance.instance import Instance
@@ -97,7 +98,7 @@ class OutboundUpdates:
         # Everybody has to know the tables as they are now before they can be compared.
         self.flush()
         new = self._group(rules)
-        told = new.difference(old, member)
+        told = new.export_difference(old, member)
         old.leave(member)
         self._forget_if_empty(old)
         new.add_synchronized(member)
@@ -159,10 +160,10 @@ class OutboundUpdates:
             groups = [
                 group
                 for group in self._groups.values()
-                if group.tables is ribs and not group.silent
+                if group.tables is ribs and not group.exports_nothing
             ]
             if not groups and observer is None:
-                ribs.forget_changes()
+                ribs.discard_changes()
                 continue
             changes = ribs.take_changes()
             touched = ribs.take_touched()
@@ -171,7 +172,7 @@ class OutboundUpdates:
             if observer is not None and ribs is self.loc:
                 observer.loc_rib_changed(self._instance, changes)
             for group in groups:
-                for member, told in group.tell(changes, touched):
+                for member, told in group.export_changes(changes, touched):
                     self._send(member, told)
         if self._again:
             self._answer_route_refreshes()
@@ -190,7 +191,7 @@ class OutboundUpdates:
             for family in sorted(families):
                 if marked:
                     member.session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
-                self._send(member, member.group.refresh(member, family))
+                self._send(member, member.group.export_table(member, family))
                 if marked:
                     member.session.send(RouteRefresh(family, RefreshKind.END).encode())
 

@@ -20,8 +20,8 @@ from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import Peer
 from speaker.peer.session import Session
 from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.intake import Intake
-from speaker.rib.local import LOCAL
+from speaker.rib.inbound import InboundUpdates
+from speaker.rib.local_routes import LOCAL
 from speaker.rib.path import Source
 from speaker.rib.policy import compile_import
 
@@ -73,7 +73,7 @@ class SessionSetup:
             adj_in,
             _own_asns(peer),
             _own_addresses(session),
-            None if before is None else before.intake,
+            None if before is None else before.inbound,
         )
         return EstablishedPeer(peer, session, negotiated, intake, stale)
 

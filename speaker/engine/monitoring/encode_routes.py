@@ -33,7 +33,7 @@ def announced(family: Family, path: Path, keys: Sequence[bytes], *, as4: bool) -
                 # Nobody has asked for these attributes; they need not be read for this.
                 return pack.announce(path.field, keys, limit)
             return _encoded(family, path.attributes, keys, limit, as4=as4)
-        except (pack.DoesNotFit, EncodingError):
+        except (pack.AttributesTooLong, EncodingError):
             continue
     # Attributes of 64 KiB, by a rewriting of ours: no message can say it.
     return []

@@ -38,6 +38,7 @@ from speaker.nlri import Family, split
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.adj_out import UpdateBatch
 from speaker.rib.loc_rib import Change
+from speaker.rib.update_group import UpdateBatch
 
 _ADJ_RIB_IN: Final[tuple[Monitor, ...]] = ("pre-policy", "post-policy")
 Method = TypeVar("Method", bound=Callable[..., None])
@@ -325,7 +326,7 @@ class Exporter:
             if not stations:
                 continue
             subject = self._sessions[member]
-            if monitor == "pre-policy" or member.adj_in.takes_all:
+            if monitor == "pre-policy" or member.adj_in.accepts_all:
                 verbatim = verbatim or [frame_message(MessageType.UPDATE, body)]
                 self._send(stations, subject, monitor, verbatim)
             else:
@@ -403,7 +404,7 @@ class Exporter:
 
 def _as_it_came(member: EstablishedPeer, update: Update) -> bool:
     """Tell whether the Adj-RIB-In says what an UPDATE says."""
-    if update.faults or update.ignored or member.intake.surplus:
+    if update.faults or update.ignored or member.inbound.path_limit_exceeded:
         return False
     # With a role, routes are held with an Only to Customer attribute (RFC 9234 section 5).
     return member.negotiated.local_role is None
@@ -412,7 +413,7 @@ def _as_it_came(member: EstablishedPeer, update: Update) -> bool:
 def _passes(member: EstablishedPeer, update: Update) -> bool:
     """Tell whether all routes of an UPDATE are imported as they came."""
     adj_in = member.adj_in
-    if not adj_in.takes_all:
+    if not adj_in.accepts_all:
         return not update.announced
     return all(
         path.rejected is None

@@ -21,8 +21,8 @@ from speaker.bmp import (
     PeerUpTlv,
     Tlv,
     encode,
-    encode_peer,
-    monitored,
+    encode_peer_header,
+    encode_route_monitoring,
 )
 from speaker.capability import (
     Capability,
@@ -62,11 +62,13 @@ class MonitoredPeer:
         """Until it is gone."""
         self.views = views
         """The header of each kind of routes."""
-        self._headers = {monitor: encode_peer(view)[:_TIME] for monitor, view in views.items()}
+        self._headers = {
+            monitor: encode_peer_header(view)[:_TIME] for monitor, view in views.items()
+        }
 
     def monitored(self, monitor: Monitor, updates: Iterable[bytes], time: bytes) -> bytes:
         """Return Route Monitoring messages; ``time`` are the octets of their timestamp."""
-        return monitored(self._headers[monitor] + time, updates)
+        return encode_route_monitoring(self._headers[monitor] + time, updates)
 
     def at(self, time: int) -> PeerHeader:
         """Return the header for a message that is not about routes."""

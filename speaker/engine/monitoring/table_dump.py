@@ -21,7 +21,7 @@ from speaker.engine.monitoring.monitored_peers import (
 )
 from speaker.nlri import Family
 from speaker.rib import pack
-from speaker.rib.intake import OWN_AS, OWN_ORIGINATOR
+from speaker.rib.inbound import OWN_AS, OWN_ORIGINATOR
 
 SLICE: Final = 1000
 """Routes of one slice."""
@@ -103,7 +103,7 @@ def adj_rib_out(subject: MonitoredSession) -> Iterator[bytes]:
         for prefixes in _slices((group.prefixes(family),)):
             # Another export policy moves a member to another group, and tells the difference.
             if member.group is not None:
-                octets = member.group.excerpt(family, prefixes, member)
+                octets = member.group.export_prefixes(family, prefixes, member)
                 yield subject.monitored("adj-rib-out", cut(octets), NO_TIME)
     ends = [pack.end_of_rib(family) for family in families]
     yield subject.monitored("adj-rib-out", ends, NO_TIME)
@@ -145,16 +145,18 @@ def _statistics(subject: MonitoredPeer) -> Iterator[Statistic]:
 
 def _of_session(subject: MonitoredSession) -> Iterator[Statistic]:
     member = subject.member
-    adj_in, intake, group = member.adj_in, member.intake, member.group
-    yield Statistic(StatisticKind.REJECTED_BY_POLICY, adj_in.refused)
-    yield Statistic(StatisticKind.AS_PATH_LOOPS, intake.looped[OWN_AS])
-    yield Statistic(StatisticKind.ORIGINATOR_ID_LOOPS, intake.looped[OWN_ORIGINATOR])
-    yield Statistic(StatisticKind.TREATED_AS_WITHDRAW, intake.treated_as_withdraw)
-    yield Statistic(StatisticKind.PREFIXES_TREATED_AS_WITHDRAW, intake.withdrawn_instead)
+    adj_in, inbound, group = member.adj_in, member.inbound, member.group
+    yield Statistic(StatisticKind.REJECTED_BY_POLICY, adj_in.rejected_by_policy)
+    yield Statistic(StatisticKind.AS_PATH_LOOPS, inbound.loops[OWN_AS])
+    yield Statistic(StatisticKind.ORIGINATOR_ID_LOOPS, inbound.loops[OWN_ORIGINATOR])
+    yield Statistic(StatisticKind.TREATED_AS_WITHDRAW, inbound.treated_as_withdraw)
+    yield Statistic(
+        StatisticKind.PREFIXES_TREATED_AS_WITHDRAW, inbound.prefixes_treated_as_withdraw
+    )
     received = {family: adj_in.received(family) for family in adj_in.families}
     yield from _gauges(StatisticKind.ADJ_RIB_IN, StatisticKind.ADJ_RIB_IN_FAMILY, received.items())
     if group is not None:
-        told = [(family, group.advertised(family, member)) for family in group.rules.families]
+        told = [(family, group.advertised_count(family, member)) for family in group.rules.families]
         yield from _gauges(
             StatisticKind.ADJ_RIB_OUT_POST_POLICY,
             StatisticKind.ADJ_RIB_OUT_POST_POLICY_FAMILY,

@@ -7,6 +7,6 @@
 Pure. Text is read when a policy is compiled; an error there is `speaker.api.InvalidConfig`.
 """
 
-from speaker.rib.policy.policy import CompiledPolicy, compile_export, compile_import
+from speaker.rib.policy.compiled import CompiledPolicy, compile_export, compile_import
 
 __all__ = ["CompiledPolicy", "compile_export", "compile_import"]

@@ -99,7 +99,7 @@ def exact(texts: Iterable[str]) -> Communities:
     return Communities(tuple(standard), tuple(large), tuple(extended))
 
 
-def held_by(attributes: PathAttributes) -> Communities:
+def communities_of(attributes: PathAttributes) -> Communities:
     """Return a route's communities."""
     return Communities(
         attributes.communities, attributes.large_communities, attributes.extended_communities

@@ -28,8 +28,8 @@ from speaker.bmp import (
     UnknownMessage,
     decode,
     encode,
-    encode_peer,
-    monitored,
+    encode_peer_header,
+    encode_route_monitoring,
 )
 from speaker.errors import EncodingError
 from speaker.iana import IPV6_UNICAST, MessageType
@@ -71,7 +71,7 @@ def test_many_updates_of_a_peer_are_what_single_ones_are(
     peer: PeerHeader, bodies: list[bytes]
 ) -> None:
     updates = [frame_message(MessageType.UPDATE, bytes(4) + body) for body in bodies]
-    assert monitored(encode_peer(peer), updates) == b"".join(
+    assert encode_route_monitoring(encode_peer_header(peer), updates) == b"".join(
         encode(RouteMonitoring(peer, update)) for update in updates
     )
 
@@ -108,13 +108,13 @@ def test_any_body_is_read_or_refused_and_nothing_else(kind: int, body: bytes) ->
 
 def test_cve_2026_7737_a_count_of_statistics_beyond_the_body_is_refused_at_once() -> None:
     with pytest.raises(BmpError, match="2 octets needed"):
-        decode(raw(1, encode_peer(PEER) + b"\xff\xff\xff\xff"))
+        decode(raw(1, encode_peer_header(PEER) + b"\xff\xff\xff\xff"))
 
 
 def test_cve_2026_7737_a_peer_up_whose_open_claims_more_than_there_is_is_refused() -> None:
     claims = OPEN[:16] + (200).to_bytes(2, "big") + OPEN[18:]
     with pytest.raises(BmpError):
-        decode(raw(3, encode_peer(PEER) + bytes(20) + OPEN + claims))
+        decode(raw(3, encode_peer_header(PEER) + bytes(20) + OPEN + claims))
 
 
 # ---------------------------------------------------------- RFC 7854 section 4.1, 4.2
@@ -146,7 +146,7 @@ def test_rfc7854_4_2_the_per_peer_header_by_hand() -> None:
         asn=65001, router_id=0xC0000202, post_policy=True, legacy_as_path=True,
         time=1_700_000_000_000_123,
     )  # fmt: skip
-    assert encode_peer(peer) == bytes.fromhex(
+    assert encode_peer_header(peer) == bytes.fromhex(
         "02 60 0102030405060708 000000000000000000000000 c0000201 0000fde9 c0000202"
         " 6553f100 0000007b"
     )
@@ -154,13 +154,13 @@ def test_rfc7854_4_2_the_per_peer_header_by_hand() -> None:
 
 def test_rfc7854_4_2_an_ipv6_peer_has_the_v_flag() -> None:
     address = bytes.fromhex("20010db8000000000000000000000001")
-    octets = encode_peer(PeerHeader(address=address, asn=1, router_id=1))
+    octets = encode_peer_header(PeerHeader(address=address, asn=1, router_id=1))
     assert octets[1] == 0x80
     assert octets[10:26] == address
 
 
 def test_rfc8671_4_adj_rib_out_has_the_o_flag() -> None:
-    octets = encode_peer(PeerHeader(asn=1, router_id=1, adj_rib_out=True, post_policy=True))
+    octets = encode_peer_header(PeerHeader(asn=1, router_id=1, adj_rib_out=True, post_policy=True))
     assert octets[1] == 0x50
 
 
@@ -168,7 +168,7 @@ def test_rfc9069_4_2_a_filtered_loc_rib_has_the_f_flag_and_no_other() -> None:
     peer = PeerHeader(
         kind=PeerKind.LOC_RIB, address=b"", asn=1, router_id=1, filtered=True, post_policy=True
     )
-    assert encode_peer(peer)[:2] == b"\x03\x80"
+    assert encode_peer_header(peer)[:2] == b"\x03\x80"
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_rfc9069_4_2_a_filtered_loc_rib_has_the_f_flag_and_no_other() -> None:
     ],
 )
 def test_rfc7854_4_2_per_peer_headers_that_cannot_be(at: int, octets: bytes, rule: str) -> None:
-    header = encode_peer(PEER)
+    header = encode_peer_header(PEER)
     bad = header[:at] + octets + header[at + len(octets) :]
     with pytest.raises(BmpError, match=rule):
         decode(raw(0, bad + UPDATE))
 
 
 def test_rfc9069_4_2_a_loc_rib_has_no_address() -> None:
-    header = encode_peer(LOC_RIB)
+    header = encode_peer_header(LOC_RIB)
     with pytest.raises(BmpError, match="a Loc-RIB with an address"):
         decode(raw(0, header[:25] + b"\x01" + header[26:] + UPDATE))
 
@@ -223,7 +223,7 @@ def test_rfc7854_4_5_a_termination_says_why() -> None:
 )
 def test_rfc7854_4_6_route_monitoring_is_one_update(octets: bytes, rule: str) -> None:
     with pytest.raises(BmpError, match=rule):
-        decode(raw(0, encode_peer(PEER) + octets))
+        decode(raw(0, encode_peer_header(PEER) + octets))
 
 
 def test_rfc7854_4_8_counters_have_32_bits_and_gauges_64() -> None:
@@ -244,12 +244,12 @@ def test_rfc7854_4_8_counters_have_32_bits_and_gauges_64() -> None:
 def test_rfc7854_4_8_a_statistic_of_another_width_is_refused(kind: StatisticKind) -> None:
     body = (1).to_bytes(4, "big") + kind.to_bytes(2, "big") + b"\0\x05" + bytes(5)
     with pytest.raises(BmpError, match=f"statistic {kind} has 5 octets"):
-        decode(raw(1, encode_peer(PEER) + body))
+        decode(raw(1, encode_peer_header(PEER) + body))
 
 
 def test_rfc7854_4_8_an_unknown_statistic_is_passed_over() -> None:
     body = (1).to_bytes(4, "big") + b"\x03\xe7\0\x05" + bytes(5)
-    assert decode(raw(1, encode_peer(PEER) + body)) == StatisticsReport(PEER, ())
+    assert decode(raw(1, encode_peer_header(PEER) + body)) == StatisticsReport(PEER, ())
 
 
 def test_rfc7854_4_8_a_statistic_of_a_family_needs_one() -> None:
@@ -275,7 +275,7 @@ def test_rfc7854_4_9_what_belongs_to_a_reason_is_there_and_nothing_more(
     body: bytes, rule: str
 ) -> None:
     with pytest.raises(BmpError, match=rule):
-        decode(raw(2, encode_peer(PEER) + body))
+        decode(raw(2, encode_peer_header(PEER) + body))
 
 
 def test_rfc7854_4_10_peer_up_by_hand() -> None:
@@ -289,7 +289,7 @@ def test_rfc7854_4_10_peer_up_by_hand() -> None:
 
 
 def test_rfc7854_4_10_both_ends_are_of_one_kind() -> None:
-    body = encode_peer(PEER) + b"\x20" + bytes(19) + OPEN + OPEN
+    body = encode_peer_header(PEER) + b"\x20" + bytes(19) + OPEN + OPEN
     with pytest.raises(BmpError, match="an IPv6 local address towards an IPv4 peer"):
         decode(raw(3, body))
 
@@ -304,6 +304,6 @@ def test_rfc9069_4_4_a_table_name_has_1_to_255_octets(name: bytes) -> None:
 
 
 def test_rfc9069_4_4_a_loc_rib_has_no_port() -> None:
-    body = encode_peer(LOC_RIB) + bytes(16) + b"\0\xb3\0\0" + OPEN + OPEN
+    body = encode_peer_header(LOC_RIB) + bytes(16) + b"\0\xb3\0\0" + OPEN + OPEN
     with pytest.raises(BmpError, match="a Loc-RIB with an address or a port"):
         decode(raw(3, body))

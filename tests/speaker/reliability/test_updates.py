@@ -252,16 +252,16 @@ def test_h38_what_looks_like_an_end_of_rib_is_none() -> None:
     """RFC 4724 section 2: nothing else may be in it."""
     arena = established("rich")
     members = arena.engine.instance(INSTANCE).members.values()
-    (intake,) = (member.intake for member in members if member.peer.name == "attacker")
+    (inbound,) = (member.inbound for member in members if member.peer.name == "attacker")
     for octets in (
         ORIGIN + encode_attribute(0x80, 15, b"\0\2\1"),
         encode_attribute(0x80, 15, b"\0\2\1") + encode_attribute(0xC0, 99, b""),
         UNREACH,
     ):
         stays_up(arena, update(octets))
-        assert not intake.end_of_rib
+        assert not inbound.end_of_rib
     stays_up(arena, SEEDS["end-of-rib-ipv6"])
-    assert intake.end_of_rib == {IPV6_UNICAST}
+    assert inbound.end_of_rib == {IPV6_UNICAST}
 
 
 @pytest.mark.parametrize("size", [0, 3, 5, 12, 15, 17, 24, 48, 255])
@@ -375,7 +375,7 @@ def test_h41_a_family_that_was_not_negotiated_is_left_alone_and_counted() -> Non
     assert set(arena.received()) == {HELD}
     assert not arena.received(IPV6_UNICAST)
     members = arena.engine.instance(INSTANCE).members.values()
-    assert [m.intake.ignored for m in members if m.peer.name == "attacker"] == [1]
+    assert [m.inbound.unnegotiated for m in members if m.peer.name == "attacker"] == [1]
 
 
 @pytest.mark.parametrize(

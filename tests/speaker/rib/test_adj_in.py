@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from speaker.api import PrefixRule
 from speaker.attribute import PathAttributes
 from speaker.nlri import IPV4_UNICAST, Family
-from speaker.rib import said
+from speaker.rib import received_prefix_log
 from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_in_shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import compile_import
-from speaker.rib.shared import SharedRoutes
 
 SOURCES = [Source(f"s{n}", address=bytes((10, 0, 0, n)), router_id=n, ebgp=True) for n in (1, 2)]
 GOOD = [[Path(PathAttributes(med=med), source) for med in (1, 2)] for source in SOURCES]
@@ -104,11 +104,11 @@ class Model:
         assert all(self.held[nlri] is path for path, nlris in stale.items() for nlri in nlris)
 
 
-@pytest.mark.parametrize("slack", [0, said.SLACK])
+@pytest.mark.parametrize("slack", [0, received_prefix_log.SLACK_PREFIXES])
 @given(steps=st.lists(STEP, max_size=30))
 def test_what_is_held_and_used_is_the_models(slack: int, steps: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(said, "SLACK", slack)
+        patch.setattr(received_prefix_log, "SLACK_PREFIXES", slack)
         loc = {IPV4_UNICAST: LocRib()}
         models = [Model(source, loc) for source in SOURCES]
         for what, who, which, nlri in steps:
@@ -125,7 +125,7 @@ def test_what_is_held_and_used_is_the_models(slack: int, steps: list[Step]) -> N
 def test_routes_that_come_and_go_leave_nothing_behind() -> None:
     loc = {IPV4_UNICAST: LocRib()}
     adj_in = AdjRibIn(SOURCES[0], None, loc, itertools.count(2))
-    routes = SharedRoutes(loc[IPV4_UNICAST], SOURCES[1])
+    routes = SharedAdjRibIn(loc[IPV4_UNICAST], SOURCES[1])
     for turn in range(5000):
         adj_in.announce(IPV4_UNICAST, GOOD[0][turn % 2], list(PREFIXES))
         routes.announce(GOOD[1][turn % 2], list(PREFIXES))
@@ -133,4 +133,6 @@ def test_routes_that_come_and_go_leave_nothing_behind() -> None:
         routes.withdraw(PREFIXES[:4])
     assert adj_in.received(IPV4_UNICAST) == 0
     assert routes.count == 4
-    assert sum(map(len, routes.said())) <= 5 * routes.count + 2 * said.SLACK + len(PREFIXES)
+    assert sum(
+        map(len, routes.prefix_lists())
+    ) <= 5 * routes.count + 2 * received_prefix_log.SLACK_PREFIXES + len(PREFIXES)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speaker.attribute import AS_SEQUENCE, AS_SET, PathAttributes, Segment
 from speaker.rib.decision import Reason, best, explain, order
-from speaker.rib.local import LOCAL
+from speaker.rib.local_routes import LOCAL
 from speaker.rib.path import LLGR_STALE, Path, Source
 
 
@@ -31,7 +31,7 @@ def path(
 
 
 def identified(path_id: int) -> Path:
-    source = Source("p", address=b"\x0a\0\0\x01").part(path_id, path_id + 1)
+    source = Source("p", address=b"\x0a\0\0\x01").with_path_id(path_id, path_id + 1)
     return Path(PathAttributes(as_path=(Segment(AS_SEQUENCE, (1,)),)), source)
 
 

@@ -9,7 +9,7 @@ from speaker.api import RouteAttributes
 from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, UnknownAttribute
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.rib.export import ExportRules, NextHop, export_attributes, export_next_hop
-from speaker.rib.local import LOCAL, LocalPaths
+from speaker.rib.local_routes import LOCAL, LocalPaths
 from speaker.rib.path import Path, Source
 
 OWN4, OWN6 = bytes((10, 0, 0, 1)), bytes.fromhex("fd00") + bytes(13) + b"\x01"

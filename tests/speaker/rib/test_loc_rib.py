@@ -75,7 +75,7 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
 
     def forget() -> None:
         # Nobody listens: who comes later is told the table as it is then.
-        rib.forget_changes()
+        rib.discard_changes()
         told.clear()
         told.update((nlri, paths[0]) for nlri, paths in rib.items())
 

@@ -78,7 +78,7 @@ def test_nothing_is_no_message() -> None:
 
 
 def test_attributes_that_leave_no_room_are_refused() -> None:
-    with pytest.raises(pack.DoesNotFit):
+    with pytest.raises(pack.AttributesTooLong):
         pack.announce(bytes(4070), [b"\x20\x0a\x00\x00\x01"], 4096)
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from speaker.attribute import PathAttributes
-from speaker.rib.policy.communities import Communities, exact, held_by, joined, pattern, without
+from speaker.rib.policy.communities import (
+    Communities,
+    communities_of,
+    exact,
+    joined,
+    pattern,
+    without,
+)
 
 ROUTE = PathAttributes(
     communities=(65001 << 16 | 80, 0xFFFFFF01),
@@ -41,7 +48,7 @@ def test_kinds_do_not_mix() -> None:
 
 
 def test_removal_takes_what_matches_and_leaves_the_rest() -> None:
-    left = without(held_by(ROUTE), [pattern("65001:*"), pattern("0x0002fde900000007")])
+    left = without(communities_of(ROUTE), [pattern("65001:*"), pattern("0x0002fde900000007")])
     assert left == Communities((0xFFFFFF01,), ((65001, 1, 2),), ())
     assert without(left, [pattern("65001:*:*")]).large == ()
 

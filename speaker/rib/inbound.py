@@ -24,10 +24,10 @@ from speaker.errors import Truncated
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, Family, PathNlri, decode_prefixes, encode_add_path
-from speaker.rib import roles
 from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
-from speaker.rib.next_hop import is_loopback, why_unusable
 from speaker.rib.path import Path, Source
+from speaker.rib.route_leaks import check_route_leak
+from speaker.rib.usable_next_hop import is_loopback, unusable_reason
 
 _PATHS = 65536
 """How many distinct attribute sets are remembered; then it starts anew."""
@@ -44,7 +44,7 @@ LOOPS: Final = frozenset({OWN_AS, OWN_ORIGINATOR})
 """The reasons that are counted; others have a peer's numbers in them, and are without end."""
 
 
-class Rejected(NamedTuple):
+class MalformedReport(NamedTuple):
     """An UPDATE that was survived (RFC 7606), for people."""
 
     subcode: int
@@ -52,7 +52,7 @@ class Rejected(NamedTuple):
     data: bytes = b""
 
 
-class Intake:
+class InboundUpdates:
     """Reads one session's UPDATEs."""
 
     __slots__ = (
@@ -66,16 +66,16 @@ class Intake:
         "_peer_is_here",
         "_read",
         "_usual",
+        "add_path_paths",
         "end_of_rib",
-        "ended",
         "faults",
-        "identified",
-        "ignored",
-        "looped",
+        "last_end_of_rib",
+        "loops",
+        "path_limit_exceeded",
         "paths",
-        "surplus",
+        "prefixes_treated_as_withdraw",
         "treated_as_withdraw",
-        "withdrawn_instead",
+        "unnegotiated",
     )
 
     def __init__(
@@ -84,7 +84,7 @@ class Intake:
         adj_in: AdjRibIn,
         own_asns: frozenset[int],
         own_addresses: frozenset[bytes],
-        before: Intake | None = None,
+        before: InboundUpdates | None = None,
     ) -> None:
         """Begin a session; ``before`` is the intake of the session whose routes are still held."""
         self._negotiated = negotiated
@@ -97,13 +97,13 @@ class Intake:
         # restart is then no change for anybody.
         self.paths: dict[PathAttributes, Path] = {}
         """The path of each attribute set that was met."""
-        self.identified: dict[tuple[PathAttributes, int], Path] = {}
+        self.add_path_paths: dict[tuple[PathAttributes, int], Path] = {}
         """The same where a prefix has path identifiers."""
         self._usual: dict[bytes, Path] = {}
         """The path of each path attribute field that is usual: those are in here alone."""
-        if before is not None and before.judged_by == self.judged_by:
+        if before is not None and before.eligibility_inputs == self.eligibility_inputs:
             self.paths = before.paths
-            self.identified = before.identified
+            self.add_path_paths = before.add_path_paths
             self._usual = before._usual  # noqa: SLF001  its own kind
         self._good_hops: set[bytes] = set()
         """Next hops that may be used."""
@@ -117,22 +117,22 @@ class Intake:
         self._read = partial(_read, negotiated)
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB has come."""
-        self.ended: Family | None = None
+        self.last_end_of_rib: Family | None = None
         """The one whose End-of-RIB was the last UPDATE, for who takes care of it."""
         self.faults = 0
-        self.surplus = False
+        self.path_limit_exceeded = False
         """Whether the last UPDATE named more paths of a prefix than are taken."""
-        self.ignored = 0
+        self.unnegotiated = 0
         """UPDATEs with prefixes of families that were not negotiated."""
-        self.looped: Counter[str] = Counter()
+        self.loops: Counter[str] = Counter()
         """UPDATEs whose routes have gone round in a circle, by how that was seen."""
         self.treated_as_withdraw = 0
         """UPDATEs whose announcements were malformed (RFC 7606) ..."""
-        self.withdrawn_instead = 0
+        self.prefixes_treated_as_withdraw = 0
         """... and the prefixes that were withdrawn for it."""
 
     @property
-    def judged_by(self) -> tuple[object, ...]:
+    def eligibility_inputs(self) -> tuple[object, ...]:
         """What decides whether attributes are rejected."""
         return (
             self._negotiated.local_router_id,
@@ -141,12 +141,12 @@ class Intake:
             self._own_addresses,
         )
 
-    def update(self, body: bytes) -> Update:
+    def process(self, body: bytes) -> Update:
         """Take in an UPDATE's body; what is wrong with it is for `rejected`.
 
         Raises `NotificationError` where the session has to be reset.
         """
-        self.surplus = False
+        self.path_limit_exceeded = False
         update = self._decoder.decode(body)
         adj_in = self._adj_in
         tables = adj_in.families
@@ -157,29 +157,29 @@ class Intake:
         if update.outcome >= ErrorHandling.TREAT_AS_WITHDRAW:
             self.treated_as_withdraw += 1
             for family, _, nlri, identified in update.announced:
-                self.withdrawn_instead += len(nlri) + len(identified)
+                self.prefixes_treated_as_withdraw += len(nlri) + len(identified)
                 if family in tables:
                     adj_in.withdraw(family, encode_add_path(identified) if identified else nlri)
         else:
             paths = self.paths
             for family, attributes, nlri, identified in update.announced:
                 if identified:
-                    self._announce_identified(family, attributes, identified)
+                    self._announce_add_path(family, attributes, identified)
                     continue
                 path = paths.get(attributes)
                 if path is None:
                     path = self._new_path(attributes)
                 if path.rejected in LOOPS:
-                    self.looped[path.rejected] += 1
+                    self.loops[path.rejected] += 1
                 adj_in.announce(family, path, nlri)
         if update.end_of_rib is not None:
             self.end_of_rib.add(update.end_of_rib)
-            self.ended = update.end_of_rib
+            self.last_end_of_rib = update.end_of_rib
         if update.ignored:
-            self.ignored += 1
+            self.unnegotiated += 1
         return update
 
-    def take_usual(self, bodies: Sequence[bytes], start: int, end: int) -> int:
+    def process_run(self, bodies: Sequence[bytes], start: int, end: int) -> int:
         """Take in UPDATEs of which there is nothing to be said, and return how many those are.
 
         In a row, from ``start`` on and before ``end``. Those are UPDATEs of IPv4 prefixes that are
@@ -222,7 +222,7 @@ class Intake:
             self._decoder.spend(octets, sets)
         if not fields:
             return 0
-        self.surplus = False
+        self.path_limit_exceeded = False
         return self._adj_in.announce_fields(IPV4_UNICAST, paths, fields)
 
     def _take_withdrawals(self, bodies: Sequence[bytes]) -> int:
@@ -241,12 +241,12 @@ class Intake:
             self._adj_in.withdraw(IPV4_UNICAST, nlri)
             taken += 1
         if taken:
-            self.surplus = False
+            self.path_limit_exceeded = False
         return taken
 
     def _is_good(self, hop: bytes) -> bool:
         """Tell whether a next hop may be used, and remember it then."""
-        if why_unusable(hop, self._own_addresses, loopback=self._peer_is_here) is not None:
+        if unusable_reason(hop, self._own_addresses, loopback=self._peer_is_here) is not None:
             return False
         if len(self._good_hops) >= _HOPS:
             self._good_hops.clear()
@@ -257,8 +257,8 @@ class Intake:
         """Let go of all attribute sets, as the decoder does: they would be held for nothing."""
         self.paths.clear()
         self._usual.clear()
-        if self.identified:
-            self.identified.clear()
+        if self.add_path_paths:
+            self.add_path_paths.clear()
             self._adj_in.forget_unused_sources()
 
     def _new_path(self, attributes: PathAttributes) -> Path:
@@ -272,31 +272,31 @@ class Intake:
         rejected = self._judge(attributes)
         role = self._negotiated.local_role
         if role is not None:
-            leak, attributes = roles.ingress(role, self._negotiated.peer_asn, attributes)
+            leak, attributes = check_route_leak(role, self._negotiated.peer_asn, attributes)
             rejected = rejected or leak
         return Path(attributes, source, rejected)
 
-    def _announce_identified(
+    def _announce_add_path(
         self, family: Family, attributes: PathAttributes, identified: list[PathNlri]
     ) -> None:
         """File prefixes that have path identifiers (RFC 7911)."""
         adj_in = self._adj_in
         by_id: dict[int, list[PathNlri]] = {}
         admitted = adj_in.admit(family, identified)
-        self.surplus = self.surplus or len(admitted) < len(set(identified))
+        self.path_limit_exceeded = self.path_limit_exceeded or len(admitted) < len(set(identified))
         for item in admitted:
             by_id.setdefault(item[0], []).append(item)
         for path_id, items in by_id.items():
-            path = self.identified.get((attributes, path_id))
+            path = self.add_path_paths.get((attributes, path_id))
             if path is None:
-                if len(self.identified) >= _PATHS:
-                    self.identified.clear()
+                if len(self.add_path_paths) >= _PATHS:
+                    self.add_path_paths.clear()
                     adj_in.forget_unused_sources()
                 source = adj_in.source_of(path_id)
                 path = self._make_path(attributes, source)
-                self.identified[attributes, path_id] = path
+                self.add_path_paths[attributes, path_id] = path
             if path.rejected in LOOPS:
-                self.looped[path.rejected] += 1
+                self.loops[path.rejected] += 1
             adj_in.announce(family, path, encode_add_path(items))
 
     def _judge(self, attributes: PathAttributes) -> str | None:
@@ -307,7 +307,7 @@ class Intake:
             if kind in (AS_SET, AS_CONFED_SET):
                 # As good as withdrawn, but people can see it.
                 return "an AS_SET in the AS path (RFC 9774)"
-        unusable = why_unusable(
+        unusable = unusable_reason(
             attributes.next_hop, self._own_addresses, loopback=self._peer_is_here
         )
         if unusable is not None:
@@ -317,27 +317,27 @@ class Intake:
             return OWN_ORIGINATOR
         return None
 
-    def rejected(self, update: Update) -> Rejected | None:
+    def malformed_report(self, update: Update) -> MalformedReport | None:
         """Return what people should know of a malformed UPDATE, now and then."""
         self.faults += 1
         if self.faults & (self.faults - 1):
             # The first, the second, the fourth ...: a flood does not become a flood of reports.
             return None
         if not update.faults:
-            return Rejected(
+            return MalformedReport(
                 0,
                 f"UPDATE with more than {MAX_PATHS} paths of a prefix: those beyond were left out"
                 f" (number {self.faults} of this session)",
             )
         fault = max(update.faults, key=lambda one: one.outcome)
-        return Rejected(
+        return MalformedReport(
             fault.subcode,
             f"UPDATE with a bad attribute {fault.attribute}: {fault.rule}"
             f" ({fault.outcome}, number {self.faults} of this session)",
             fault.data,
         )
 
-    def refresh(self, body: bytes) -> RouteRefresh | None:
+    def decode_route_refresh(self, body: bytes) -> RouteRefresh | None:
         """Read a ROUTE-REFRESH; None where it is not for us: a family that is not spoken.
 
         Raises `NotificationError`.

@@ -11,14 +11,14 @@ from typing import Final, final
 
 from speaker.nlri import LazyNlriField
 
-SLACK: Final = 256
+SLACK_PREFIXES: Final = 256
 """So many prefixes too many are never worth tidying up."""
-PACE: Final = 2
+CHECKS_PER_PREFIX: Final = 2
 """How many old prefixes are looked at for each new one."""
 
 
 @final
-class Said:
+class ReceivedPrefixLog:
     """Lists and NLRI fields that name every prefix that is held, some perhaps twice or no more."""
 
     __slots__ = ("_afi", "_at", "_fields", "_held", "_kept", "_lists", "_named", "_old")
@@ -70,11 +70,11 @@ class Said:
     def _note(self, named: int, held: int) -> None:
         self._named += named
         if not self._old:
-            if self._named <= 3 * held + SLACK:
+            if self._named <= 3 * held + SLACK_PREFIXES:
                 return
             self._old = self.lists()[::-1]
             self._lists, self._fields = [], []
-        self._tidy(PACE * named)
+        self._tidy(CHECKS_PER_PREFIX * named)
 
     def _tidy(self, most: int) -> None:
         while most > 0 and self._old:

@@ -17,14 +17,14 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from speaker.errors import EncodingError
 from speaker.nlri import IPV4_UNICAST, Family
 from speaker.rib import pack
-from speaker.rib.all_paths import AllPaths
+from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, rewrite
 from speaker.rib.loc_rib import Change, LocRib
-from speaker.rib.path import Path, Source, same_told
+from speaker.rib.path import Path, Source, same_export
 from speaker.rib.policy import compile_export
 
 
-class Member(Protocol):
+class GroupMember(Protocol):
     """A session that is told routes."""
 
     @property
@@ -32,7 +32,7 @@ class Member(Protocol):
         """As which its own routes are in the Loc-RIB."""
 
 
-M = TypeVar("M", bound=Member)
+M = TypeVar("M", bound=GroupMember)
 
 
 class UpdateBatch(NamedTuple):
@@ -63,11 +63,11 @@ class UpdateGroup(Generic[M]):
         "_policy",
         "_recent",
         "_sendable",
+        "exports_nothing",
         "members",
         "oversized",
         "pending_members",
         "rules",
-        "silent",
         "tables",
     )
 
@@ -82,12 +82,12 @@ class UpdateGroup(Generic[M]):
         self._policy = compile_export("", rules.policy)
         self._own_uncounted = False
         """The count of the only member's own routes is not right: it matters to nobody yet."""
-        self._all_paths: dict[Family, AllPaths] = {}
+        self._all_paths: dict[Family, AddPathAdjRibOut] = {}
         """What is told in the families with all paths; made by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
         self._full: tuple[object, UpdateBatch] | None = None
         self._sendable = rules.sendable
-        self.silent: Final = not self._sendable
+        self.exports_nothing: Final = not self._sendable
         """Whether nobody of it is ever told a route."""
         self._encoded: dict[tuple[Path, Family], tuple[bytes, bytes, bool]] = {}
         """Attributes as they are sent, of routes of our own ..."""
@@ -112,7 +112,7 @@ class UpdateGroup(Generic[M]):
 
     # ---------------------------------------------------------------- changes
 
-    def tell(
+    def export_changes(
         self,
         changes: Mapping[Family, Sequence[Change]],
         touched: Mapping[Family, set[bytes]],
@@ -165,9 +165,9 @@ class UpdateGroup(Generic[M]):
             if only is not None and _is_of(old, only) and _is_of(new, only):
                 self._own_uncounted = True
                 continue
-            for place, part in self._split(family, nlri):
-                was = None if old is None else self._exported(family, old, place)
-                now = None if new is None else self._exported(family, new, place)
+            for lists, part in self._split(family, nlri):
+                was = None if old is None else self._exported(family, old, lists)
+                now = None if new is None else self._exported(family, new, lists)
                 if was is not None:
                     origin = was.source.session
                     counts[origin] = counts.get(origin, 0) - len(part)
@@ -191,23 +191,27 @@ class UpdateGroup(Generic[M]):
     def _split(
         self, family: Family, nlri: Sequence[bytes]
     ) -> Iterable[tuple[int, Sequence[bytes]]]:
-        return ((0, nlri),) if self._policy is None else self._policy.split(family, nlri)
+        return (
+            ((0, nlri),)
+            if self._policy is None
+            else self._policy.group_by_matching_lists(family, nlri)
+        )
 
-    def _exported(self, family: Family, path: Path, place: int) -> Path | None:
+    def _exported(self, family: Family, path: Path, lists: int) -> Path | None:
         """Return a path as the policy leaves it, or None where it is not told."""
         if not self.rules.exports(path):
             return None
-        return path if self._policy is None else self._policy.apply(path, family, place)
+        return path if self._policy is None else self._policy.apply(path, family, lists)
 
     def _exported_prefix(self, family: Family, path: Path, nlri: bytes) -> Path | None:
-        place = 0 if self._policy is None else self._policy.place(family, nlri)
-        return self._exported(family, path, place)
+        lists = 0 if self._policy is None else self._policy.matching_lists(family, nlri)
+        return self._exported(family, path, lists)
 
     def _best(self, family: Family) -> Iterator[tuple[Path, Sequence[bytes]]]:
         """Iterate over what is told of a family whose best paths are told, by path."""
         for path, nlri in self.tables[family].best_by_path().items():
-            for place, part in self._split(family, nlri):
-                exported = self._exported(family, path, place)
+            for lists, part in self._split(family, nlri):
+                exported = self._exported(family, path, lists)
                 if exported is not None:
                     yield exported, part
 
@@ -239,7 +243,7 @@ class UpdateGroup(Generic[M]):
                 messages = pack.announce_mp(family, next_hop, attributes, nlri, limit)
             else:
                 messages = pack.announce(attributes, nlri, limit)
-        except (pack.DoesNotFit, EncodingError):
+        except (pack.AttributesTooLong, EncodingError):
             # Attributes that a peer sent, and a policy made longer. Whoever is told must not keep
             # what it was told before in their place.
             self.oversized += len(nlri)
@@ -302,7 +306,7 @@ class UpdateGroup(Generic[M]):
         table = self.tables.get(family)
         return [] if table is None or family not in self.rules.sendable else table.prefixes()
 
-    def excerpt(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
+    def export_prefixes(self, family: Family, nlri: Sequence[bytes], member: M) -> bytes:
         """Return what a member is told of some prefixes, once more, as UPDATEs."""
         chunks: list[UpdateBatch] = []
         told = self._all_paths.get(family)
@@ -318,8 +322,8 @@ class UpdateGroup(Generic[M]):
     def _best_of(self, family: Family, nlri: Iterable[bytes]) -> dict[Path, list[bytes]]:
         groups: dict[Path, list[bytes]] = {}
         for path, prefixes in self.tables[family].best_of(nlri).items():
-            for place, part in self._split(family, prefixes):
-                exported = self._exported(family, path, place)
+            for lists, part in self._split(family, prefixes):
+                exported = self._exported(family, path, lists)
                 if exported is not None:
                     groups.setdefault(exported, []).extend(part)
         return groups
@@ -358,7 +362,7 @@ class UpdateGroup(Generic[M]):
             table = self.tables[family]
             if family in self.rules.add_path:
                 exported = functools.partial(self._exported_prefix, family)
-                told = self._all_paths[family] = AllPaths(table, exported)
+                told = self._all_paths[family] = AddPathAdjRibOut(table, exported)
                 told.update([nlri for nlri, _ in table.items()], counts)
                 continue
             for path, nlri in self._best(family):
@@ -367,7 +371,7 @@ class UpdateGroup(Generic[M]):
 
     # ------------------------------------------------------------------ views
 
-    def advertised(self, family: Family, member: M) -> int:
+    def advertised_count(self, family: Family, member: M) -> int:
         """Return how many prefixes a member has been told."""
         if self._counts is None or member not in self.members:
             return 0
@@ -394,7 +398,7 @@ class UpdateGroup(Generic[M]):
                 for nlri in part:
                     yield nlri, path
 
-    def stored(self, family: Family) -> dict[Path, list[bytes]]:
+    def stored_routes(self, family: Family) -> dict[Path, list[bytes]]:
         """Return what is told of a family with all paths, by path: the one case where it is kept."""
         told = self._all_paths.get(family)
         return {} if told is None else told.by_path()
@@ -409,7 +413,7 @@ class UpdateGroup(Generic[M]):
             announced: dict[Path, list[bytes]] = {}
             for nlri, path in self.routes(family, member):
                 known = old.pop(nlri, None)
-                if known is None or not same_told(known, path):
+                if known is None or not same_export(known, path):
                     announced.setdefault(path, []).append(nlri)
             if old:
                 chunks.extend(self._withdrawals(family, list(old)))

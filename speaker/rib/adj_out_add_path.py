@@ -1,7 +1,7 @@
 """What is told of a family in which every path of a prefix is told, not only the best (RFC 7911).
 
 Unlike with best paths, what was told cannot be worked out from the table and a change, so it is
-kept: per prefix the tuple of paths, which the Loc-RIB shares mostly. One `AllPaths` serves all
+kept: per prefix the tuple of paths, which the Loc-RIB shares mostly. One `AddPathAdjRibOut` serves all
 members of an update group. A path is told under the number of its source, which is the same for as
 long as the source is there; another path of the same source replaces it implicitly.
 """
@@ -21,7 +21,7 @@ def wire(path: Path, nlri: bytes) -> bytes:
 
 
 @final
-class AllPaths:
+class AddPathAdjRibOut:
     """The Adj-RIB-Out of one family."""
 
     __slots__ = ("_exported", "_table", "_told")
@@ -31,7 +31,7 @@ class AllPaths:
         self._table = table
         self._exported = exported
         self._told: dict[bytes, tuple[Path, ...]] = {}
-        table.follow_all_paths()
+        table.track_all_paths()
 
     def update(
         self, touched: Iterable[bytes], counts: dict[Source, int]

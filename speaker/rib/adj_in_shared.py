@@ -15,19 +15,19 @@ from typing import final
 
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.said import Said
+from speaker.rib.received_prefix_log import ReceivedPrefixLog
 
 
 @final
-class SharedRoutes:
+class SharedAdjRibIn:
     """One source's routes of one family."""
 
-    __slots__ = ("_loc", "_said", "_source", "count")
+    __slots__ = ("_loc", "_log", "_source", "count")
 
     def __init__(self, loc: LocRib, source: Source) -> None:
         self._loc = loc
         self._source = source
-        self._said = Said(partial(loc.held_of, source))
+        self._log = ReceivedPrefixLog(partial(loc.prefixes_of, source))
         self.count = 0
 
     def announce(self, path: Path, nlri: Sequence[bytes]) -> None:
@@ -35,7 +35,7 @@ class SharedRoutes:
         new = self._loc.announce(path, nlri)
         if new:
             self.count += new
-            self._said.add(nlri, self.count)
+            self._log.add(nlri, self.count)
 
     def announce_new(self, paths: Sequence[Path], fields: Sequence[bytes], afi: int) -> int:
         """Put the prefixes of NLRI fields into the Loc-RIB, as long as all of them are new.
@@ -45,20 +45,20 @@ class SharedRoutes:
         taken, prefixes = self._loc.announce_new(paths, fields, afi)
         if taken:
             self.count += prefixes
-            self._said.add_fields(fields[:taken], afi, prefixes, self.count)
+            self._log.add_fields(fields[:taken], afi, prefixes, self.count)
         return taken
 
     def withdraw(self, nlri: Sequence[bytes]) -> None:
         """Take prefixes out of the Loc-RIB; unknown ones are passed over."""
         self.count -= self._loc.withdraw(self._source, nlri)
         if not self.count:
-            self._said.clear()
+            self._log.clear()
 
     def clear(self) -> None:
         """Take everything out."""
-        for nlri in self.said():
+        for nlri in self.prefix_lists():
             self._loc.withdraw(self._source, nlri)
-        self._said.clear()
+        self._log.clear()
         self.count = 0
 
     def path(self, nlri: bytes) -> Path | None:
@@ -69,13 +69,13 @@ class SharedRoutes:
         """Group prefixes by their path; those that are not held come last."""
         return self._loc.by_path_of(self._source, nlri)
 
-    def said(self) -> list[Sequence[bytes]]:
+    def prefix_lists(self) -> list[Sequence[bytes]]:
         """Return lists that name every prefix, some perhaps twice or held no more."""
-        return self._said.lists()
+        return self._log.lists()
 
     def items(self) -> Iterator[tuple[bytes, Path]]:
         """Iterate over prefixes and paths, those said in numbers last."""
-        for nlri in dict.fromkeys(chain.from_iterable(self.said())):
+        for nlri in dict.fromkeys(chain.from_iterable(self.prefix_lists())):
             path = self._loc.path_of(self._source, nlri)
             if path is not None:
                 yield nlri, path

@@ -21,8 +21,8 @@ from speaker.rib.path import MED_SET, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
 from speaker.rib.policy.as_path import AsPathPattern
 from speaker.rib.policy.communities import (
     Communities,
+    communities_of,
     exact,
-    held_by,
     joined,
     pattern,
     without,
@@ -42,7 +42,7 @@ def compile_import(peer: str, rule: Import) -> CompiledPolicy | None:
     if rule == "all":
         return None
     if rule == "none":
-        return NOTHING
+        return REJECT_ALL
     if isinstance(rule, Policy):
         return CompiledPolicy(rule, peer, "import")
     assert not isinstance(rule, str)  # noqa: S101  the two words are dealt with
@@ -69,11 +69,11 @@ class CompiledPolicy:
             WeakKeyDictionary()
         )
         """True is the path itself, so that a result never keeps its own key; False rejects it."""
-        for place, term in enumerate(policy.terms):
+        for index, term in enumerate(policy.terms):
             try:
                 self._terms.append(self._compile(term))
             except ValueError as error:
-                where = term.name or f"term {place}"
+                where = term.name or f"term {index}"
                 raise InvalidConfig("peer", peer, field, f"{where}: {error}") from None
 
     def _compile(self, term: Term) -> _Term:
@@ -90,7 +90,7 @@ class CompiledPolicy:
         """Whether it needs no look at a route."""
         return not self._terms and not self._default
 
-    def place(self, family: Family, nlri: bytes) -> int:
+    def matching_lists(self, family: Family, nlri: bytes) -> int:
         """Return which prefix lists a prefix is in, one bit per list."""
         found = 0
         for number, compiled in enumerate(self._lists):
@@ -98,34 +98,36 @@ class CompiledPolicy:
                 found |= 1 << number
         return found
 
-    def split(
+    def group_by_matching_lists(
         self, family: Family, nlri: Sequence[bytes], skip: int = 0
     ) -> Iterable[tuple[int, Sequence[bytes]]]:
-        """Group prefixes by their place; ``skip`` octets of each stand before the prefix."""
+        """Group prefixes by their lists; ``skip`` octets of each stand before the prefix."""
         if not self._lists:
             return ((0, nlri),)
         groups: dict[int, list[bytes]] = {}
         for wire in nlri:
-            groups.setdefault(self.place(family, wire[skip:] if skip else wire), []).append(wire)
+            groups.setdefault(
+                self.matching_lists(family, wire[skip:] if skip else wire), []
+            ).append(wire)
         return groups.items()
 
-    def apply(self, path: Path, family: Family, place: int) -> Path | None:
+    def apply(self, path: Path, family: Family, lists: int) -> Path | None:
         """Return the path as it passes, or None where it does not."""
         results = self._results.get(path)
         if results is None:
             results = self._results[path] = {}
-        known = results.get((family, place))
+        known = results.get((family, lists))
         if known is None:
-            known = results[family, place] = self._evaluate(path, family, place)
+            known = results[family, lists] = self._evaluate(path, family, lists)
         if isinstance(known, bool):
             return path if known else None
         return known
 
-    def _evaluate(self, path: Path, family: Family, place: int) -> Path | bool:
+    def _evaluate(self, path: Path, family: Family, lists: int) -> Path | bool:
         attributes, overrides = path.attributes, path.overrides
         accepted = self._default
         for term in self._terms:
-            if term.bit and not term.bit & place:
+            if term.bit and not term.bit & lists:
                 continue
             if not all(test(family, attributes, path.source) for test in term.tests):
                 continue
@@ -213,10 +215,14 @@ def _changes(changes: Set) -> Iterable[Change]:
         yield lambda attributes: _with_communities(attributes, instead)
     if changes.remove_communities:
         gone = [pattern(text) for text in changes.remove_communities]
-        yield lambda attributes: _with_communities(attributes, without(held_by(attributes), gone))
+        yield lambda attributes: _with_communities(
+            attributes, without(communities_of(attributes), gone)
+        )
     if changes.add_communities:
         added = exact(changes.add_communities)
-        yield lambda attributes: _with_communities(attributes, joined(held_by(attributes), added))
+        yield lambda attributes: _with_communities(
+            attributes, joined(communities_of(attributes), added)
+        )
     if changes.prepend:
         asns = tuple(_within(asn, "AS number") for asn in reversed(changes.prepend))
         yield lambda attributes: _prepended(attributes, asns)
@@ -247,5 +253,5 @@ def _prepended(attributes: PathAttributes, asns: Sequence[int]) -> PathAttribute
     return replace(attributes, as_path=path)
 
 
-NOTHING: Final = CompiledPolicy(Policy(), "", "")
+REJECT_ALL: Final = CompiledPolicy(Policy(), "", "")
 """Rejects everything."""

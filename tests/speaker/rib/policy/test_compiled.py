@@ -10,7 +10,7 @@ from speaker.api import InvalidConfig, Match, Policy, PrefixRule, Set, Term
 from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, as_path_text
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.nlri import prefix_to_wire
-from speaker.rib.local import LOCAL
+from speaker.rib.local_routes import LOCAL
 from speaker.rib.path import MED_SET, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
 from speaker.rib.policy import CompiledPolicy, compile_import
 
@@ -29,7 +29,7 @@ def path(source: Source = PEER, **fields: object) -> Path:
 def apply(policy: Policy, given_: Path, prefix: str = "10.8.0.0/24") -> Path | None:
     compiled = CompiledPolicy(policy, "p", "import")
     family, wire = prefix_to_wire(prefix)
-    return compiled.apply(given_, family, compiled.place(family, wire))
+    return compiled.apply(given_, family, compiled.matching_lists(family, wire))
 
 
 def terms(*items: Term, default: str = "reject") -> Policy:
@@ -186,14 +186,14 @@ def test_splitting_prefixes_gives_what_each_gets_alone(
     compiled = CompiledPolicy(policy, "p", "import")
     route = path()
     wires = [prefix_to_wire(prefix)[1] for prefix in prefixes]
-    parts = list(compiled.split(IPV4_UNICAST, wires))
+    parts = list(compiled.group_by_matching_lists(IPV4_UNICAST, wires))
     assert sorted(wire for _, part in parts for wire in part) == sorted(wires)
-    for place, part in parts:
-        together = compiled.apply(route, IPV4_UNICAST, place)
+    for lists, part in parts:
+        together = compiled.apply(route, IPV4_UNICAST, lists)
         for wire in part:
             # The same with nothing remembered.
             fresh = CompiledPolicy(policy, "p", "import")
-            alone = fresh.apply(route, IPV4_UNICAST, fresh.place(IPV4_UNICAST, wire))
+            alone = fresh.apply(route, IPV4_UNICAST, fresh.matching_lists(IPV4_UNICAST, wire))
             assert (alone is None) == (together is None)
             if alone is not None and together is not None:
                 assert alone.attributes == together.attributes

@@ -18,7 +18,7 @@ _FROM_ABOVE: Final = frozenset({Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLIE
 """Our roles towards a provider, a peer and a route server."""
 
 
-def ingress(
+def check_route_leak(
     role: int, peer_asn: int, attributes: PathAttributes
 ) -> tuple[str | None, PathAttributes]:
     """Return why received attributes are a leak, or None, and the attributes with their mark.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.iana import Afi
-from speaker.rib.said import PACE, SLACK, Said
+from speaker.rib.received_prefix_log import CHECKS_PER_PREFIX, SLACK_PREFIXES, ReceivedPrefixLog
 
 
 def prefix(number: int) -> bytes:
@@ -21,7 +21,7 @@ class Source:
     def __init__(self) -> None:
         self.held: set[bytes] = set()
         self.most = 0
-        self.said = Said(self.ask)
+        self.said = ReceivedPrefixLog(self.ask)
 
     def ask(self, nlri: Sequence[bytes]) -> list[bytes]:
         self.most = max(self.most, len(nlri))
@@ -61,10 +61,10 @@ def test_every_prefix_that_is_held_is_named_and_not_many_others(
         named = len(source.named)
         source.most = 0
         source.say(numbers, field=what == "field")
-        assert source.most <= PACE * len(numbers)
+        assert source.most <= CHECKS_PER_PREFIX * len(numbers)
         assert source.held <= set(source.named)
         # Five times those that were held when it was last tidied up, at the most.
-        assert len(source.named) <= max(named, 5 * 301 + 2 * SLACK) + len(numbers)
+        assert len(source.named) <= max(named, 5 * 301 + 2 * SLACK_PREFIXES) + len(numbers)
 
 
 def test_a_table_that_is_said_again_and_again_takes_no_more_room() -> None:
@@ -72,10 +72,10 @@ def test_a_table_that_is_said_again_and_again_takes_no_more_room() -> None:
     for _ in range(50):
         for start in range(0, 5000, 500):
             source.say(range(start, start + 500), field=True)
-        assert source.most <= PACE * 500
+        assert source.most <= CHECKS_PER_PREFIX * 500
         source.held.clear()
         source.say([1], field=False)
-    assert len(source.named) <= 5 * 5000 + 2 * SLACK
+    assert len(source.named) <= 5 * 5000 + 2 * SLACK_PREFIXES
 
 
 def test_nothing_is_named_when_all_is_forgotten() -> None:

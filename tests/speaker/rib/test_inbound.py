@@ -17,7 +17,7 @@ from speaker.iana import Role
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST
 from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.intake import Intake
+from speaker.rib.inbound import InboundUpdates
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Source
 
@@ -35,7 +35,9 @@ class Side:
         self.adj_in = AdjRibIn(
             source, None, {IPV4_UNICAST: self.loc}, itertools.count(2), session.add_path_receive
         )
-        self.intake = Intake(session, self.adj_in, frozenset({OWN}), frozenset({OWN_ADDRESS}))
+        self.intake = InboundUpdates(
+            session, self.adj_in, frozenset({OWN}), frozenset({OWN_ADDRESS})
+        )
 
     def held(self) -> dict[bytes, tuple[PathAttributes, str | None]]:
         return {
@@ -104,17 +106,17 @@ def test_both_ways_end_in_the_same_routes(bodies: list[bytes]) -> None:
 
 
 def side_short(side: Side, one: bytes) -> None:
-    if not side.intake.take_usual([one], 0, 1):
-        side.intake.update(one)
+    if not side.intake.process_run([one], 0, 1):
+        side.intake.process(one)
 
 
 def side_long(side: Side, one: bytes) -> None:
-    side.intake.update(one)
+    side.intake.process(one)
 
 
 def test_a_usual_update_goes_the_short_way_and_shares_its_path() -> None:
     side = Side()
-    assert side.intake.take_usual([GOOD, body(PEER, 65002, nlri=b"\x10\x0a\3")], 0, 2) == 2
+    assert side.intake.process_run([GOOD, body(PEER, 65002, nlri=b"\x10\x0a\3")], 0, 2) == 2
     first, second = (path for _, path, _ in side.adj_in.routes(IPV4_UNICAST))
     assert first is second
     assert first.attributes.as_path == ((2, (PEER, 65002)),)
@@ -124,13 +126,13 @@ def test_usual_updates_in_a_row_count_until_one_has_to_be_looked_at() -> None:
     side = Side()
     gone = body(PEER, gone=b"\x18\x0a\1\2")[:6] + b"\0\0"
     bodies = [GOOD, body(PEER, 65003, nlri=b"\x10\x0a\3"), gone, GOOD, body(PEER, OWN), GOOD]
-    assert side.intake.take_usual(bodies, 0, len(bodies)) == 2
+    assert side.intake.process_run(bodies, 0, len(bodies)) == 2
     assert set(side.held()) == {b"\x18\x0a\1\2", b"\x10\x0a\3"}
-    assert side.intake.take_usual(bodies, 2, len(bodies)) == 1
+    assert side.intake.process_run(bodies, 2, len(bodies)) == 1
     assert set(side.held()) == {b"\x10\x0a\3"}
-    assert side.intake.take_usual(bodies, 3, len(bodies)) == 1
-    assert side.intake.take_usual(bodies, 4, len(bodies)) == 0
-    assert side.intake.take_usual(bodies, 5, 5) == 0
+    assert side.intake.process_run(bodies, 3, len(bodies)) == 1
+    assert side.intake.process_run(bodies, 4, len(bodies)) == 0
+    assert side.intake.process_run(bodies, 5, 5) == 0
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_usual_updates_in_a_row_count_until_one_has_to_be_looked_at() -> None:
 )
 def test_what_has_to_be_told_of_goes_the_long_way(one: bytes) -> None:
     side = Side()
-    assert side.intake.take_usual([one], 0, 1) == 0
+    assert side.intake.process_run([one], 0, 1) == 0
     assert not side.held()
 
 
@@ -165,7 +167,7 @@ def test_what_has_to_be_told_of_goes_the_long_way(one: bytes) -> None:
     ],
 )
 def test_some_sessions_have_the_long_way_only(session: Negotiated) -> None:
-    assert Side(session).intake.take_usual([GOOD], 0, 1) == 0
+    assert Side(session).intake.process_run([GOOD], 0, 1) == 0
 
 
 def test_attributes_without_number_do_not_fill_the_memory() -> None:
@@ -174,7 +176,7 @@ def test_attributes_without_number_do_not_fill_the_memory() -> None:
     decoder._cache = decoder._room = 1 << 20
     most = 0
     for number in range(4000):
-        assert side.intake.take_usual([body(PEER, 1000 + number)], 0, 1) == 1
+        assert side.intake.process_run([body(PEER, 1000 + number)], 0, 1) == 1
         most = max(most, len(side.intake._usual))
     assert 100 < most < 2000
     assert side.adj_in.received(IPV4_UNICAST) == 1

@@ -79,12 +79,12 @@ def _as_path_attributes(attributes: RouteAttributes) -> PathAttributes:
         origin=attributes.origin,
         med=attributes.med,
         local_preference=attributes.local_preference,
-        communities=_once(attributes.communities),
+        communities=_without_duplicates(attributes.communities),
         large_communities=tuple(dict.fromkeys(attributes.large_communities)),
         extended_communities=tuple(dict.fromkeys(attributes.extended_communities)),
         next_hop=b"" if next_hop is None else ipaddress.ip_address(next_hop).packed,
     )
 
 
-def _once(values: Iterable[int]) -> tuple[int, ...]:
+def _without_duplicates(values: Iterable[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(values))

@@ -17,7 +17,7 @@ def is_loopback(address: bytes) -> bool:
     return address[0] == 127 if len(address) == 4 else address == _LOOPBACK_6
 
 
-def why_unusable(next_hop: bytes, own: frozenset[bytes], *, loopback: bool) -> str | None:
+def unusable_reason(next_hop: bytes, own: frozenset[bytes], *, loopback: bool) -> str | None:
     """Return why a route with this next hop is not used, or None.
 
     ``next_hop`` has 4, 16 or 32 octets, the link-local address behind the global one not looked at.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from speaker.attribute import PathAttributes
 from speaker.iana import Afi
+from speaker.rib.adj_in_shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.said import SLACK
-from speaker.rib.shared import SharedRoutes
+from speaker.rib.received_prefix_log import SLACK_PREFIXES
 
 SOURCE = Source("p", address=bytes((10, 0, 0, 1)), router_id=1, ebgp=True)
 PATH = Path(PathAttributes(), SOURCE)
@@ -17,7 +17,7 @@ def prefix(number: int) -> bytes:
     return b"\x20" + number.to_bytes(4, "big")
 
 
-def said(routes: SharedRoutes, loc: LocRib, *numbers: int) -> None:
+def said(routes: SharedAdjRibIn, loc: LocRib, *numbers: int) -> None:
     field = b"".join(map(prefix, numbers))
     assert routes.announce_new([PATH], [field], Afi.IPV4) == 1
     loc.take_changes()
@@ -25,7 +25,7 @@ def said(routes: SharedRoutes, loc: LocRib, *numbers: int) -> None:
 
 def test_what_was_said_in_fields_and_in_lists_is_found_and_cleared() -> None:
     loc = LocRib()
-    routes = SharedRoutes(loc, SOURCE)
+    routes = SharedAdjRibIn(loc, SOURCE)
     said(routes, loc, 1, 2)
     routes.announce(PATH, [prefix(3)])
     routes.withdraw([prefix(2)])
@@ -36,11 +36,11 @@ def test_what_was_said_in_fields_and_in_lists_is_found_and_cleared() -> None:
 
 def test_a_prefix_that_comes_and_goes_for_ever_takes_no_more_memory() -> None:
     loc = LocRib()
-    routes = SharedRoutes(loc, SOURCE)
+    routes = SharedAdjRibIn(loc, SOURCE)
     said(routes, loc, 0)
-    for _ in range(3 * SLACK):
+    for _ in range(3 * SLACK_PREFIXES):
         said(routes, loc, 1)
         routes.withdraw([prefix(1)])
         loc.take_changes()
-    assert sum(map(len, routes.said())) <= 2 * SLACK
+    assert sum(map(len, routes.prefix_lists())) <= 2 * SLACK_PREFIXES
     assert dict(routes.items()) == {prefix(0): PATH}
