@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from speaker.message import Update
 from speaker.nlri import Family
-from speaker.rib.adj_out import UpdateBatch
 from speaker.rib.loc_rib import Change
 from speaker.rib.update_group import UpdateBatch
 

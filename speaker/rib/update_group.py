@@ -45,7 +45,7 @@ class UpdateBatch(NamedTuple):
     """The one source that is not told this."""
 
 
-NOTHING = UpdateBatch(b"", 0, 0)
+EMPTY_BATCH = UpdateBatch(b"", 0, 0)
 _OWN: Final = 4096
 _RECENT: Final = 64
 """How many attribute sets are kept as they are sent."""
@@ -293,7 +293,7 @@ class UpdateGroup(Generic[M]):
             self._full = (state, self._encode_full(None))
         return self._full[1]
 
-    def refresh(self, member: M, family: Family) -> UpdateBatch:
+    def export_table(self, member: M, family: Family) -> UpdateBatch:
         """Return a family's table once more (RFC 2918)."""
         chunks: list[UpdateBatch] = []
         self._table(family, member.source, chunks)
@@ -403,7 +403,7 @@ class UpdateGroup(Generic[M]):
         told = self._all_paths.get(family)
         return {} if told is None else told.by_path()
 
-    def difference(self, before: UpdateGroup[M], member: M) -> UpdateBatch:
+    def export_difference(self, before: UpdateGroup[M], member: M) -> UpdateBatch:
         """Return what turns what the member knows from another group into what this one tells."""
         if self._counts is None or self._own_uncounted:
             self._count()
@@ -442,4 +442,4 @@ def _join(chunks: Sequence[UpdateBatch]) -> UpdateBatch:
     )
 
 
-__all__ = ["NOTHING", "Member", "UpdateBatch", "UpdateGroup"]
+__all__ = ["EMPTY_BATCH", "GroupMember", "UpdateBatch", "UpdateGroup"]

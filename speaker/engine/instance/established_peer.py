@@ -34,7 +34,7 @@ class EstablishedPeer:
         peer: Peer,
         session: Session,
         negotiated: Negotiated,
-        intake: Intake,
+        inbound: InboundUpdates,
         stale: StaleRoutes,
     ) -> None:
         self.peer = peer
@@ -42,7 +42,7 @@ class EstablishedPeer:
         self.negotiated = negotiated
         self.adj_in = stale.adj_in
         self.source = self.adj_in.source
-        self.intake = intake
+        self.inbound = inbound
         self.limits = prefix_limits_of(peer.config, self.adj_in.families)
         self.stale = stale
         self.group: UpdateGroup[EstablishedPeer] | None = None

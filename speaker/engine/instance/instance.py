@@ -319,7 +319,7 @@ class Instance:
     def _select_if_all_is_said(self) -> None:
         if self._deferral is not None and all(
             (member := self.members.get(peer)) is not None
-            and initial_update_complete(member.negotiated, member.intake.end_of_rib)
+            and initial_update_complete(member.negotiated, member.inbound.end_of_rib)
             for peer in self.peers.values()
             if peer.config.graceful_restart is not None and peer.may_come_up
         ):

@@ -15,7 +15,6 @@ from speaker.engine.instance.established_peer import EstablishedPeer
 from speaker.engine.ribs import Ribs
 from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family
-from speaker.rib.adj_out import UpdateBatch, UpdateGroup
 from speaker.rib.export import ExportRules
 from speaker.rib.local_routes import LOCAL, LocalPaths
 from speaker.rib.update_group import UpdateBatch, UpdateGroup
@@ -138,7 +137,7 @@ class OutboundUpdates:
     # ------------------------------------------------------------------ flush
 
     def _waits(self, group: UpdateGroup[EstablishedPeer]) -> bool:
-        return self._instance.restarting and group.rules.tells_received
+        return self._instance.restarting and group.rules.exports_received
 
     @property
     def updates_pending(self) -> bool:

@@ -68,14 +68,14 @@ class SessionSetup:
             adj_in = stale.adj_in
             adj_in.attach(tables, negotiated.add_path_receive)
             stale.session_restored(negotiated)
-        intake = Intake(
+        inbound = InboundUpdates(
             negotiated,
             adj_in,
             _own_asns(peer),
             _own_addresses(session),
             None if before is None else before.inbound,
         )
-        return EstablishedPeer(peer, session, negotiated, intake, stale)
+        return EstablishedPeer(peer, session, negotiated, inbound, stale)
 
     def _source(self, peer: Peer, session: Session, negotiated: Negotiated) -> Source:
         return Source(

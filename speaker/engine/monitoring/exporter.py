@@ -34,9 +34,8 @@ from speaker.engine.monitoring.monitored_peers import (
 from speaker.engine.monitoring.station import SlicedJob, Station
 from speaker.iana import IPV4_UNICAST, Afi, MessageType
 from speaker.message import Reach, Unreach, Update, frame_message
-from speaker.nlri import Family, split
+from speaker.nlri import Family, decode_prefixes
 from speaker.peer.engine_context import EngineContext
-from speaker.rib.adj_out import UpdateBatch
 from speaker.rib.loc_rib import Change
 from speaker.rib.update_group import UpdateBatch
 
@@ -332,7 +331,7 @@ class Exporter:
             else:
                 withdrawn = int.from_bytes(body[:2], "big")
                 at = 4 + int.from_bytes(body[2:4], "big")
-                keys = split(body[2 : 2 + withdrawn] or body[at:], Afi.IPV4)
+                keys = decode_prefixes(body[2 : 2 + withdrawn] or body[at:], Afi.IPV4)
                 updates = table_dump.held(subject, monitor, IPV4_UNICAST, keys)
                 self._send(stations, subject, monitor, updates)
 
