@@ -58,7 +58,7 @@ class ConfigurationReads:
     def route_sets(self, instance: str) -> Sequence[str]:
         """See `speaker.api.SpeakerPort`."""
         known = self.__engine.find(instance)
-        return () if known is None else list(known.telling.sets)
+        return () if known is None else list(known.outbound.sets)
 
     def route_set_prefixes(
         self, instance: str, route_set: str
@@ -97,4 +97,4 @@ class ConfigurationReads:
 
     def __ribs(self, instance: str, route_set: str) -> Ribs | None:
         known = self.__engine.find(instance)
-        return None if known is None else known.telling.sets.get(route_set)
+        return None if known is None else known.outbound.sets.get(route_set)
