@@ -12,7 +12,7 @@ from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttr
 from speaker.engine.engine import Engine
 from speaker.engine.ribs import Ribs
 from speaker.nlri import Family
-from speaker.rib.local import LOCAL, route_attributes
+from speaker.rib.local_routes import LOCAL, route_attributes
 from speaker.rib.path import Path
 
 
