@@ -1,18 +1,19 @@
-"""Network layer reachability information: families, prefixes as text and wire, and cutting fields.
+"""Network layer reachability information (NLRI): address families, and prefixes as text and octets.
 
-Only IPv4 and IPv6 unicast (and multicast, which is framed alike) are taken apart; the NLRI of other
-families are left as they are.
+* `text`: one prefix between its text form and its wire form
+* `fast_path`: `decode_prefixes`, the decoder of NLRI fields; falls back to `decode`
+* `decode`: the complete decoder, prefix by prefix
+* `add_path`: NLRI with path identifiers (RFC 7911)
+* `lazy_field`: an NLRI field that is decoded on first access
+
+Only the NLRI of IPv4 and IPv6 unicast and multicast are decoded (RFC 4271 section 4.3, RFC 4760
+section 5). Those of other families stay opaque octets.
 """
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
-from speaker.nlri.decode import (
-    ENCODED_SIZE,
-    PathNlri,
-    decode_add_path,
-    decode_prefixes,
-    encode_add_path,
-    has_prefixes,
-)
+from speaker.nlri.add_path import PathNlri, decode_add_path, encode_add_path
+from speaker.nlri.decode import ENCODED_SIZE, has_prefixes
+from speaker.nlri.fast_path import decode_prefixes
 from speaker.nlri.lazy_field import LazyNlriField
 from speaker.nlri.text import ADDRESS_BITS, prefix_to_text, prefix_to_wire
 

@@ -1,7 +1,7 @@
-"""Prefixes between text and wire; a prefix's wire octets are its key everywhere else.
+"""Prefixes between text and wire form; the wire form is a prefix's key in every RIB.
 
-The wire form is RFC 4271 section 4.3: one octet of length in bits, then as many octets as hold it.
-The bits behind the length are always zero here, so that equal prefixes are equal octets.
+The wire form is that of RFC 4271 section 4.3: one octet with the length in bits, then the fewest
+octets that hold so many bits. The trailing bits are zero: equal prefixes are equal octets.
 """
 
 from __future__ import annotations
@@ -13,22 +13,26 @@ from typing import Final
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Afi, Family
 
 ADDRESS_BITS: Final = {Afi.IPV4: 32, Afi.IPV6: 128}
-"""How long an address of a family is, for the families with plain prefixes."""
+"""Bits of an address, for the AFIs whose NLRI are plain prefixes."""
 
 
 def prefix_to_wire(text: str) -> tuple[Family, bytes]:
-    """Read ``10.0.0.0/24`` or ``fd00::/64``. Raises ValueError, also for host bits."""
+    """Parse ``10.0.0.0/24`` or ``fd00::/64`` into the unicast family and the wire form.
+
+    Raises ValueError, also for host bits.
+    """
     host, _, bits = text.partition("/")
     if bits.isascii() and bits.isdigit():
-        # What most prefixes are, at a tenth of the cost; who can say what is wrong has the rest.
+        # inet_pton takes a tenth of the time of ipaddress, which parses what is left and raises the
+        # errors. Both accept the same prefixes (tests/speaker/nlri/test_nlri.py).
         family, kind = (IPV6_UNICAST, AF_INET6) if ":" in host else (IPV4_UNICAST, AF_INET)
         try:
             octets, length = inet_pton(kind, host), int(bits)
         except (OSError, ValueError):
             octets, length = b"", 1
         wire = octets[: (length + 7) >> 3]
-        spare = wire[-1] & ((1 << (-length & 7)) - 1) if wire else 0
-        if length <= 8 * len(octets) and not spare and not octets[len(wire) :].strip(b"\0"):
+        host_bits = wire[-1] & ((1 << (-length & 7)) - 1) if wire else 0
+        if length <= 8 * len(octets) and not host_bits and not octets[len(wire) :].strip(b"\0"):
             return family, bytes((length,)) + wire
     if "/" not in text or "%" in text:
         raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
@@ -40,7 +44,7 @@ def prefix_to_wire(text: str) -> tuple[Family, bytes]:
 
 
 def prefix_to_text(family: Family, nlri: bytes) -> str:
-    """Spell a prefix, IPv6 as RFC 5952 has it (section 5 for mapped ones)."""
+    """Format a prefix in wire form; IPv6 as in RFC 5952, IPv4-mapped ones as in its section 5."""
     size = ADDRESS_BITS[Afi(family.afi)] // 8
     address = ipaddress.ip_address(nlri[1:].ljust(size, b"\0"))
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
