@@ -1,4 +1,4 @@
-"""AS_PATH and AS4_PATH (RFC 4271 section 4.3, RFC 5065, RFC 6793): segments, lengths, merging, text."""
+"""AS_PATH and AS4_PATH (RFC 4271 section 4.3, RFC 5065, RFC 6793): segments, length, merging, text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ AS_CONFED_SET: Final = 4
 CONFEDERATION: Final = frozenset({AS_CONFED_SEQUENCE, AS_CONFED_SET})
 
 MAX_ASNS: Final = 750
-"""Hops beyond which a path is not a path but an attack; the Internet's longest have tens."""
+"""The largest number of AS numbers in an AS_PATH; the longest paths of the Internet have tens."""
 
 _BRACKETS: Final = {AS_SET: "{}", AS_CONFED_SEQUENCE: "()", AS_CONFED_SET: "[]"}
 
 
 class Segment(NamedTuple):
-    """One segment: its kind and its AS numbers."""
+    """A path segment: type and AS numbers."""
 
     kind: int
     asns: tuple[int, ...]
@@ -31,9 +31,10 @@ AsPath = tuple[Segment, ...]
 
 
 def decode_as_path(value: bytes, width: int) -> AsPath:
-    """Read segments of AS numbers of 2 or 4 octets. Raises `Truncated` naming the rule.
+    """Decode segments whose AS numbers have ``width`` octets, 2 or 4; merge adjacent AS_SEQUENCEs.
 
-    A path that is too long is given up before it is read, so that no path costs more than a long one.
+    Raises `Truncated` with the violated rule: also for more than `MAX_ASNS` AS numbers, which are
+    counted before they are decoded, so that the cost of a path has a bound.
     """
     reader = Reader(value)
     segments: list[Segment] = []
@@ -59,44 +60,47 @@ def decode_as_path(value: bytes, width: int) -> AsPath:
 
 
 def encode_as_path(path: AsPath, width: int) -> bytes:
-    """Write segments; AS numbers that two octets cannot hold become AS_TRANS."""
+    """Encode segments; with a width of 2, AS numbers beyond 65,535 become AS_TRANS (RFC 6793)."""
     parts = []
     for kind, asns in path:
         for start in range(0, len(asns), 255):
             run = asns[start : start + 255]
             parts.append(bytes((kind, len(run))))
             for asn in run:
-                shown = asn if width == 4 or asn <= 0xFFFF else AS_TRANS
-                parts.append(shown.to_bytes(width, "big"))
+                encoded = asn if width == 4 or asn <= 0xFFFF else AS_TRANS
+                parts.append(encoded.to_bytes(width, "big"))
     return b"".join(parts)
 
 
 def hop_count(path: AsPath) -> int:
-    """Count as the decision process does: a set is one, confederation segments none (RFC 5065)."""
+    """Return the length for route selection: an AS_SET counts one (RFC 4271 section 9.1.2.2).
+
+    Confederation segments do not count (RFC 5065 section 5.3).
+    """
     return sum(
         1 if kind == AS_SET else len(asns) for kind, asns in path if kind not in CONFEDERATION
     )
 
 
 def needs_as4(path: AsPath) -> bool:
-    """Tell whether an AS number that belongs into AS4_PATH does not fit two octets."""
+    """Return whether a two-octet session needs AS4_PATH beside the AS_PATH (RFC 6793 section 4.2.2)."""
     return any(asn > 0xFFFF for kind, asns in path if kind not in CONFEDERATION for asn in asns)
 
 
 def without_confederation(path: AsPath) -> AsPath:
-    """Leave out the confederation's segments."""
+    """Return a path without its confederation segments (RFC 5065)."""
     return tuple(segment for segment in path if segment.kind not in CONFEDERATION)
 
 
 def prepend(path: AsPath, asn: int, kind: int = AS_SEQUENCE) -> AsPath:
-    """Put an AS number in front (RFC 4271 section 5.1.2)."""
+    """Prepend an AS number, in a segment of type ``kind`` (RFC 4271 section 5.1.2)."""
     if path and path[0].kind == kind:
         return (Segment(kind, (asn, *path[0].asns)), *path[1:])
     return (Segment(kind, (asn,)), *path)
 
 
 def merge_as4(path: AsPath, as4_path: AsPath) -> AsPath:
-    """Rebuild a path that came through a two-octet speaker (RFC 6793 section 4.2.3)."""
+    """Restore the AS_PATH of a route that passed two-octet speakers (RFC 6793 section 4.2.3)."""
     as4_path = without_confederation(as4_path)
     extra = hop_count(path) - hop_count(as4_path)
     if extra < 0:
@@ -104,7 +108,7 @@ def merge_as4(path: AsPath, as4_path: AsPath) -> AsPath:
     leading: list[Segment] = []
     for kind, asns in path:
         if kind in CONFEDERATION and extra >= 0:
-            # In front, or next to a segment that is taken whole.
+            # Leading confederation segments, and those adjacent to a segment that is kept whole.
             leading.append(Segment(kind, asns))
         elif extra <= 0:
             break
@@ -121,7 +125,7 @@ def merge_as4(path: AsPath, as4_path: AsPath) -> AsPath:
 
 
 def as_path_text(path: AsPath) -> str:
-    """Spell a path: ``65001 65002 {64512,64513}``, confederation segments in () and []."""
+    """Format a path: ``65001 65002 {64512,64513}``, confederation segments in () and []."""
     parts = []
     for kind, asns in path:
         brackets = _BRACKETS.get(kind)

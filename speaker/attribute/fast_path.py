@@ -1,10 +1,10 @@
-"""The attributes that most routes have, recognised at one look: the hot path of a full table.
+"""Fast path for the path attributes of most routes: recognised by one regular expression.
 
-One regular expression knows the attribute fields without any mistake in them that are made of the
-attributes below, in ascending order, with one AS_SEQUENCE. It says only that such a field is good
-and complete, which `speaker.attribute.decode` would say, too, at twenty times the cost; the values are
-read when somebody wants them. Whatever it does not know goes the long way: it must never know more than
-the long way accepts.
+The slow path is `speaker.attribute.decode`. The expression matches fields that consist of the
+attributes below, well-formed, in ascending order of type, with one AS_SEQUENCE. A match means that
+the slow path finds no fault except, perhaps, in the next hop's address, which the caller checks; the
+values are decoded when they are needed first. A field that does not match takes the slow path. A
+field that the slow path rejects must never match (tests/speaker/attribute/test_fast_path.py).
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ from typing import Final
 
 from speaker.negotiated import Negotiated
 
-_PATH_AT: Final = 9
-"""Where the first AS number stands: ORIGIN comes first and always takes four octets."""
-_HEADER: Final = 3
-_HOPS: Final = 40
+_FIRST_AS_OFFSET: Final = 9
+"""Offset of the first AS number: behind ORIGIN (4 octets), AS_PATH's header and the segment's."""
+_HEADER_SIZE: Final = 3
+_MAX_HOPS: Final = 40
+"""The longest AS_SEQUENCE that the expression matches."""
 
 
-def _counted(kind: bytes, size: int, most: int) -> bytes:
-    """Return what matches an attribute of 1 to ``most`` items of ``size`` octets, in one octet."""
+def _list_attribute(kind: bytes, size: int, most: int) -> bytes:
+    """Return a pattern for an optional attribute of 1 to ``most`` items of ``size`` octets each.
+
+    ``kind`` matches flags and type. The attribute has at most 255 octets: no extended length.
+    """
     lengths = (
         re.escape(bytes((count * size,))) + b".{%d}" % (count * size)
         for count in range(1, min(most, 255 // size) + 1)
@@ -32,60 +36,66 @@ def _counted(kind: bytes, size: int, most: int) -> bytes:
 
 
 def _paths(shortest: int) -> bytes:
-    """Return what matches the value of an AS_PATH, its length in front."""
-    usual = (
+    """Return a pattern for length and value of an AS_PATH: one AS_SEQUENCE, or empty."""
+    sequences = (
         re.escape(bytes((2 + 4 * count, 2, count))) + b".{%d}" % (4 * count)
-        for count in range(1, _HOPS + 1)
+        for count in range(1, _MAX_HOPS + 1)
     )
-    return b"|".join([b"\\x00"] * (not shortest) + list(usual))
+    return b"|".join([b"\\x00"] * (not shortest) + list(sequences))
 
 
 @functools.cache
 def _pattern(*, ebgp: bool) -> re.Pattern[bytes]:
-    # "This or nothing" is written as two alternatives: a repeat costs three times as much.
+    # An optional part is written as two alternatives, (?:x|): a repeat takes three times as long.
     parts = (
         rb"\x40\x01\x01[\x00-\x02]",
         rb"\x40\x02(?:%s)" % _paths(1 if ebgp else 0),
-        # The next hop's own rules, and whose it is, are for who judges it.
+        # Any next hop: `match_next_hop` returns it for the caller to check.
         rb"\x40\x03\x04(.{4})",
         rb"(?:\x80\x04\x04.{4}|)",
         b"" if ebgp else rb"(?:\x40\x05\x04.{4}|)",
         rb"(?:\x40\x06\x00|)",
         rb"(?:\xc0\x07\x08(?!\x00\x00\x00\x00).{8}|)",
-        _counted(rb"\xc0\x08", 4, 32),
-        _counted(rb"\xc0\x10", 8, 8),
-        _counted(rb"\xc0\x20", 12, 12),
+        _list_attribute(rb"\xc0\x08", 4, 32),
+        _list_attribute(rb"\xc0\x10", 8, 8),
+        _list_attribute(rb"\xc0\x20", 12, 12),
     )
     return re.compile(b"".join(parts), re.DOTALL)
 
 
 class AttributeFastPath:
-    """What is usual in one session."""
+    """The fast path of one session."""
 
-    __slots__ = ("_first_as", "_match", "_never")
+    __slots__ = ("_excluded_asns", "_first_as", "_match")
 
-    def __init__(self, session: Negotiated, never: Iterable[int] = ()) -> None:
-        """Know a session; a path that may have one of the AS numbers in ``never`` is not usual."""
+    def __init__(self, session: Negotiated, excluded_asns: Iterable[int] = ()) -> None:
+        """Prepare for a session; paths that may contain an AS of ``excluded_asns`` never match."""
         self._first_as = session.peer_asn.to_bytes(4, "big") if session.ebgp else b""
         self._match = _pattern(ebgp=session.ebgp).fullmatch
         # AS 0: RFC 7607.
-        self._never = [asn.to_bytes(4, "big") for asn in sorted({0, *never})]
+        self._excluded_asns = [asn.to_bytes(4, "big") for asn in sorted({0, *excluded_asns})]
 
     @staticmethod
-    def of(session: Negotiated, never: Iterable[int] = ()) -> AttributeFastPath | None:
-        """Return a session's, or None where all of its attributes go the long way."""
+    def of(session: Negotiated, excluded_asns: Iterable[int] = ()) -> AttributeFastPath | None:
+        """Return the fast path of a session, or None where every field takes the slow path.
+
+        That is so with two-octet AS numbers, in a confederation, and with an unknown peer AS.
+        """
         if not session.as4 or session.confederation or (session.ebgp and not session.peer_asn):
             return None
-        return AttributeFastPath(session, never)
+        return AttributeFastPath(session, excluded_asns)
 
     def match_next_hop(self, field: bytes) -> bytes | None:
-        """Return the next hop of a path attribute field, or None where the field is not usual."""
+        """Return the NEXT_HOP (4 octets) of a well-formed field, or None for the slow path."""
         found = self._match(field)
-        if found is None or not field.startswith(self._first_as, _PATH_AT):
+        if found is None or not field.startswith(self._first_as, _FIRST_AS_OFFSET):
             return None
-        for asn in self._never:
-            # Octets of the path that only happen to be in a row are not worth a closer look here.
-            # (``in`` takes its left side for a number first, and writes an error text each time.)
-            if field.partition(asn)[1] and field.find(asn, _PATH_AT, found.start(1) - _HEADER) >= 0:
+        for asn in self._excluded_asns:
+            # A match across the border of two AS numbers takes the slow path, too: correct, and rare.
+            # (``asn in field`` tries an integer first and formats an exception text for each miss.)
+            if (
+                field.partition(asn)[1]
+                and field.find(asn, _FIRST_AS_OFFSET, found.start(1) - _HEADER_SIZE) >= 0
+            ):
                 return None
         return found[1]

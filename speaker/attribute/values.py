@@ -1,4 +1,4 @@
-"""The path attributes of a route as one frozen value, and what can be wrong with them, as values."""
+"""The path attributes of a route, and the faults of received attributes, as frozen values."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from speaker.attribute.as_path import AsPath
 
 
 class Aggregator(msgspec.Struct, frozen=True):
-    """AGGREGATOR: who aggregated; the address is four octets."""
+    """AGGREGATOR: the AS and the IPv4 address (four octets) of the aggregating speaker."""
 
     asn: int
     address: bytes
 
 
 class UnknownAttribute(msgspec.Struct, frozen=True):
-    """An attribute that this speaker does not know; kept when it is transitive."""
+    """A transitive attribute that is passed on without being interpreted."""
 
     flags: int
     type: int
@@ -26,10 +26,10 @@ class UnknownAttribute(msgspec.Struct, frozen=True):
 
 
 class PathAttributes(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """Everything that a route carries besides its prefix.
+    """The attributes of a route, NEXT_HOP or the next hop of MP_REACH_NLRI included.
 
-    ``next_hop`` is 4 or 16 octets, or 32 with a link-local address behind the global one (RFC 2545);
-    empty where there is none. Communities keep the order in which they came.
+    ``next_hop`` has 4 or 16 octets, or 32 with a link-local address behind the global one
+    (RFC 2545 section 3); it is empty where there is none. Communities keep their received order.
     """
 
     origin: int = 0
@@ -60,7 +60,7 @@ class PathAttributes(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True)
 
 
 def address_text(octets: bytes) -> str:
-    """Spell an address of 4 or 16 octets, as RFC 5952 has it (section 5 for mapped ones)."""
+    """Format an address of 4 or 16 octets; IPv6 as in RFC 5952."""
     address = ipaddress.ip_address(octets)
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return f"::ffff:{address.ipv4_mapped}"
@@ -68,12 +68,12 @@ def address_text(octets: bytes) -> str:
 
 
 def community_text(value: int) -> str:
-    """Spell a community: ``65001:80``."""
+    """Format a standard community: ``65001:80``."""
     return f"{value >> 16}:{value & 0xFFFF}"
 
 
 class ErrorHandling(enum.IntEnum):
-    """What an error in an UPDATE leads to; the strongest one of a message counts (RFC 7606)."""
+    """The error handling approaches of RFC 7606 section 2; the strongest one of an UPDATE applies."""
 
     NONE = 0
     ATTRIBUTE_DISCARD = 1
@@ -81,16 +81,16 @@ class ErrorHandling(enum.IntEnum):
     SESSION_RESET = 3
 
     def __str__(self) -> str:
-        """Spell it as the RFC does."""
+        """Format it as the RFC does: ``treat-as-withdraw``."""
         return self.name.lower().replace("_", "-")
 
 
 class AttributeFault(msgspec.Struct, frozen=True):
-    """One error in the attributes of an UPDATE, and what the RFC does about it."""
+    """An error in the path attributes of an UPDATE, and its error handling."""
 
     outcome: ErrorHandling
     attribute: int
     rule: str
     subcode: int
-    """The UPDATE error's, should the session have to be reset."""
+    """The UPDATE Message Error subcode of a NOTIFICATION, where the session is reset."""
     data: bytes = b""

@@ -10,10 +10,11 @@ from speaker.message.header import (
     check_header,
     frame_message,
 )
+from speaker.message.multiprotocol import reset_attribute
 from speaker.message.notification import Notification
 from speaker.message.open import Open, decode_open
 from speaker.message.route_refresh import RefreshKind, RouteRefresh
-from speaker.message.update import Reach, Unreach, Update, UpdateDecoder, reset_attribute
+from speaker.message.update import Reach, Unreach, Update, UpdateDecoder
 
 __all__ = [
     "HEADER_SIZE",

@@ -1,8 +1,8 @@
-"""UPDATE (RFC 4271 section 4.3, RFC 4760 sections 3 and 4, RFC 7606): reading, the hot path.
+"""UPDATE (RFC 4271 section 4.3, RFC 4760, RFC 7606): decoding.
 
-Attributes are read once for each distinct run of octets and shared from then on; per prefix there is
-one slice. MP_REACH_NLRI and MP_UNREACH_NLRI hold prefixes, so the run of octets that is looked up is
-what is left without them.
+Each distinct path attributes field is decoded once per session; its values are shared by all routes
+that carry it. MP_REACH_NLRI and MP_UNREACH_NLRI contain prefixes, so the cache is keyed by the field
+without them.
 """
 
 from __future__ import annotations
@@ -12,34 +12,47 @@ from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
 
-from speaker.attribute.decode import (
+from speaker.attribute import (
+    AttributeFault,
     DecodedAttributes,
+    ErrorHandling,
+    PathAttributes,
     RawAttribute,
     decode_attributes,
     frame_attributes,
-    is_not_unicast_ipv4,
 )
-from speaker.attribute.values import AttributeFault, ErrorHandling, PathAttributes
-from speaker.errors import NotificationError, Truncated, update_error
-from speaker.iana import IPV4_UNICAST, Afi, AttributeType, Family, UpdateSubcode
+from speaker.errors import Truncated, update_error
+from speaker.iana import IPV4_UNICAST, AttributeType, Family, UpdateSubcode
+from speaker.message.multiprotocol import (
+    MpReach,
+    decode_mp_reach,
+    decode_mp_unreach,
+    flag_faults,
+    next_hop_faults,
+    session_reset,
+)
 from speaker.negotiated import Negotiated
-from speaker.nlri import PathNlri, decode_add_path, decode_prefixes, encode_add_path, has_prefixes
+from speaker.nlri import (
+    PathNlri,
+    decode_add_path,
+    decode_prefixes,
+    encode_add_path,
+    has_prefixes,
+)
 
-_CACHE: Final = 96 * 1024 * 1024
-"""Octets that a session's remembered attribute sets may take, roughly; then it starts anew."""
-_SET: Final = 512
-"""Octets that an attribute set takes however short it is."""
-_GROWTH: Final = 8
-"""How much more an attribute set takes than on the wire."""
-_IPV6_ANY: Final = bytes(16)
-_LINK_LOCAL_ONLY: Final = _IPV6_ANY + b"\xfe\x80"
+_CACHE_OCTETS: Final = 96 * 1024 * 1024
+"""Memory of a session's cached attribute sets, estimated; when it is full, the cache is cleared."""
+_SET_OCTETS: Final = 512
+"""Estimated memory of an attribute set, whatever its size on the wire."""
+_MEMORY_PER_WIRE_OCTET: Final = 8
+"""Estimated memory of an attribute set for each octet on the wire, besides."""
 
 
 class Reach(NamedTuple):
     """Prefixes of one family that are announced with the same attributes.
 
-    With ADD-PATH ``nlri`` is empty and ``paths`` has them with their identifiers. The attributes
-    carry this family's next hop.
+    With ADD-PATH ``nlri`` is empty, and ``paths`` has the prefixes with their path identifiers. The
+    attributes include the next hop of this family.
     """
 
     family: Family
@@ -48,78 +61,64 @@ class Reach(NamedTuple):
     paths: list[PathNlri]
 
     def wire(self) -> list[bytes]:
-        """Return the prefixes as on the wire, with their path identifiers where they have them."""
+        """Return the prefixes in wire form, behind their path identifiers with ADD-PATH."""
         return encode_add_path(self.paths) if self.paths else self.nlri
 
 
 class Unreach(NamedTuple):
-    """Prefixes of one family that are withdrawn; ``paths`` as in `Reach`."""
+    """Prefixes of one family that are withdrawn; ``nlri`` and ``paths`` as in `Reach`."""
 
     family: Family
     nlri: list[bytes]
     paths: list[PathNlri]
 
     def wire(self) -> list[bytes]:
-        """Return the prefixes as in `Reach.wire`."""
+        """Return the prefixes as `Reach.wire` does."""
         return encode_add_path(self.paths) if self.paths else self.nlri
 
 
 class Update(NamedTuple):
-    """One UPDATE; where the outcome is treat-as-withdraw, what it announces has to be withdrawn."""
+    """A decoded UPDATE. With treat-as-withdraw the announced prefixes have to be withdrawn."""
 
     announced: tuple[Reach, ...]
     withdrawn: tuple[Unreach, ...]
     end_of_rib: Family | None
+    """The family whose End-of-RIB marker this is (RFC 4724 section 2)."""
     faults: tuple[AttributeFault, ...]
     outcome: ErrorHandling
+    """The strongest error handling of all faults."""
     ignored: tuple[Family, ...]
-    """Families that were not negotiated: their NLRI are left alone."""
-    block: DecodedAttributes
-    """All attributes, also where nothing is announced with them."""
-
-
-class _Mp(NamedTuple):
-    family: Family
-    next_hop: bytes
-    nlri: bytes
-
-
-_NOTHING: Final = PathAttributes()
-
-
-def _reset(attribute: int, rule: str, subcode: UpdateSubcode, data: bytes = b"") -> Exception:
-    error = update_error(subcode, data, f"attribute {attribute}: {rule}" if attribute else rule)
-    error.attribute = attribute  # type: ignore[attr-defined]  # read by `reset_attribute`
-    return error
-
-
-def reset_attribute(error: NotificationError) -> int | None:
-    """Tell which attribute made an UPDATE end the session, where it was one."""
-    found: int | None = getattr(error, "attribute", None)
-    return found
+    """Families with NLRI that are not negotiated: these NLRI are ignored."""
+    decoded: DecodedAttributes
+    """All path attributes, also of an UPDATE without announced prefixes."""
 
 
 @final
 class UpdateDecoder:
-    """Reads the UPDATEs of one session."""
+    """Decodes the UPDATEs of one session and caches their attributes."""
 
-    __slots__ = ("_blocks", "_cache", "_forgot", "_interned", "_room", "session")
+    __slots__ = ("_cache_free", "_cache_size", "_decoded", "_on_evict", "_with_next_hop", "session")
 
     def __init__(
-        self, session: Negotiated, forgot: Callable[[], None] | None = None, *, cache: int = _CACHE
+        self,
+        session: Negotiated,
+        on_evict: Callable[[], None] | None = None,
+        *,
+        cache: int = _CACHE_OCTETS,
     ) -> None:
-        """Begin; ``forgot`` is told when attributes that were remembered are let go.
-
-        ``cache`` is how many octets they may take.
-        """
+        """Start with an empty cache of ``cache`` octets; ``on_evict`` is called when it is cleared."""
         self.session = session
-        self._forgot = forgot
-        self._cache = self._room = cache
-        self._blocks: dict[bytes, DecodedAttributes] = {}
-        self._interned: dict[PathAttributes, PathAttributes] = {}
+        self._on_evict = on_evict
+        self._cache_size = self._cache_free = cache
+        self._decoded: dict[bytes, DecodedAttributes] = {}
+        self._with_next_hop: dict[PathAttributes, PathAttributes] = {}
+        """Attributes with the next hop of an MP_REACH_NLRI, each one shared."""
 
     def decode(self, body: bytes) -> Update:
-        """Read a body. Raises `NotificationError` for what RFC 7606 leaves a session reset."""
+        """Decode an UPDATE's body.
+
+        Raises `NotificationError` for errors that reset the session (RFC 7606 section 3).
+        """
         if len(body) < 4:
             raise update_error(UpdateSubcode.MALFORMED_ATTRIBUTE_LIST, b"", f"{len(body)} octets")
         withdrawn_end = 2 + int.from_bytes(body[:2], "big")
@@ -130,229 +129,220 @@ class UpdateDecoder:
                 UpdateSubcode.MALFORMED_ATTRIBUTE_LIST, b"", "lengths beyond the end of the message"
             )
         withdrawn = body[2:withdrawn_end]
-        octets = body[attributes_at:nlri_at]
+        field = body[attributes_at:nlri_at]
         nlri = body[nlri_at:]
-        block = self._blocks.get(octets)
-        if block is not None and IPV4_UNICAST in self.session.families:
-            # The usual case: attributes seen before, without multiprotocol ones.
-            return self._assemble(withdrawn, nlri, block, None, None, octets)
-        return self._decode(withdrawn, octets, nlri)
+        decoded = self._decoded.get(field)
+        if decoded is not None and IPV4_UNICAST in self.session.families:
+            # A cached field has neither of the multiprotocol attributes.
+            return self._assemble(withdrawn, field, nlri, decoded, None, None)
+        return self._decode_field(withdrawn, field, nlri)
 
-    def _decode(self, withdrawn: bytes, octets: bytes, nlri: bytes) -> Update:
-        raws, overrun = frame_attributes(octets)
-        reach: RawAttribute | None = None
-        unreach: RawAttribute | None = None
-        others: list[RawAttribute] = []
-        for raw in raws:
-            if raw.type == AttributeType.MP_REACH_NLRI:
-                if reach is not None:
-                    raise _reset(14, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
-                reach = raw
-            elif raw.type == AttributeType.MP_UNREACH_NLRI:
-                if unreach is not None:
-                    raise _reset(15, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
-                unreach = raw
-            else:
-                others.append(raw)
+    def _decode_field(self, withdrawn: bytes, field: bytes, nlri: bytes) -> Update:
+        """Decode an UPDATE whose path attributes field is not in the cache as it is."""
+        attributes, overrun = frame_attributes(field)
+        reach, unreach, others = _without_multiprotocol(attributes)
         plain = reach is None and unreach is None and overrun is None
-        key = octets if plain else b"".join(raw.octets for raw in others)
-        block = self._blocks.get(key) if overrun is None else None
-        if block is None:
-            block = decode_attributes(others, self.session)
+        key = field if plain else b"".join(raw.octets for raw in others)
+        decoded = self._decoded.get(key) if overrun is None else None
+        if decoded is None:
+            decoded = decode_attributes(others, self.session)
             if overrun is None:
-                self.spend(len(key))
-                self._blocks[key] = block
-        extra = tuple(
-            AttributeFault(
-                ErrorHandling.TREAT_AS_WITHDRAW,
-                raw.type,
-                f"flags {raw.flags:#04x}, an optional non-transitive attribute has 0x80",
-                UpdateSubcode.ATTRIBUTE_FLAGS,
-                raw.octets,
-            )
-            for raw in (reach, unreach)
-            if raw is not None and raw.flags & 0xC0 != 0x80
-        )
+                self.reserve(len(key))
+                self._decoded[key] = decoded
+        faults = flag_faults(reach, unreach)
         if overrun is not None:
-            extra = (*extra, overrun)
-        if extra:
-            block = block._replace(faults=(*block.faults, *extra))
-        return self._assemble(withdrawn, nlri, block, reach, unreach, octets)
+            faults = (*faults, overrun)
+        if faults:
+            decoded = decoded._replace(faults=(*decoded.faults, *faults))
+        return self._assemble(withdrawn, field, nlri, decoded, reach, unreach)
 
     def _assemble(
         self,
         withdrawn: bytes,
+        field: bytes,
         nlri: bytes,
-        block: DecodedAttributes,
+        decoded: DecodedAttributes,
         reach: RawAttribute | None,
         unreach: RawAttribute | None,
-        octets: bytes,
     ) -> Update:
+        """Decode all NLRI and apply the error handling of RFC 7606.
+
+        ``withdrawn``, ``field`` and ``nlri`` are the fields of RFC 4271 section 4.3; ``decoded`` is
+        the path attributes field without ``reach`` and ``unreach``.
+        """
         announced: list[Reach] = []
         gone: list[Unreach] = []
         ignored: list[Family] = []
-        faults = block.faults
-        ipv4 = IPV4_UNICAST in self.session.families
         if withdrawn:
-            paths, plain = self._split(IPV4_UNICAST, withdrawn, None)
-            if ipv4:
+            paths, plain = self._decode_nlri(IPV4_UNICAST, withdrawn, None)
+            if IPV4_UNICAST in self.session.families:
                 gone.append(Unreach(IPV4_UNICAST, plain, paths))
-        mp_gone = self._unreach(unreach, gone, ignored)
-        mp = self._reach(reach)
-        if mp is not None:
-            if mp.family not in self.session.families:
-                ignored.append(mp.family)
-            elif has_prefixes(mp.family):
-                faults += self._mp_faults(mp)
-                paths, plain = self._split(mp.family, mp.nlri, reach)
-                attributes = self._with_next_hop(block.attributes, mp.next_hop)
-                announced.append(Reach(mp.family, attributes, plain, paths))
+        emptied = None if unreach is None else self._add_mp_unreach(unreach, gone, ignored)
+        faults = decoded.faults
+        reachable = bool(nlri)
+        if reach is not None:
+            mp = decode_mp_reach(reach, self.session)
+            reachable = reachable or bool(mp.nlri)
+            faults += self._add_mp_reach(mp, reach, decoded.attributes, announced, ignored)
         if nlri:
-            paths, plain = self._split(IPV4_UNICAST, nlri, None)
-            if ipv4:
-                announced.append(Reach(IPV4_UNICAST, block.attributes, plain, paths))
+            paths, plain = self._decode_nlri(IPV4_UNICAST, nlri, None)
+            if IPV4_UNICAST in self.session.families:
+                announced.append(Reach(IPV4_UNICAST, decoded.attributes, plain, paths))
             else:
                 ignored.append(IPV4_UNICAST)
-        reachable = bool(nlri) or (mp is not None and bool(mp.nlri))
         if reachable:
-            faults += self._missing(block, classic=bool(nlri))
-        outcome = max((fault.outcome for fault in faults), default=ErrorHandling.NONE)
-        alone = unreach is not None and octets == unreach.octets
-        if outcome >= ErrorHandling.TREAT_AS_WITHDRAW and not reachable and not alone:
-            # RFC 7606 section 5.2: without reachable NLRI there is nothing to withdraw instead. An
-            # MP_UNREACH_NLRI alone withdraws what there is.
-            fault = max(faults, key=lambda f: f.outcome)
-            raise _reset(fault.attribute, fault.rule, UpdateSubcode(fault.subcode or 1), fault.data)
+            faults += _missing_attributes(decoded, next_hop=bool(nlri))
+        outcome = ErrorHandling.NONE
+        if faults:
+            outcome = max([fault.outcome for fault in faults])
+            alone = unreach is not None and field == unreach.octets
+            if outcome >= ErrorHandling.TREAT_AS_WITHDRAW and not reachable and not alone:
+                raise _nothing_to_withdraw(faults)
         end_of_rib = None
-        if not withdrawn and not nlri and reach is None and not block.present:
-            if not octets:
+        if not withdrawn and not nlri and reach is None and not decoded.present:
+            if not field:
                 end_of_rib = IPV4_UNICAST
-            elif mp_gone is not None and not faults and not block.attributes.unknown:
-                end_of_rib = mp_gone
+            elif emptied is not None and not faults and not decoded.attributes.unknown:
+                end_of_rib = emptied
         return Update(
-            tuple(announced), tuple(gone), end_of_rib, faults, outcome, tuple(ignored), block
+            tuple(announced), tuple(gone), end_of_rib, faults, outcome, tuple(ignored), decoded
         )
 
-    def _unreach(
-        self, raw: RawAttribute | None, gone: list[Unreach], ignored: list[Family]
+    def _add_mp_unreach(
+        self, raw: RawAttribute, gone: list[Unreach], ignored: list[Family]
     ) -> Family | None:
-        """Add what MP_UNREACH_NLRI withdraws; its family when it withdraws nothing."""
-        if raw is None:
-            return None
-        if len(raw.value) < 3:
-            raise _reset(
-                15, f"{len(raw.value)} octets", UpdateSubcode.OPTIONAL_ATTRIBUTE, raw.octets
-            )
-        family = Family(int.from_bytes(raw.value[:2], "big"), raw.value[2])
-        nlri = raw.value[3:]
+        """Add the prefixes of an MP_UNREACH_NLRI; return its family if it has none."""
+        family, nlri = decode_mp_unreach(raw)
         if family not in self.session.families:
             ignored.append(family)
             return None
         if not nlri:
             return family
         if has_prefixes(family):
-            paths, plain = self._split(family, nlri, raw)
+            paths, plain = self._decode_nlri(family, nlri, raw)
             gone.append(Unreach(family, plain, paths))
         return None
 
-    def _reach(self, raw: RawAttribute | None) -> _Mp | None:
-        if raw is None:
-            return None
-        value = raw.value
-        if len(value) < 5:
-            raise _reset(14, f"{len(value)} octets", UpdateSubcode.OPTIONAL_ATTRIBUTE, raw.octets)
-        family = Family(int.from_bytes(value[:2], "big"), value[2])
-        size = value[3]
-        if 4 + size + 1 > len(value):
-            rule = f"a next hop of {size} octets"
-            raise _reset(14, rule, UpdateSubcode.OPTIONAL_ATTRIBUTE, raw.octets)
-        next_hop = value[4 : 4 + size]
-        if family in self.session.families and has_prefixes(family):
-            # RFC 2545 section 3, RFC 8950 section 3
-            allowed: tuple[int, ...] = (16, 32)
-            if family.afi == Afi.IPV4:
-                allowed = (4, 16, 32) if family in self.session.extended_next_hop else (4,)
-            if size not in allowed:
-                rule = f"a next hop of {size} octets"
-                raise _reset(14, rule, UpdateSubcode.OPTIONAL_ATTRIBUTE, raw.octets)
-            if size == 32 and next_hop.startswith(_LINK_LOCAL_ONLY):
-                # RFC 2545 does not say how to tell a next hop that has no global address: some
-                # have the link-local one alone, BIRD leaves the global one unspecified.
-                next_hop = next_hop[16:]
-        return _Mp(family, next_hop, value[5 + size :])
-
-    def _mp_faults(self, mp: _Mp) -> tuple[AttributeFault, ...]:
-        bad = (
-            is_not_unicast_ipv4(mp.next_hop)
-            if len(mp.next_hop) == 4
-            else mp.next_hop[:16] == _IPV6_ANY
-        )
-        if not bad:
+    def _add_mp_reach(
+        self,
+        mp: MpReach,
+        raw: RawAttribute,
+        attributes: PathAttributes,
+        announced: list[Reach],
+        ignored: list[Family],
+    ) -> tuple[AttributeFault, ...]:
+        """Add the prefixes of an MP_REACH_NLRI; return the faults of its next hop."""
+        if mp.family not in self.session.families:
+            ignored.append(mp.family)
             return ()
-        return (
-            AttributeFault(
-                ErrorHandling.TREAT_AS_WITHDRAW,
-                AttributeType.MP_REACH_NLRI,
-                "the next hop is not a unicast address",
-                UpdateSubcode.OPTIONAL_ATTRIBUTE,
-            ),
-        )
-
-    def _missing(self, block: DecodedAttributes, *, classic: bool) -> tuple[AttributeFault, ...]:
-        required = [AttributeType.ORIGIN, AttributeType.AS_PATH]
-        if classic:
-            required.append(AttributeType.NEXT_HOP)
-        if block.present.issuperset(required):
+        if not has_prefixes(mp.family):
             return ()
-        told = {fault.attribute for fault in block.faults if fault.outcome != _DISCARD}
-        return tuple(
-            AttributeFault(
-                ErrorHandling.TREAT_AS_WITHDRAW,
-                kind,
-                "it is missing",
-                UpdateSubcode.MISSING_WELL_KNOWN_ATTRIBUTE,
-                bytes((kind,)),
-            )
-            for kind in required
-            if kind not in block.present and kind not in told
-        )
+        paths, plain = self._decode_nlri(mp.family, mp.nlri, raw)
+        attributes = self._share_with_next_hop(attributes, mp.next_hop)
+        announced.append(Reach(mp.family, attributes, plain, paths))
+        return next_hop_faults(mp)
 
-    def _split(
+    def _decode_nlri(
         self, family: Family, data: bytes, raw: RawAttribute | None
     ) -> tuple[list[PathNlri], list[bytes]]:
-        """Cut a field; ``raw`` is the multiprotocol attribute that it is part of."""
+        """Decode an NLRI field: paths with ADD-PATH, or plain prefixes; the other list is empty.
+
+        ``raw`` is the multiprotocol attribute of the field; None for the fields of RFC 4271.
+        """
         try:
             if family in self.session.add_path_receive:
                 return decode_add_path(data, family.afi), []
             return [], decode_prefixes(data, family.afi)
         except Truncated as error:
             if raw is None:
-                raise _reset(0, str(error), UpdateSubcode.INVALID_NETWORK_FIELD) from None
+                # RFC 4271 section 6.3
+                subcode = UpdateSubcode.INVALID_NETWORK_FIELD
+                raise session_reset(0, str(error), subcode) from None
             # RFC 4760 section 7
             subcode = UpdateSubcode.OPTIONAL_ATTRIBUTE
-            raise _reset(raw.type, str(error), subcode, raw.octets) from None
+            raise session_reset(raw.type, str(error), subcode, raw.octets) from None
 
-    def _with_next_hop(self, attributes: PathAttributes, next_hop: bytes) -> PathAttributes:
+    def _share_with_next_hop(self, attributes: PathAttributes, next_hop: bytes) -> PathAttributes:
         changed = replace(attributes, next_hop=next_hop)
-        known = self._interned.get(changed)
+        known = self._with_next_hop.get(changed)
         if known is None:
-            self.spend(0)
-            known = self._interned[changed] = changed
+            self.reserve(0)
+            known = self._with_next_hop[changed] = changed
         return known
 
-    def spend(self, octets: int, sets: int = 1) -> None:
-        """Make room for attribute sets of so many octets, if need be by forgetting all there are.
+    def reserve(self, octets: int, sets: int = 1) -> None:
+        """Reserve memory for attribute sets of so many octets on the wire; clear a full cache first.
 
-        A peer decides how many there are, how long they are, and under how many next hops.
+        The peer determines the number of sets, their sizes and their next hops: without a limit it
+        could exhaust the memory.
         """
-        cost = sets * _SET + _GROWTH * octets
-        self._room -= cost
-        if self._room < 0:
-            self._room = self._cache - cost
-            self._blocks.clear()
-            self._interned.clear()
-            if self._forgot is not None:
-                self._forgot()
+        cost = sets * _SET_OCTETS + _MEMORY_PER_WIRE_OCTET * octets
+        self._cache_free -= cost
+        if self._cache_free < 0:
+            self._cache_free = self._cache_size - cost
+            self._decoded.clear()
+            self._with_next_hop.clear()
+            if self._on_evict is not None:
+                self._on_evict()
 
 
-_DISCARD: Final = ErrorHandling.ATTRIBUTE_DISCARD
+def _without_multiprotocol(
+    attributes: list[RawAttribute],
+) -> tuple[RawAttribute | None, RawAttribute | None, list[RawAttribute]]:
+    """Return MP_REACH_NLRI, MP_UNREACH_NLRI and the other attributes.
+
+    Raises `NotificationError` for a duplicate of the first two (RFC 7606 section 3, item g).
+    """
+    reach: RawAttribute | None = None
+    unreach: RawAttribute | None = None
+    others: list[RawAttribute] = []
+    for raw in attributes:
+        if raw.type == AttributeType.MP_REACH_NLRI:
+            if reach is not None:
+                raise session_reset(14, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
+            reach = raw
+        elif raw.type == AttributeType.MP_UNREACH_NLRI:
+            if unreach is not None:
+                raise session_reset(15, "it is there twice", UpdateSubcode.MALFORMED_ATTRIBUTE_LIST)
+            unreach = raw
+        else:
+            others.append(raw)
+    return reach, unreach, others
+
+
+def _missing_attributes(
+    decoded: DecodedAttributes, *, next_hop: bool
+) -> tuple[AttributeFault, ...]:
+    """Return a fault for each missing mandatory attribute (RFC 7606 section 3, item d)."""
+    required = [AttributeType.ORIGIN, AttributeType.AS_PATH]
+    if next_hop:
+        required.append(AttributeType.NEXT_HOP)
+    if decoded.present.issuperset(required):
+        return ()
+    # An attribute with a fault of its own is not missing, unless it was discarded.
+    faulty = {
+        fault.attribute
+        for fault in decoded.faults
+        if fault.outcome != ErrorHandling.ATTRIBUTE_DISCARD
+    }
+    return tuple(
+        AttributeFault(
+            ErrorHandling.TREAT_AS_WITHDRAW,
+            kind,
+            "it is missing",
+            UpdateSubcode.MISSING_WELL_KNOWN_ATTRIBUTE,
+            bytes((kind,)),
+        )
+        for kind in required
+        if kind not in decoded.present and kind not in faulty
+    )
+
+
+def _nothing_to_withdraw(faults: tuple[AttributeFault, ...]) -> Exception:
+    """Return the error for treat-as-withdraw without reachable NLRI (RFC 7606 section 5.2).
+
+    It does not apply to an UPDATE whose only attribute is MP_UNREACH_NLRI.
+    """
+    fault = max(faults, key=lambda one: one.outcome)
+    subcode = UpdateSubcode(fault.subcode or 1)
+    return session_reset(fault.attribute, fault.rule, subcode, fault.data)

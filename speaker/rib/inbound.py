@@ -219,7 +219,7 @@ class InboundUpdates:
             fields.append(nlri)
         if sets:
             # Perhaps it forgets all that there is, these among them.
-            self._decoder.spend(octets, sets)
+            self._decoder.reserve(octets, sets)
         if not fields:
             return 0
         self.path_limit_exceeded = False

@@ -218,8 +218,8 @@ def _update(body: bytes, session: Negotiated) -> Json:
         answer["family"] = str(update.end_of_rib)
     if link_local:
         answer["linkLocalNextHop"] = link_local
-    if update.block.present or update.block.attributes.unknown:
-        answer |= _attributes(update.block.attributes, update.block.present)
+    if update.decoded.present or update.decoded.attributes.unknown:
+        answer |= _attributes(update.decoded.attributes, update.decoded.present)
     _verdict(update, answer)
     if update.ignored:
         answer["ignoredFamilies"] = [str(family) for family in update.ignored]

@@ -79,7 +79,7 @@ def _decode_update(body: bytes, decoder: UpdateDecoder) -> None:
     again = decoder.decode(body)
     assert again.announced == update.announced
     assert again.outcome == update.outcome
-    attributes = update.block.attributes
+    attributes = update.decoded.attributes
     hash(attributes)
     as4 = decoder.session.as4
     octets = b"".join(encode_attributes(attributes, as4=as4))
@@ -89,7 +89,7 @@ def _decode_update(body: bytes, decoder: UpdateDecoder) -> None:
         hop = b"\x40\x03\x04\x0a\0\0\1"
         found = second.decode(b"\0\0" + (len(octets) + 7).to_bytes(2, "big") + octets + hop)
         assert found.outcome is ErrorHandling.NONE, found.faults
-        written = b"".join(encode_attributes(found.block.attributes, as4=as4))
+        written = b"".join(encode_attributes(found.decoded.attributes, as4=as4))
         assert written == octets
 
 

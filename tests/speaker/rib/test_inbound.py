@@ -173,7 +173,7 @@ def test_some_sessions_have_the_long_way_only(session: Negotiated) -> None:
 def test_attributes_without_number_do_not_fill_the_memory() -> None:
     side = Side()
     decoder = side.intake._decoder
-    decoder._cache = decoder._room = 1 << 20
+    decoder._cache_size = decoder._cache_free = 1 << 20
     most = 0
     for number in range(4000):
         assert side.intake.process_run([body(PEER, 1000 + number)], 0, 1) == 1
