@@ -10,20 +10,24 @@ import asyncio
 import time
 
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import Cell, Health, Jobs, Readiness, Signal
+from cells.hive.rounds import run_rounds
 from cells.intent import IntentLoop
 from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
+from cells.trace_links import TraceLinks
 from reconcilers.apply import ApplyRound
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.server import Speaker
+from speaker.api import SpeakerPort
 from statedb import Database
 
 log = structlog.get_logger("waggle.apply")
+
+
+class FirstPass(asyncio.Event):
+    """Set once the first complete round is done."""
 
 
 class ApplyLoop:
@@ -35,12 +39,14 @@ class ApplyLoop:
         tables: Tables,
         intent_tables: IntentTables,
         intent: IntentLoop,
-        speaker: Speaker,
+        trace_links: TraceLinks,
+        speaker: SpeakerPort,
         sessions: Sessions,
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
+        first_pass: FirstPass,
     ) -> None:
         self._database = database
         self._secrets = tables.secrets
@@ -51,8 +57,8 @@ class ApplyLoop:
         self._errors = metrics.reconcile_errors.labels("apply")
         self._health = health
         self._open = readiness.gate("first-pass", "the first complete apply round")
-        self.passed = asyncio.Event()
-        """Set once that has been done."""
+        self._first_pass = first_pass
+        self._trace_links = trace_links
         # Made once: it remembers what the speaker was told, also over a restart of the job.
         self._round = ApplyRound(database, intent_tables, tables.secrets, speaker)
         self._outcomes = intent_tables.reconcile_statuses.changes(database)
@@ -61,32 +67,27 @@ class ApplyLoop:
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:
+        await run_rounds(self._signal, self._apply)
+
+    async def _apply(self, _: float | None) -> float | None:
+        if not self._intent.ready:
+            self._health.ok("waiting for the first intent")
+            return None
         loop = asyncio.get_running_loop()
-        retry: asyncio.TimerHandle | None = None
-        with self._signal as signal:
-            while True:
-                await signal.wait()
-                if not self._intent.ready:
-                    self._health.ok("waiting for the first intent")
-                    continue
-                contexts, since = self._intent.handoff.take()
-                began = time.perf_counter()
-                summary = self._round.run(loop.time(), contexts[-1] if contexts else None)
-                if retry is not None:
-                    retry.cancel()
-                    retry = None
-                if summary.retry_at is not None:
-                    retry = loop.call_at(summary.retry_at, signal.raise_flag)
-                if summary.changed:
-                    self._duration.observe(time.perf_counter() - began)
-                    self._sessions.poke()
-                    self._report()
-                    # The speaker tells its peers in the next turn of the loop.
-                    await asyncio.sleep(0)
-                    if since is not None:
-                        self._metrics.propagation_duration.observe(time.monotonic() - since)
-                self._open()
-                self.passed.set()
+        contexts, since = self._trace_links.take()
+        began = time.perf_counter()
+        summary = self._round.run(loop.time(), contexts[-1] if contexts else None)
+        if summary.changed:
+            self._duration.observe(time.perf_counter() - began)
+            self._sessions.poke()
+            self._report()
+            # The speaker tells its peers in the next turn of the loop.
+            await asyncio.sleep(0)
+            if since is not None:
+                self._metrics.propagation_duration.observe(time.monotonic() - since)
+        self._open()
+        self._first_pass.set()
+        return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
     def _report(self) -> None:
         for change in self._outcomes.next(self._database.snapshot()):
@@ -120,37 +121,9 @@ class ApplyLoop:
             self._health.ok("the speaker holds what the intent says")
 
 
-class ApplyContainer(DeclarativeContainer):
-    """The graph of the apply cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    readiness = providers.Dependency(instance_of=Readiness)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    intent_tables = providers.Dependency(instance_of=IntentTables)
-    intent = providers.Dependency(instance_of=IntentLoop)
-    speaker = providers.Dependency(instance_of=Speaker)
-    sessions = providers.Dependency(instance_of=Sessions)
-    metrics = providers.Dependency(instance_of=Metrics)
-    apply = providers.Singleton(
-        ApplyLoop,
-        database,
-        tables,
-        intent_tables,
-        intent,
-        speaker,
-        sessions,
-        metrics,
-        readiness,
-        health,
-        jobs,
-    )
-    invokes = providers.List(apply)
-
-
 CELL = Cell(
     name="apply",
     description="Makes the speaker hold what the intent says.",
-    container=ApplyContainer,
+    provides=(FirstPass,),
+    invokes=(ApplyLoop,),
 )

@@ -6,9 +6,6 @@ says so, and the job is tried again.
 
 from __future__ import annotations
 
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
-
 from cells.hive import Cell, Health, Jobs, Signal
 from cells.node import ThisNode
 from reconcilers.intent.cilium.host_needs import followed, is_host_needed
@@ -64,20 +61,8 @@ class HostWatch:
         )
 
 
-class HostContainer(DeclarativeContainer):
-    """The graph of the host cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    this_node = providers.Dependency(instance_of=ThisNode)
-    host_watch = providers.Singleton(HostWatch, database, tables, this_node, health, jobs)
-    invokes = providers.List(host_watch)
-
-
 CELL = Cell(
     name="host",
     description="Interfaces and default routes of this host, where objects refer to them.",
-    container=HostContainer,
+    invokes=(HostWatch,),
 )

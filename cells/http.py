@@ -11,13 +11,11 @@ from typing import Annotated
 
 import structlog
 from aiohttp import web
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import (
     Cell,
     Health,
-    Hive,
+    HealthTree,
     Level,
     Lifecycle,
     Options,
@@ -67,13 +65,13 @@ class HttpServer:
         lifecycle: Lifecycle,
         health: Health,
         options: HttpOptions,
-        hive: Hive,
+        tree: HealthTree,
         readiness: Readiness,
         metrics: Metrics,
     ) -> None:
         self._host, self._port = parse_address(options.address or "")
         self._health = health
-        self._tree = hive.health
+        self._tree = tree
         self._readiness = readiness
         self._metrics = metrics
         self._runner: web.AppRunner | None = None
@@ -150,25 +148,10 @@ class HttpServer:
         )
 
 
-class HttpContainer(DeclarativeContainer):
-    """The graph of the http cell."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    options = providers.Dependency(instance_of=HttpOptions)
-    hive = providers.Dependency(instance_of=Hive)
-    readiness = providers.Dependency(instance_of=Readiness)
-    metrics = providers.Dependency(instance_of=Metrics)
-    http_server = providers.Singleton(
-        HttpServer, lifecycle, health, options, hive, readiness, metrics
-    )
-    invokes = providers.List(http_server)
-
-
 CELL = Cell(
     name="http",
     description="Metrics and probes over HTTP on a configured address.",
-    container=HttpContainer,
     options=HttpOptions,
     on_with="address",
+    invokes=(HttpServer,),
 )

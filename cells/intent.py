@@ -7,13 +7,10 @@ runs whole in one turn of the loop; what it cannot use it reports as a problem a
 from __future__ import annotations
 
 import ipaddress
-import time
 from typing import Annotated
 
 import msgspec
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 from prometheus_client.core import GaugeMetricFamily
 from reactivex import Observable
 from reactivex.subject import Subject
@@ -21,18 +18,19 @@ from reactivex.subject import Subject
 from cells.hive import (
     Cell,
     Health,
-    Hive,
     Jobs,
     Options,
     Readiness,
     SettingError,
     Signal,
+    provide,
     setting,
 )
-from cells.metrics import Metrics
+from cells.hive.rounds import run_rounds
+from cells.metrics import Metrics, MetricsCollector
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
-from cells.rounds import Handoff
+from cells.trace_links import TraceLinks
 from reconcilers.intent import drain
 from reconcilers.intent.explanation import Explanation
 from reconcilers.intent.options import DRAIN_TAINTS, Drain, IntentOptions, PeeringPolicies
@@ -40,6 +38,7 @@ from reconcilers.intent.round import IntentRound
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
 from resources.causes import PendingCauses
+from resources.kubernetes import Reading
 from resources.tables import Tables
 from statedb import Database, Snapshot
 
@@ -134,7 +133,8 @@ class IntentLoop:
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
-        hive: Hive,
+        trace_links: TraceLinks,
+        reading: Reading | None,
     ) -> None:
         self._database = database
         self._tables = tables
@@ -151,7 +151,7 @@ class IntentLoop:
             drain_taints=options.drain_taints,
             drain_prepend=options.drain_prepend,
             # Of a cluster an agent reads its own node only; manifests have all of it.
-            whole_cluster=not hive.settings.enabled.get("kubernetes", False),
+            whole_cluster=reading is None,
         )
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health
@@ -161,13 +161,10 @@ class IntentLoop:
         self._drained: str | None = None
         self._rounds = 0
         self._round: IntentRound | None = None
-        self.handoff = Handoff()
-        """Causes and begin of the changes that apply has not dealt with."""
+        self._trace_links = trace_links
         self._done: Subject[None] = Subject()
         self.ready = False
         """Whether a round has been done with all sources read."""
-        metrics.collect(self._metrics)
-
         jobs.add("rounds", self._run)
 
     @property
@@ -181,20 +178,21 @@ class IntentLoop:
 
     async def _run(self) -> None:
         round_ = self._round = self._new_round()
-        with Signal(*(table.observable for table in round_.followed)) as signal:
-            while True:
-                await signal.wait(settle_turns=SETTLE_TURNS)
-                began = time.perf_counter()
+
+        async def run(since: float | None) -> None:
+            with self._duration.time():
                 summary = round_.run()
-                self._duration.observe(time.perf_counter() - began)
-                if not summary.ready:
-                    self._health.ok("waiting for the first reading of all sources")
-                    continue
-                self.ready = True
-                self.handoff.add([summary.span] if summary.span else [], signal.since)
-                self._synced()
-                self._done.on_next(None)
-                self._report()
+            if not summary.ready:
+                self._health.ok("waiting for the first reading of all sources")
+                return
+            self.ready = True
+            self._trace_links.add([summary.span] if summary.span else [], since)
+            self._synced()
+            self._done.on_next(None)
+            self._report()
+
+        signal = Signal(*(table.observable for table in round_.followed))
+        await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
 
     def _new_round(self) -> IntentRound:
         """Make what does the rounds; after a failure from nothing, as its memory may be wrong."""
@@ -249,7 +247,8 @@ class IntentLoop:
             scope.ok(found)
             log.info("the node is drained", event_name="intent.drain", reason=found)
 
-    def _metrics(self) -> list[GaugeMetricFamily]:
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Return the counts of objects, routes and problems."""
         snapshot = self._database.snapshot()
         objects = GaugeMetricFamily(
             "waggle_source_objects", "Objects that the sources have.", labels=["kind"]
@@ -270,42 +269,11 @@ def _objects(problem: Problem) -> str:
     return ", ".join(str(ref) for ref in problem.objects)
 
 
-class IntentContainer(DeclarativeContainer):
-    """The graph of the intent cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    hive = providers.Dependency(instance_of=Hive)
-    readiness = providers.Dependency(instance_of=Readiness)
-    options = providers.Dependency(instance_of=IntentCellOptions)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    causes = providers.Dependency(instance_of=PendingCauses)
-    this_node = providers.Dependency(instance_of=ThisNode)
-    secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
-    metrics = providers.Dependency(instance_of=Metrics)
-    intent_tables = providers.Singleton(IntentTables, database)
-    intent = providers.Singleton(
-        IntentLoop,
-        database,
-        tables,
-        intent_tables,
-        causes,
-        this_node,
-        secrets_namespace,
-        options,
-        metrics,
-        readiness,
-        health,
-        jobs,
-        hive,
-    )
-    invokes = providers.List(intent)
-
-
 CELL = Cell(
     name="intent",
     description="Works out what this node shall advertise, and to whom.",
-    container=IntentContainer,
     options=IntentCellOptions,
+    provides=(IntentTables, IntentLoop, TraceLinks),
+    invokes=(IntentLoop,),
+    contributes=(provide(IntentLoop, as_=MetricsCollector),),
 )

@@ -13,12 +13,10 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
-from cells.metrics import Metrics
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, provide, setting
+from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from cells.watch import Watch
@@ -31,12 +29,16 @@ from resources.kubernetes import (
     KubernetesSource,
     Phase,
     Reading,
+    Timing,
     Writer,
     of_node,
 )
 from resources.source import SourceProblem
 from resources.tables import Tables
 from statedb import Database
+
+TIMING = Timing()
+"""Time-outs and pauses of the source."""
 
 log = structlog.get_logger("waggle.kubernetes")
 
@@ -66,15 +68,15 @@ class Kubernetes:
         database: Database,
         tables: Tables,
         causes: PendingCauses,
+        access: Access,
         reading: Reading,
-        options: KubernetesOptions,
-        metrics: Metrics,
+        source: KubernetesSource,
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.access = Access(options.kubeconfig or "", options.context)
+        self.access = access
         self._clock = clock
         self._away_since = 0.0
         """When the API server was found to be away, in seconds since 1970; 0 while it answers."""
@@ -82,13 +84,12 @@ class Kubernetes:
         self._health = health
         self._statuses: dict[str, FeedStatus] = {}
         self._known: frozenset[SourceProblem] = frozenset()
-        self.source = KubernetesSource(self.access, reading.selections, kinds=reading.kinds)
+        self.source = source
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
         ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds)
         self.source.statuses.subscribe(self._tell, fail)
         self.source.problems.subscribe(self._problems, fail)
-        metrics.collect(self._metrics)
 
         async def start() -> None:
             ingest.subscribe()
@@ -205,7 +206,8 @@ class Kubernetes:
         else:
             scope.ok("all are valid")
 
-    def _metrics(self) -> Iterable[Metric]:
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of the feeds."""
         labels = ["kind", "namespace"]
         up = GaugeMetricFamily(
             "waggle_kubernetes_feed_up",
@@ -231,55 +233,28 @@ class Kubernetes:
         return [up, lists, watches, failures]
 
 
-class SourceContainer(DeclarativeContainer):
-    """What the cell needs in every program."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    options = providers.Dependency(instance_of=KubernetesOptions)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    causes = providers.Dependency(instance_of=PendingCauses)
-    secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
-    metrics = providers.Dependency(instance_of=Metrics)
+def make_access(options: KubernetesOptions) -> Access:
+    """Return how the API server is reached."""
+    return Access(options.kubeconfig or "", options.context)
 
 
-def source_of(
-    reading: providers.Provider[Reading], options: providers.Provider[KubernetesOptions]
-) -> providers.Provider[Kubernetes]:
-    """Return the provider of a source that reads this, for a container of `SourceContainer`'s."""
-    return providers.Singleton(
-        Kubernetes,
-        SourceContainer.database,
-        SourceContainer.tables,
-        SourceContainer.causes,
-        reading,
-        options,
-        SourceContainer.metrics,
-        SourceContainer.health,
-        SourceContainer.lifecycle,
-        SourceContainer.jobs,
-    )
+def read_of_node(node: ThisNode, secrets_namespace: SecretsNamespace) -> Reading:
+    """Return what an agent reads: the objects that concern its node."""
+    return of_node(node.name, secrets_namespace.names)
 
 
-class KubernetesContainer(SourceContainer):
-    """The graph of the kubernetes cell of an agent."""
-
-    this_node = providers.Dependency(instance_of=ThisNode)
-    _reading = providers.Singleton(
-        lambda node, secrets: of_node(node.name, secrets.names),
-        this_node,
-        SourceContainer.secrets_namespace,
-    )
-    kubernetes = source_of(_reading, SourceContainer.options)
-    invokes = providers.List(kubernetes)
+def make_source(access: Access, reading: Reading) -> KubernetesSource:
+    """Return the source that lists and watches."""
+    return KubernetesSource(access, reading.selections, kinds=reading.kinds, timing=TIMING)
 
 
 CELL = Cell(
     name="kubernetes",
     description="A Kubernetes API server as the source of objects.",
-    container=KubernetesContainer,
     options=KubernetesOptions,
     on_with="kubeconfig",
+    private=(make_access,),
+    provides=(read_of_node, make_source, Kubernetes),
+    invokes=(Kubernetes,),
+    contributes=(provide(Kubernetes, as_=MetricsCollector),),
 )

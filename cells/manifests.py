@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
 from cells.watch import Watch
@@ -101,26 +99,10 @@ class Manifests:
             self._health.ok(f"watching {', '.join(self._directories)}")
 
 
-class ManifestsContainer(DeclarativeContainer):
-    """The graph of the manifests cell."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    options = providers.Dependency(instance_of=ManifestsOptions)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    causes = providers.Dependency(instance_of=PendingCauses)
-    manifests = providers.Singleton(
-        Manifests, database, tables, causes, options, health, lifecycle, jobs
-    )
-    invokes = providers.List(manifests)
-
-
 CELL = Cell(
     name="manifests",
     description="A watched directory of manifests as the source of objects.",
-    container=ManifestsContainer,
     options=ManifestsOptions,
     on_with="directory",
+    invokes=(Manifests,),
 )

@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cells.hive import Cell, Health, Hive, Jobs
+from cells.hive import Cell, Group, Health, Jobs, Late, Readiness, Supervisor, provide
 
 FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets in seconds: from half a millisecond, since a change usually takes a few."""
@@ -27,11 +26,21 @@ LAG_DEGRADED = 1.0
 """Seconds of lag that health mentions: keepalives come a third of the hold time apart."""
 
 
-class Metrics:
-    """All metrics of one agent."""
+class MetricsCollector(Protocol):
+    """Metrics of state that exists anyway; the members of this group are read at each scrape."""
 
-    def __init__(self, jobs: Jobs, health: Health, hive: Hive) -> None:
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics; called in the loop's thread."""
+
+
+class Metrics:
+    """All metrics of one program."""
+
+    def __init__(
+        self, jobs: Jobs, health: Health, collectors: Late[Group[MetricsCollector]]
+    ) -> None:
         self.registry = CollectorRegistry()
+        self.registry.register(_Collectors(collectors))
         self._health = health
         self.reconcile_duration = Histogram(
             "waggle_reconcile_duration_seconds",
@@ -58,12 +67,7 @@ class Metrics:
             buckets=FAST,
             registry=self.registry,
         )
-        self.collect(lambda: _process(hive))
         jobs.add("loop-lag", self._measure_lag)
-
-    def collect(self, function: Callable[[], Iterable[Metric]]) -> None:
-        """Add metrics that are read when somebody scrapes; called in the loop's thread."""
-        self.registry.register(_Reader(function))
 
     def render(self) -> bytes:
         """Return everything in Prometheus' text format."""
@@ -82,47 +86,51 @@ class Metrics:
                 self._health.ok("the event loop keeps up")
 
 
-class _Reader(Collector):
-    def __init__(self, function: Callable[[], Iterable[Metric]]) -> None:
-        self._function = function
+class _Collectors(Collector):
+    def __init__(self, collectors: Late[Group[MetricsCollector]]) -> None:
+        self._collectors = collectors
 
     def collect(self) -> Iterable[Metric]:
-        return self._function()
+        for collector in self._collectors():
+            yield from collector.collect()
 
     def describe(self) -> Iterable[Metric]:
         # Without this the registry would collect once at registration, before anything runs.
         return ()
 
 
-def _process(hive: Hive) -> Iterable[Metric]:
-    build = GaugeMetricFamily(
-        "waggle_build_info", "Constantly 1; the labels say what runs.", labels=["version", "python"]
-    )
-    build.add_metric([importlib.metadata.version("waggle-bgp"), platform.python_version()], 1)
-    yield build
-    restarts = CounterMetricFamily(
-        "waggle_task_restarts", "Restarts of a failed job.", labels=["task"]
-    )
-    for name, count in hive.supervisor.restarts.items():
-        restarts.add_metric([name], count)
-    yield restarts
-    ready = GaugeMetricFamily("waggle_ready", "Whether the agent calls itself ready.")
-    ready.add_metric([], hive.readiness.ready)
-    yield ready
+class ProcessMetrics:
+    """The version, the restarts of jobs and the readiness of this process."""
 
+    def __init__(self, supervisor: Supervisor, readiness: Readiness) -> None:
+        self._supervisor = supervisor
+        self._readiness = readiness
 
-class MetricsContainer(DeclarativeContainer):
-    """The graph of the metrics cell."""
-
-    jobs = providers.Dependency(instance_of=Jobs)
-    health = providers.Dependency(instance_of=Health)
-    hive = providers.Dependency(instance_of=Hive)
-    metrics = providers.Singleton(Metrics, jobs, health, hive)
-    invokes = providers.List(metrics)
+    def collect(self) -> Iterable[Metric]:
+        """Yield the metrics of the process."""
+        build = GaugeMetricFamily(
+            "waggle_build_info",
+            "Constantly 1; the labels say what runs.",
+            labels=["version", "python"],
+        )
+        version = importlib.metadata.version("waggle-bgp")
+        build.add_metric([version, platform.python_version()], 1)
+        yield build
+        restarts = CounterMetricFamily(
+            "waggle_task_restarts", "Restarts of a failed job.", labels=["task"]
+        )
+        for name, count in self._supervisor.restarts.items():
+            restarts.add_metric([name], count)
+        yield restarts
+        ready = GaugeMetricFamily("waggle_ready", "Whether the agent calls itself ready.")
+        ready.add_metric([], self._readiness.ready)
+        yield ready
 
 
 CELL = Cell(
     name="metrics",
     description="Measurements for Prometheus; the http cell serves them.",
-    container=MetricsContainer,
+    provides=(Metrics,),
+    invokes=(Metrics,),
+    contributes=(provide(ProcessMetrics, as_=MetricsCollector),),
 )

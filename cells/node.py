@@ -9,9 +9,6 @@ from __future__ import annotations
 import socket
 from typing import Annotated
 
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
-
 from cells.hive import Cell, Options, setting
 
 
@@ -35,16 +32,9 @@ class ThisNode:
         self.name = options.name or socket.gethostname().strip().lower()
 
 
-class NodeContainer(DeclarativeContainer):
-    """The graph of the node cell."""
-
-    options = providers.Dependency(instance_of=NodeOptions)
-    this_node = providers.Singleton(ThisNode, options)
-
-
 CELL = Cell(
     name="node",
     description="Which node this agent is.",
-    container=NodeContainer,
     options=NodeOptions,
+    provides=(ThisNode,),
 )

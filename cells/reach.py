@@ -12,15 +12,12 @@ from typing import Annotated
 
 import msgspec
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
-from cells.apply import ApplyLoop
+from cells.apply import FirstPass
 from cells.hive import Cell, Health, Jobs, Options, Readiness, setting
 from reconcilers.model import Peer
 from reconcilers.tables import IntentTables
-from speaker.api import PeerStatus
-from speaker.server import Speaker
+from speaker.api import PeerStatus, SpeakerPort
 from statedb import Database
 
 GATE = "peers"
@@ -71,8 +68,8 @@ class Reach:
         self,
         database: Database,
         intent_tables: IntentTables,
-        apply: ApplyLoop,
-        speaker: Speaker,
+        first_pass: FirstPass,
+        speaker: SpeakerPort,
         options: ReachOptions,
         readiness: Readiness,
         health: Health,
@@ -80,7 +77,7 @@ class Reach:
     ) -> None:
         self._database = database
         self._peers = intent_tables.peers
-        self._apply = apply
+        self._first_pass = first_pass
         self._speaker = speaker
         self._timeout = options.timeout_seconds
         self._readiness = readiness
@@ -91,7 +88,7 @@ class Reach:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         self._health.ok("waiting for the first complete apply round")
-        await self._apply.passed.wait()
+        await self._first_pass.wait()
         began = loop.time()
         while True:
             missing = self.missing()
@@ -127,26 +124,9 @@ def _names(missing: Mapping[str, str]) -> str:
     return f"peer{'s' * (len(names) > 1)} {', '.join(names[:SHOWN])}{more}"
 
 
-class ReachContainer(DeclarativeContainer):
-    """The graph of the reach cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    readiness = providers.Dependency(instance_of=Readiness)
-    options = providers.Dependency(instance_of=ReachOptions)
-    database = providers.Dependency(instance_of=Database)
-    intent_tables = providers.Dependency(instance_of=IntentTables)
-    apply = providers.Dependency(instance_of=ApplyLoop)
-    speaker = providers.Dependency(instance_of=Speaker)
-    reach = providers.Singleton(
-        Reach, database, intent_tables, apply, speaker, options, readiness, health, jobs
-    )
-    invokes = providers.List(reach)
-
-
 CELL = Cell(
     name="reach",
     description="Holds up readiness until the peers have been told everything.",
-    container=ReachContainer,
     options=ReachOptions,
+    invokes=(Reach,),
 )

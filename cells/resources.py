@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
-
 from cells.hive import Cell, Options, setting
 from resources.causes import PendingCauses
 from resources.tables import Tables
-from statedb import Database
 
 
 class ResourcesOptions(Options, frozen=True):
@@ -42,19 +38,9 @@ class SecretsNamespace:
         return (self.name,) if self.name else ()
 
 
-class ResourcesContainer(DeclarativeContainer):
-    """The graph of the resources cell."""
-
-    options = providers.Dependency(instance_of=ResourcesOptions)
-    database = providers.Dependency(instance_of=Database)
-    secrets_namespace = providers.Singleton(SecretsNamespace, options)
-    tables = providers.Singleton(Tables, database)
-    causes = providers.Singleton(PendingCauses)
-
-
 CELL = Cell(
     name="resources",
     description="Tables of Kubernetes objects.",
-    container=ResourcesContainer,
     options=ResourcesOptions,
+    provides=(SecretsNamespace, Tables, PendingCauses),
 )

@@ -16,12 +16,11 @@ from typing import Annotated, Final
 
 import msgspec
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Signal, setting
-from cells.kubernetes import Kubernetes
+from cells.hive.rounds import run_rounds
 from cells.node import ThisNode
+from resources.kubernetes import KubernetesSource
 from resources.snapshot import KINDS, Snapshot, SnapshotError, decode, encode, read, write
 from resources.tables import Tables
 from statedb import Database
@@ -65,7 +64,7 @@ class Memory:
         self,
         database: Database,
         tables: Tables,
-        kubernetes: Kubernetes,
+        source: KubernetesSource,
         node: ThisNode,
         options: SnapshotOptions,
         health: Health,
@@ -77,7 +76,7 @@ class Memory:
         self._options = options
         self._database = database
         self._tables = tables
-        self._source = kubernetes.source
+        self._source = source
         self._node = node.name
         self._health = health
         self._clock = clock
@@ -135,12 +134,13 @@ class Memory:
 
     async def _keep(self) -> None:
         tables = [self._tables.of(kind) for kind in KINDS]
-        with Signal(*(table.observable for table in tables)) as signal:
-            while True:
-                await signal.wait(settle_turns=SETTLE_TURNS, at_most=EVERY)
-                if self._complete:
-                    await self._write()
-                    await asyncio.sleep(PAUSE)
+        signal = Signal(*(table.observable for table in tables))
+        await run_rounds(signal, self._write_changes, settle_turns=SETTLE_TURNS, poll=EVERY)
+
+    async def _write_changes(self, _: float | None) -> None:
+        if self._complete:
+            await self._write()
+            await asyncio.sleep(PAUSE)
 
     async def _stop(self) -> None:
         if self._complete and self._revisions != self._written:
@@ -201,27 +201,10 @@ def _time(unix: float) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class SnapshotContainer(DeclarativeContainer):
-    """The graph of the snapshot cell."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    options = providers.Dependency(instance_of=SnapshotOptions)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    kubernetes = providers.Dependency(instance_of=Kubernetes)
-    this_node = providers.Dependency(instance_of=ThisNode)
-    memory = providers.Singleton(
-        Memory, database, tables, kubernetes, this_node, options, health, lifecycle, jobs
-    )
-    invokes = providers.List(memory)
-
-
 CELL = Cell(
     name="snapshot",
     description="What the API server said, on disk, for a start without it.",
-    container=SnapshotContainer,
     options=SnapshotOptions,
     on_with="file",
+    invokes=(Memory,),
 )

@@ -5,21 +5,18 @@ With manifests there is nowhere to write it; it is told all the same. It decides
 
 from __future__ import annotations
 
-import asyncio
 import time
 
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
-
 from cells.hive import Cell, Health, Jobs, Signal
+from cells.hive.rounds import run_rounds
 from cells.intent import IntentLoop
 from cells.node import ThisNode
 from cells.speaker.sessions import Sessions
-from reconcilers.report.round import ReportRound
+from reconcilers.report.round import NodeStatus, ReportRound
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.server import Speaker
-from statedb import Database
+from speaker.api import SpeakerPort
+from statedb import Database, Table
 
 EVERY = 5.0
 """Seconds between two looks at the numbers of routes, of which nobody tells."""
@@ -27,67 +24,53 @@ LEAST = 0.2
 """Seconds between two looks, whatever happens."""
 
 
-class NodeStatuses:
+def make_round(
+    database: Database,
+    tables: Tables,
+    intent_tables: IntentTables,
+    node: ThisNode,
+    speaker: SpeakerPort,
+) -> ReportRound:
+    """Return the round that works out the status."""
+    return ReportRound(database, tables, intent_tables, node.name, speaker.peers)
+
+
+def node_statuses(report_round: ReportRound) -> Table[NodeStatus]:
+    """Return the table with the status of this node's NodeConfig."""
+    return report_round.table
+
+
+class StatusLoop:
     """The job that keeps the status's row."""
 
     def __init__(
         self,
-        database: Database,
-        tables: Tables,
-        intent_tables: IntentTables,
-        node: ThisNode,
-        speaker: Speaker,
+        report_round: ReportRound,
         sessions: Sessions,
         intent: IntentLoop,
         health: Health,
         jobs: Jobs,
     ) -> None:
-        self.round = ReportRound(database, tables, intent_tables, node.name, speaker.peers)
+        self._round = report_round
         self._intent = intent
         self._health = health
-        followed = (*self.round.followed, sessions.table)
+        followed = (*report_round.followed, sessions.table)
         self._signal = Signal(*(table.observable for table in followed))
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:
-        with self._signal as signal:
-            while True:
-                await signal.wait(at_most=EVERY)
-                if self._intent.ready:
-                    self.round.run(time.time())
-                    self._health.ok("follows the sessions")
-                await asyncio.sleep(LEAST)
+        await run_rounds(self._signal, self._report, interval=LEAST, poll=EVERY)
 
-
-class StatusContainer(DeclarativeContainer):
-    """The graph of the status cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    intent_tables = providers.Dependency(instance_of=IntentTables)
-    this_node = providers.Dependency(instance_of=ThisNode)
-    speaker = providers.Dependency(instance_of=Speaker)
-    sessions = providers.Dependency(instance_of=Sessions)
-    intent = providers.Dependency(instance_of=IntentLoop)
-    node_statuses = providers.Singleton(
-        NodeStatuses,
-        database,
-        tables,
-        intent_tables,
-        this_node,
-        speaker,
-        sessions,
-        intent,
-        health,
-        jobs,
-    )
-    invokes = providers.List(node_statuses)
+    async def _report(self, _: float | None) -> None:
+        if self._intent.ready:
+            self._round.run(time.time())
+            self._health.ok("follows the sessions")
 
 
 CELL = Cell(
     name="status",
     description="How this node's NodeConfig is carried out.",
-    container=StatusContainer,
+    private=(make_round,),
+    provides=(node_statuses,),
+    invokes=(StatusLoop,),
 )

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 from opentelemetry import trace
 
 from cells.hive import Cell, Health, Lifecycle, Options, SettingError, setting
@@ -176,20 +174,10 @@ def _provider(url: str, interval: float, report: Callable[[str | None], None]) -
     return provider
 
 
-class TelemetryContainer(DeclarativeContainer):
-    """The graph of the telemetry cell."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    options = providers.Dependency(instance_of=TelemetryOptions)
-    telemetry = providers.Singleton(Telemetry, lifecycle, health, options)
-    invokes = providers.List(telemetry)
-
-
 CELL = Cell(
     name="telemetry",
     description="Spans to an OpenTelemetry collector.",
-    container=TelemetryContainer,
     options=TelemetryOptions,
     on_with="otlp_endpoint",
+    invokes=(Telemetry,),
 )

@@ -24,7 +24,7 @@ import yaml
 
 from cells import agent
 from cells.hive import Cell
-from cells.hive.options import Setting, describe
+from cells.hive.option_spelling import Setting, describe
 from cells.operator import cells as operator
 
 HERE: Final = Path(__file__).parent

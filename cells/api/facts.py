@@ -14,21 +14,21 @@ from msgspec.structs import replace
 from cells.api.ages import RouteAges
 from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
 from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem
-from cells.api.server import BadQuestionError, UnknownNameError
-from cells.hive import Hive
+from cells.api.resource import BadRequestError, NotFoundError
+from cells.hive import HealthTree, Readiness
 from cells.intent import IntentLoop
 from cells.node import ThisNode
-from cells.status import NodeStatuses
 from reconcilers.intent.explanation import NothingFoundError, parse_target
 from reconcilers.model import Verdict
+from reconcilers.report.round import NodeStatus
 from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
-from statedb import Database, Snapshot
+from statedb import Database, Snapshot, Table
 
 
 class AgentFacts:
-    """`cells.api.server.Facts` of the real agent."""
+    """`cells.api.agent_resources.Facts` of the real agent."""
 
     def __init__(
         self,
@@ -37,16 +37,18 @@ class AgentFacts:
         database: Database,
         intent: IntentTables,
         loop: IntentLoop,
-        statuses: NodeStatuses,
-        hive: Hive,
+        statuses: Table[NodeStatus],
+        readiness: Readiness,
+        health: HealthTree,
     ) -> None:
         self._node = node.name
         self._speaker = speaker
         self._database = database
         self._intent = intent
         self._loop = loop
-        self._statuses = statuses.round.table
-        self._hive = hive
+        self._statuses = statuses
+        self._readiness = readiness
+        self._health = health
         self._ages = RouteAges(database, intent.routes)
 
     def status(self) -> StatusItem:
@@ -54,7 +56,8 @@ class AgentFacts:
         snapshot = self._database.snapshot()
         return status_item(
             self._node,
-            self._hive,
+            self._readiness,
+            self._health,
             self._statuses.get(snapshot, self._node),
             self._intent.conditions.all(snapshot),
         )
@@ -74,17 +77,17 @@ class AgentFacts:
         families = self._families(family)
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:
-            raise UnknownNameError(f"no instance is called {instance}")
+            raise NotFoundError(f"no instance is called {instance}")
         peers = [
             status
             for status in self._speaker.peers()
             if instance in (None, status.instance) and peer in (None, status.name, status.address)
         ]
         if peer is not None and not peers:
-            raise UnknownNameError(f"no peer is called {peer}")
+            raise NotFoundError(f"no peer is called {peer}")
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:
-            raise BadQuestionError(
+            raise BadRequestError(
                 f"{peer} is a peer of the instances {', '.join(among)}: say which"
             )
         if table == "available":
@@ -100,7 +103,7 @@ class AgentFacts:
         try:
             return [Family.parse(name)]
         except ValueError:
-            raise UnknownNameError(f"no family is called {name}") from None
+            raise NotFoundError(f"no family is called {name}") from None
 
     def _available(
         self, instances: Sequence[str], families: Sequence[Family], peers: set[str] | None
@@ -154,7 +157,7 @@ class AgentFacts:
         """Yield what becomes of a prefix or of an object at each peer, one group for each."""
         explanation = self._loop.explanation()
         if explanation is None:
-            raise UnknownNameError("not all sources have been read yet; ask again in a moment")
+            raise NotFoundError("not all sources have been read yet; ask again in a moment")
         self._check_names(peer, instance)
 
         def chosen(of: str, name: str | None, address: str | None) -> bool:
@@ -165,25 +168,25 @@ class AgentFacts:
             try:
                 asked = parse_target(target)
             except ValueError as error:
-                raise BadQuestionError(str(error)) from None
+                raise BadRequestError(str(error)) from None
         try:
             groups = explanation.verdicts(asked, chosen)
         except NothingFoundError as error:
-            raise UnknownNameError(str(error)) from None
+            raise NotFoundError(str(error)) from None
         return (self._explained(group) for group in groups)
 
     def _check_names(self, peer: str | None, instance: str | None) -> None:
-        """Raise `UnknownNameError` for a peer or instance that is neither there nor left out."""
+        """Raise `NotFoundError` for a peer or instance that is neither there nor left out."""
         snapshot = self._database.snapshot()
         left_out = [p.leaves_out for p in self._intent.problems.all(snapshot) if p.leaves_out]
         peers = list(self._intent.peers.all(snapshot))
         instances = {row.name for row in self._intent.instances.all(snapshot)}
         if instance is not None and instance not in instances | {names[0] for names in left_out}:
-            raise UnknownNameError(f"no instance is called {instance}")
+            raise NotFoundError(f"no instance is called {instance}")
         known = {row.name for row in peers} | {row.address for row in peers}
         known |= {names[1] for names in left_out if len(names) > 1}
         if peer is not None and peer not in known:
-            raise UnknownNameError(f"no peer is called {peer}")
+            raise NotFoundError(f"no peer is called {peer}")
 
     def _explained(self, group: Sequence[Verdict]) -> list[ExplainItem]:
         """Add to what is wished for what has come of it: the session, and what it was told."""

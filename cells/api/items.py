@@ -17,7 +17,7 @@ from cells.api.model import (
     RouteItem,
     StatusItem,
 )
-from cells.hive import Hive, Level
+from cells.hive import HealthTree, Level, Readiness
 from reconcilers.model import Condition, ObjectRef, Verdict
 from reconcilers.report.round import NodeStatus
 from speaker.api import FamilyStatus, PeerStatus, RouteView
@@ -25,19 +25,23 @@ from speaker.nlri import prefix_to_text
 
 
 def status_item(
-    node: str, hive: Hive, row: NodeStatus | None, conditions: Iterable[Condition]
+    node: str,
+    readiness: Readiness,
+    health: HealthTree,
+    row: NodeStatus | None,
+    conditions: Iterable[Condition],
 ) -> StatusItem:
     """Translate how an agent is; what is well is not listed."""
-    waiting = hive.readiness.waiting()
-    report = hive.health.scope("report").scope("status").status
+    waiting = readiness.waiting()
+    report = health.scope("report").scope("status").status
     return StatusItem(
         node=node,
         ready=not waiting,
         waiting=list(waiting.values()),
-        health=str(hive.health.level()),
+        health=str(health.level()),
         degraded=[
             PartItem(path="/".join(part.path), message=part.message, since_time=part.time)
-            for part in hive.health.report()
+            for part in health.report()
             if part.level is Level.DEGRADED
         ],
         reporting="there is no API server" if report is None else report.message,

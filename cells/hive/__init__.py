@@ -2,18 +2,25 @@
 
 It is modelled on Cilium's hive, on top of `dependency_injector` containers:
 
-* `Cell` - a container with declared inputs and outputs, a name and its own `Options`;
+* `Cell` - a name, `Options`, and constructors: provided, private, invoked, contributed to groups;
+* `Graph` - the constructors' parameters resolved by type, as `dependency_injector` providers;
 * `load` and `Settings` - flags, environment, file and defaults merged, cells switched on and off;
 * `Hive` - the graph of the enabled cells, and `run()`;
 * `Lifecycle` - start hooks in construction order, stop hooks in reverse;
 * `Jobs` - supervised tasks with restart and back-off; `Signal` wakes them;
 * `Health` and `Readiness` - what people and probes see.
 
+A constructor refers to a value by the type of a parameter. Each cell is given its own `Health`, `Jobs`
+and options, and the program's `Lifecycle`, `Readiness`, `HealthTree`, `Supervisor`, `Shutdown` and
+`Composition`. ``X | None`` is None where the cell that provides ``X`` is disabled; `Group` holds what
+all enabled cells contribute; `Late` puts off a value until all cells are constructed.
+
 Constructors are synchronous and cheap: no I/O, no tasks, no async providers and no wiring. The
 framework knows nothing of BGP, Kubernetes, or any cell.
 """
 
-from cells.hive.cell import Cell
+from cells.hive.cell import Cell, Group, Late, Provider, provide, supply
+from cells.hive.composition import Composition
 from cells.hive.errors import (
     CompositionError,
     DisabledCellError,
@@ -21,32 +28,39 @@ from cells.hive.errors import (
     SettingError,
     StartError,
 )
-from cells.hive.health import Health, Level, Readiness, Status
-from cells.hive.hive import Hive
+from cells.hive.health import Health, HealthTree, Level, Readiness, Status
+from cells.hive.hive import Hive, Shutdown
 from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy, Supervisor
 from cells.hive.lifecycle import HookTimeoutError, Lifecycle
-from cells.hive.options import Options, Setting, describe, setting
-from cells.hive.settings import Settings, add_flags, load, read_file, suggestion
+from cells.hive.option_loading import Settings, add_flags, load, read_file, suggestion
+from cells.hive.option_spelling import Setting, describe
 from cells.hive.signal import Signal
+from resources.option_declarations import Options, setting
 
 __all__ = [
     "Cell",
+    "Composition",
     "CompositionError",
     "DisabledCellError",
+    "Group",
     "Health",
+    "HealthTree",
     "Hive",
     "HiveError",
     "HookTimeoutError",
     "JobFailedError",
     "Jobs",
+    "Late",
     "Level",
     "Lifecycle",
     "Options",
+    "Provider",
     "Readiness",
     "RestartPolicy",
     "Setting",
     "SettingError",
     "Settings",
+    "Shutdown",
     "Signal",
     "StartError",
     "Status",
@@ -54,7 +68,9 @@ __all__ = [
     "add_flags",
     "describe",
     "load",
+    "provide",
     "read_file",
     "setting",
     "suggestion",
+    "supply",
 ]

@@ -1,54 +1,238 @@
-"""What a cell is: a named container with declared inputs, singletons out, and its own options.
+"""A cell: a named, switchable part of a program, as plain data.
 
-A cell is data. Building, starting and naming what is missing is `cells.hive.hive`.
-
-The container's ``Dependency`` providers are its inputs, matched by name with an output of another
-cell, and by type with what that output makes. Six names are given by the hive itself, each made
-for this very cell: ``lifecycle``, ``jobs``, ``health``, ``readiness``, ``options`` and ``hive``.
-Every other provider whose name does not start with an underscore is an output. ``invokes``, a
-``providers.List``, names what has to be constructed even if nobody asks for it.
+A cell lists constructors: what it provides to others, what it keeps for itself, what is constructed in
+any case, and what it contributes to groups. A constructor is a class or a function; its typed
+parameters are the only declaration of what it needs. `cells.hive.graph` resolves them.
 """
 
 from __future__ import annotations
 
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
 import msgspec
-from dependency_injector.containers import DeclarativeContainer
-from dependency_injector.providers import Dependency
 
-from cells.hive.options import Options
+from cells.hive.errors import CompositionError
+from resources.option_declarations import Options
 
-GIVEN = ("lifecycle", "jobs", "health", "readiness", "options", "hive")
-"""Inputs that the hive provides to every cell."""
+T = TypeVar("T")
 
-INVOKES = "invokes"
+Constructor = Callable[..., Any]
+
+
+class Group(tuple[T, ...]):
+    """Parameter type: the values of type ``T`` that the enabled cells contribute, in cell order."""
+
+    __slots__ = ()
+
+
+class Late(Generic[T]):
+    """Parameter type: a value that exists once all cells are constructed; a call returns it.
+
+    For a receiver that its own contributors depend on: a collector of metrics needs the object that
+    it reads, which needs the metrics. A late parameter adds nothing to the order of construction.
+    """
+
+    __slots__ = ("_make", "_value")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._value: list[T] = []
+
+    def __call__(self) -> T:
+        """Return the value; a constructor must not call this."""
+        if not self._value:
+            raise CompositionError("a late value is used before all cells are constructed")
+        return self._value[0]
+
+    def resolve(self) -> None:
+        """Construct the value; called by the hive, once."""
+        self._value = [self._make()]
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """A constructor and the type by which parameters refer to what it makes.
+
+    ``many``: the constructor returns a tuple of such values; only for contributions.
+    """
+
+    make: Constructor
+    type: Any
+    many: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the constructor, for messages."""
+        return getattr(self.make, "__qualname__", repr(self.make))
+
+
+class Supplied:
+    """A constructor without parameters that returns a value that exists already."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+        self.__qualname__ = f"the supplied {type(value).__name__}"
+
+    def __call__(self) -> object:
+        """Return the value."""
+        return self.value
+
+
+def provide(make: Constructor, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any type form
+    """Return the provider of a constructor.
+
+    ``as_`` is the type by which others refer to the value, where that is a protocol or a base class;
+    by default it is the class itself, or the return annotation of a function. Raises
+    `CompositionError` where a class lacks members of its protocol, or is not derived from its base.
+    """
+    made = _made(make)
+    if as_ is None:
+        return Provider(make, made)
+    many = typing.get_origin(made) is tuple
+    item = typing.get_args(made)[0] if many else made
+    _check_fits(item, as_, make)
+    return Provider(make, as_, many)
+
+
+def supply(value: object, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any type form
+    """Return the provider of a value that exists already, by its class or by ``as_``."""
+    if as_ is not None:
+        _check_fits(type(value), as_, Supplied(value))
+    return Provider(Supplied(value), type(value) if as_ is None else as_)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One switchable part of the agent."""
+    """One switchable part of a program.
+
+    Within a cell a constructor that is listed more than once makes one value.
+    """
 
     name: str
     description: str
-    container: type[DeclarativeContainer]
-    options: type[Options] = Options
+    options: type[msgspec.Struct] = Options
+    provides: tuple[Constructor | Provider, ...] = ()
+    """Constructors of values that any cell may use."""
+    private: tuple[Constructor | Provider, ...] = ()
+    """Constructors of values for this cell alone."""
+    invokes: tuple[Constructor | Provider, ...] = ()
+    """Constructors that run even if no parameter refers to what they make."""
+    contributes: tuple[Constructor | Provider, ...] = ()
+    """Constructors of members of groups; one that returns a tuple contributes each item."""
     on_with: str | None = None
     """The option without which the cell is off by default, or None: the cell is on by default."""
     on_beside: str | None = None
     """The cell without which this one is off by default: it has nothing to do then."""
 
-    @property
-    def inputs(self) -> dict[str, type]:
-        """Names of what the cell needs of other cells, with the types that it accepts."""
-        found = {}
-        for name, provider in self.container.providers.items():
-            if isinstance(provider, Dependency) and name not in GIVEN:
-                found[name] = provider.instance_of
-        return found
+    def provided(self) -> Iterator[Provider]:
+        """Yield what any cell may use."""
+        return (_provider(item) for item in self.provides)
 
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of what the cell provides to others."""
-        return tuple(
-            name
-            for name, provider in self.container.providers.items()
-            if not isinstance(provider, Dependency) and name != INVOKES and not name.startswith("_")
-        )
+    def kept(self) -> Iterator[Provider]:
+        """Yield what this cell alone may use."""
+        return (_provider(item) for item in self.private)
+
+    def invoked(self) -> Iterator[Provider]:
+        """Yield what is constructed in any case."""
+        return (_provider(item) for item in self.invokes)
+
+    def contributed(self) -> Iterator[Provider]:
+        """Yield the contributions, each by the type of its group."""
+        for item in self.contributes:
+            provider = _provider(item)
+            if typing.get_origin(provider.type) is tuple:
+                provider = Provider(provider.make, typing.get_args(provider.type)[0], many=True)
+            yield provider
+
+
+def type_name(kind: Any) -> str:  # noqa: ANN401 - any type form
+    """Spell a type as its annotation does, without the modules."""
+    arguments = [argument for argument in typing.get_args(kind) if argument is not Ellipsis]
+    origin = typing.get_origin(kind)
+    if origin is None or not arguments:
+        return getattr(kind, "__name__", None) or str(kind)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(map(type_name, arguments))
+    parts = (
+        f"[{', '.join(map(type_name, part))}]" if isinstance(part, list) else type_name(part)
+        for part in arguments
+    )
+    return f"{getattr(origin, '__name__', origin)}[{', '.join(parts)}]"
+
+
+def _provider(item: Constructor | Provider) -> Provider:
+    return item if isinstance(item, Provider) else provide(item)
+
+
+def _made(make: Constructor) -> Any:  # noqa: ANN401 - any type form
+    """Return the type of what a constructor makes."""
+    if isinstance(make, type):
+        return make
+    if isinstance(make, Supplied):
+        return type(make.value)
+    made = hints(make).get("return")
+    if made is None:
+        raise CompositionError(f"{make!r} has no return annotation, so its type is unknown")
+    return made
+
+
+def hints(make: Constructor) -> dict[str, Any]:
+    """Evaluate the annotations of a function. Raises `CompositionError` where a name is undefined."""
+    try:
+        return typing.get_type_hints(make)
+    except NameError as error:
+        raise CompositionError(f"{getattr(make, '__qualname__', make)}: {error}") from error
+
+
+def parameters(make: Constructor) -> Iterator[tuple[str, Any, bool]]:
+    """Yield name, type and "has a default" of each parameter of a constructor."""
+    source: Any = make
+    if isinstance(make, type):
+        own = inspect.getattr_static(make, "__init__")
+        if own is inspect.getattr_static(object, "__init__"):
+            return
+        # An __init__ in C (that of msgspec's structs) has no annotations; the class has them.
+        source = own if isinstance(own, types.FunctionType) else make
+    elif isinstance(make, Supplied):
+        return
+    known = hints(source)
+    for name, parameter in inspect.signature(make).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if name not in known:
+            where = getattr(make, "__qualname__", make)
+            raise CompositionError(f"parameter {name} of {where} has no type")
+        yield name, known[name], parameter.default is not parameter.empty
+
+
+def _check_fits(made: Any, wanted: Any, make: Constructor) -> None:  # noqa: ANN401 - any type form
+    origin, target = typing.get_origin(made) or made, typing.get_origin(wanted) or wanted
+    if not isinstance(origin, type) or not isinstance(target, type):
+        return
+    what = f"{getattr(make, '__qualname__', make)} makes a {type_name(made)}"
+    if not getattr(target, "_is_protocol", False):
+        if not issubclass(origin, target):
+            raise CompositionError(f"{what}, which is not a {type_name(wanted)}")
+        return
+    missing = sorted(name for name in _members(target) if not _has(origin, name))
+    if missing:
+        lacks = f"which has no {', '.join(missing)} of {type_name(wanted)}"
+        raise CompositionError(f"{what}, {lacks}")
+
+
+def _members(protocol: type) -> set[str]:
+    """Names of what a protocol requires."""
+    found: set[str] = set()
+    for base in protocol.__mro__:
+        if getattr(base, "_is_protocol", False) and base is not typing.Protocol:
+            found |= {*vars(base), *inspect.get_annotations(base)}
+    return {name for name in found if not name.startswith("_") or name == "__call__"}
+
+
+def _has(kind: type, name: str) -> bool:
+    """Whether a class has a member, or declares an attribute of instances."""
+    if hasattr(kind, name):
+        return True
+    return any(name in inspect.get_annotations(base) for base in kind.__mro__)

@@ -109,6 +109,12 @@ class Health:
         self._status = Status(path=self.path, level=level, message=message, time=now)
 
 
+class HealthTree(Health):
+    """The whole tree: what probes and people read. Cells report in scopes below it."""
+
+    __slots__ = ()
+
+
 class Readiness:
     """The named things that have to have happened once before the agent calls itself ready."""
 

@@ -10,30 +10,36 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-import structlog
-from dependency_injector import errors, providers
-from dependency_injector.containers import DynamicContainer
-
-from cells.hive.cell import GIVEN, INVOKES, Cell
-from cells.hive.errors import CompositionError, DisabledCellError
-from cells.hive.health import Health, Readiness
+from cells.hive.cell import Cell
+from cells.hive.composition import Composition
+from cells.hive.graph import Graph
+from cells.hive.health import Health, HealthTree, Readiness
 from cells.hive.jobs import Jobs, Supervisor
 from cells.hive.lifecycle import Lifecycle
-from cells.hive.settings import Settings
+from cells.hive.option_loading import Settings
 
 T = TypeVar("T")
 
-log = structlog.get_logger("waggle.hive")
+
+class Shutdown:
+    """Requests the orderly stop of the program; with an error, a stop with a non-zero status."""
+
+    def __init__(self, request: Callable[[Exception | None], None]) -> None:
+        self._request = request
+
+    def __call__(self, error: Exception | None = None) -> None:
+        """Request the stop; returns at once."""
+        self._request(error)
 
 
 class Hive:
-    """One agent: the enabled cells, built, with their lifecycle, jobs and health.
+    """One program: the enabled cells, constructed, with their lifecycle, jobs and health.
 
-    Building raises `CompositionError`. ``clock`` is wall time in seconds, for people's eyes
-    only; delays are taken from the loop's clock.
+    Raises `CompositionError` for cells that do not fit. ``clock`` is wall time in seconds, for
+    people's eyes only; delays are taken from the loop's clock.
     """
 
     def __init__(
@@ -46,40 +52,26 @@ class Hive:
     ) -> None:
         self.cells = tuple(cells)
         self.settings = settings
+        self.order = tuple(cell for cell in cells if settings.enabled[cell.name])
+        """The enabled cells, as they are listed."""
         self.lifecycle = Lifecycle()
-        self.health = Health(clock=clock)
+        self.health = HealthTree(clock=clock)
         self.readiness = Readiness()
         self.supervisor = Supervisor(self.shutdown, rng or random.Random())  # noqa: S311
         self.error: Exception | None = None
-        """Why the agent ends, if it does not end on request."""
+        """Why the program ends, if it does not end on request."""
         self._stop: asyncio.Event | None = None
         self._stop_asked = False
-        self.order = _order(self.cells, settings)
-        self.root = DynamicContainer()
-        self._containers: dict[str, Any] = {}
-        self._compose()
-        self.check()
-        for cell in self.order:
-            container = self._containers[cell.name]
-            if INVOKES in container.providers:
-                container.providers[INVOKES]()
+        self._graph = Graph(self.cells, settings.enabled, self._given)
+        self._graph.construct()
 
-    def check(self) -> None:
-        """Raise `CompositionError` unless every declared input has a provider."""
-        try:
-            self.root.check_dependencies()
-        except errors.Error as error:
-            raise CompositionError(str(error)) from error
+    def get(self, kind: type[T]) -> T:
+        """Return what an enabled cell provides or invokes by this type: for programs and tests.
 
-    def get(self, output: str, kind: type[T]) -> T:
-        """Return what a cell provides under that name: the typed exit from the containers."""
-        for cell in self.order:
-            if output in cell.outputs:
-                found = self._containers[cell.name].providers[output]()
-                if not isinstance(found, kind):
-                    raise CompositionError(f"{output} is a {type(found).__name__}")
-                return found
-        raise CompositionError(f"no enabled cell provides {output}")
+        Raises `CompositionError`.
+        """
+        found: T = self._graph.get(kind)
+        return found
 
     def shutdown(self, error: Exception | None = None) -> None:
         """Ask for an orderly stop; with an error, the agent ends with a non-zero status."""
@@ -129,71 +121,17 @@ class Hive:
         start.result()
         return True
 
-    def _compose(self) -> None:
-        outputs: dict[str, Any] = {}
-        for cell in self.order:
-            given = self._given(cell)
-            declared = cell.container.providers
-            overrides = {name: given[name] for name in GIVEN if name in declared}
-            for name, accepted in cell.inputs.items():
-                overrides[name] = outputs[name]
-                _check_type(cell, name, accepted, outputs[name])
-            provider: Any = providers.Container(cell.container, **overrides)
-            self.root.set_provider(cell.name, provider)
-            self._containers[cell.name] = provider.container
-            for name in cell.outputs:
-                outputs[name] = provider.container.providers[name]
-
-    def _given(self, cell: Cell) -> dict[str, Any]:
+    def _given(self, cell: Cell) -> Mapping[Any, object]:
+        """The values that every cell may refer to, made for this very cell where they are its own."""
         health = self.health.scope(cell.name)
-        values = {
-            "lifecycle": self.lifecycle,
-            "jobs": Jobs(cell.name, self.supervisor, self.lifecycle, health),
-            "health": health,
-            "readiness": self.readiness,
-            "options": self.settings.options[cell.name],
-            "hive": self,
+        return {
+            Health: health,
+            HealthTree: self.health,
+            Jobs: Jobs(cell.name, self.supervisor, self.lifecycle, health),
+            Lifecycle: self.lifecycle,
+            Readiness: self.readiness,
+            Shutdown: Shutdown(self.shutdown),
+            Supervisor: self.supervisor,
+            Composition: Composition(self.cells, self.settings, self.health),
+            cell.options: self.settings.options[cell.name],
         }
-        return {name: providers.Object(value) for name, value in values.items()}
-
-
-def _order(cells: Sequence[Cell], settings: Settings) -> tuple[Cell, ...]:
-    """Sort the enabled cells so that providers come first, otherwise as they were listed."""
-    owners: dict[str, Cell] = {}
-    for cell in cells:
-        for name in cell.outputs:
-            if name in owners:
-                both = f"{owners[name].name} and {cell.name}"
-                raise CompositionError(f"cells {both} both provide {name}")
-            owners[name] = cell
-    done: dict[str, Cell] = {}
-    path: list[str] = []
-
-    def visit(cell: Cell) -> None:
-        if cell.name in done:
-            return
-        if cell.name in path:
-            raise CompositionError("cells need each other: " + " -> ".join([*path, cell.name]))
-        path.append(cell.name)
-        for name in cell.inputs:
-            owner = owners.get(name)
-            if owner is None:
-                raise CompositionError(f"cell {cell.name} needs {name}, which no cell provides")
-            if not settings.enabled[owner.name]:
-                raise DisabledCellError(cell.name, name, owner.name)
-            visit(owner)
-        path.pop()
-        done[cell.name] = cell
-
-    for cell in cells:
-        if settings.enabled[cell.name]:
-            visit(cell)
-    return tuple(done.values())
-
-
-def _check_type(cell: Cell, name: str, accepted: type, provider: object) -> None:
-    made = getattr(provider, "cls", None)
-    if isinstance(made, type) and not issubclass(made, accepted):
-        raise CompositionError(
-            f"cell {cell.name} needs {name} to be a {accepted.__name__}, not a {made.__name__}"
-        )

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from cells.hive.cell import Cell
+from cells.hive.cell import Cell, type_name
+from cells.hive.graph import Directory, Need, needs
 from cells.hive.health import Status
-from cells.hive.settings import Settings
+from cells.hive.option_loading import Settings
+
+
+class NeedView(msgspec.Struct, frozen=True, order=True):
+    """A type that a cell needs, and the cell that provides it."""
+
+    cell: str
+    type: str
+    optional: bool = False
+    """Whether the cell does without it where the other cell is disabled."""
+
+    def __str__(self) -> str:
+        """Spell it for the tree: ``Database (database)``."""
+        return f"{self.type} ({self.cell}{', optional' * self.optional})"
 
 
 class CellView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -19,9 +34,14 @@ class CellView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     enabled: bool
     reason: str = ""
     """Why it is off."""
-    needs: tuple[str, ...] = ()
-    """Cells whose outputs it takes."""
+    needs: tuple[NeedView, ...] = ()
+    """What it takes of other cells."""
     provides: tuple[str, ...] = ()
+    """Types of the values that others may use."""
+    contributes: tuple[str, ...] = ()
+    """Types of the groups that it has members in."""
+    collects: tuple[str, ...] = ()
+    """Types of the groups that it receives."""
     health: tuple[Status, ...] = ()
     """What its scopes have reported, if it runs."""
 
@@ -30,19 +50,41 @@ def views(
     cells: Sequence[Cell], settings: Settings, health: Mapping[str, Sequence[Status]] | None = None
 ) -> list[CellView]:
     """Describe all cells in the order in which they are listed."""
-    owners = {name: cell.name for cell in cells for name in cell.outputs}
+    directory = Directory(cells, settings.enabled)
     return [
         CellView(
             name=cell.name,
             description=cell.description,
             enabled=settings.enabled[cell.name],
             reason=settings.reasons.get(cell.name, ""),
-            needs=tuple(sorted({owners[name] for name in cell.inputs if name in owners})),
-            provides=cell.outputs,
+            needs=_needs(cell, directory),
+            provides=_names(provider.type for provider in cell.provided()),
+            contributes=_names(provider.type for provider in cell.contributed()),
+            collects=_names(need.type for need in _parameters(cell) if need.group),
             health=tuple((health or {}).get(cell.name, ())),
         )
         for cell in cells
     ]
+
+
+def _parameters(cell: Cell) -> Iterator[Need]:
+    found = (*cell.provided(), *cell.kept(), *cell.invoked(), *cell.contributed())
+    for make in dict.fromkeys(provider.make for provider in found):
+        yield from needs(make)
+
+
+def _needs(cell: Cell, directory: Directory) -> tuple[NeedView, ...]:
+    """Return what a cell takes of others, by cell and type."""
+    found = set()
+    for need in _parameters(cell):
+        owner = None if need.group else directory.find(cell, need.type)
+        if owner is not None and owner[0] is not cell:
+            found.add(NeedView(owner[0].name, type_name(need.type), need.optional))
+    return tuple(sorted(found))
+
+
+def _names(types: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(type_name, types)))
 
 
 def tree(found: Sequence[CellView]) -> str:
@@ -58,9 +100,13 @@ def tree(found: Sequence[CellView]) -> str:
         lines.append(f"{cell.name}: {state}")
         lines.append(f"    {cell.description}")
         if cell.needs:
-            lines.append(f"    needs {', '.join(cell.needs)}")
+            lines.append("    needs " + ", ".join(map(str, cell.needs)))
         if cell.provides:
             lines.append(f"    provides {', '.join(cell.provides)}")
+        if cell.contributes:
+            lines.append(f"    contributes {', '.join(cell.contributes)}")
+        if cell.collects:
+            lines.append(f"    collects {', '.join(cell.collects)}")
         lines += [
             f"    - {'/'.join(status.path[1:])}: {_state(status)}"
             for status in cell.health
@@ -70,12 +116,22 @@ def tree(found: Sequence[CellView]) -> str:
 
 
 def dot(found: Sequence[CellView]) -> str:
-    """Write the graph for Graphviz; an arrow points from a cell to one that it needs."""
+    """Write the graph for Graphviz: an arrow from a cell to each that it needs, labelled by type.
+
+    A dashed arrow leads from a cell to the one that receives its contributions.
+    """
     lines = ["digraph cells {", "    rankdir=LR;", "    node [shape=box];"]
     for cell in found:
         style = "" if cell.enabled else ", style=dashed, fontcolor=gray"
         lines.append(f'    "{cell.name}" [tooltip="{cell.description}"{style}];')
-        lines += [f'    "{cell.name}" -> "{need}";' for need in cell.needs]
+        for owner in dict.fromkeys(need.cell for need in cell.needs):
+            label = "\\n".join(need.type for need in cell.needs if need.cell == owner)
+            lines.append(f'    "{cell.name}" -> "{owner}" [label="{label}"];')
+        for receiver in found:
+            label = "\\n".join(kind for kind in cell.contributes if kind in receiver.collects)
+            if label and receiver is not cell:
+                arrow = f'"{cell.name}" -> "{receiver.name}"'
+                lines.append(f'    {arrow} [label="{label}", style=dashed];')
     return "\n".join([*lines, "}"])
 
 

@@ -14,8 +14,6 @@ import time
 from typing import Annotated, Any, Literal
 
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import Cell, Health, Lifecycle, Options, setting
 from cells.logging import lines
@@ -137,19 +135,9 @@ class _Handler(logging.Handler):
         self._logs.emit(record.levelname.lower(), record.name, message, values)
 
 
-class LoggingContainer(DeclarativeContainer):
-    """The graph of the logging cell."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    options = providers.Dependency(instance_of=LoggingOptions)
-    logs = providers.Singleton(Logs, lifecycle, health, options)
-    invokes = providers.List(logs)
-
-
 CELL = Cell(
     name="logging",
     description="Log lines on stderr, text or JSON, never blocking the loop.",
-    container=LoggingContainer,
     options=LoggingOptions,
+    invokes=(Logs,),
 )

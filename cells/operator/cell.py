@@ -9,20 +9,29 @@ from __future__ import annotations
 import ipaddress
 import random
 import socket
-import time
 import uuid
 from typing import Annotated
 
 import msgspec
 import structlog
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.hive import Cell, Health, Hive, Jobs, Options, Readiness, SettingError, Signal, setting
+from cells.hive import (
+    Cell,
+    Health,
+    Jobs,
+    Options,
+    Readiness,
+    SettingError,
+    Shutdown,
+    Signal,
+    provide,
+    setting,
+)
+from cells.hive.rounds import run_rounds
 from cells.intent import router_id_pool
 from cells.kubernetes import Kubernetes
-from cells.metrics import Metrics
+from cells.metrics import Metrics, MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.migration import Migrations
 from cells.operator.source import Translation
@@ -130,7 +139,7 @@ class Operator:
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
-        hive: Hive,
+        shutdown: Shutdown,
         jobs: Jobs,
     ) -> None:
         identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
@@ -149,7 +158,7 @@ class Operator:
             options.lease_namespace,
             MANAGER,
             health.scope("leader"),
-            hive.shutdown,
+            shutdown,
         )
         self._duration = metrics.reconcile_duration.labels("operator")
         self._errors = metrics.reconcile_errors.labels("operator")
@@ -157,7 +166,6 @@ class Operator:
         self._health = health
         self._known: frozenset[Problem] = frozenset()
         self._written = 0
-        metrics.collect(self._metrics)
         jobs.add("election", self._elect)
         jobs.add("writes", self._write)
         if options.migrate_storage_versions:
@@ -185,31 +193,31 @@ class Operator:
                 allowed=lambda: self._leadership.leads,
                 failed=self._errors.inc,
             )
-            with Signal(*(table.observable for table in self._round.followed)) as signal:
-                pause: float | None = None
-                while True:
-                    await signal.wait(settle_turns=SETTLE_TURNS, at_most=pause)
-                    began = time.perf_counter()
+            signal = Signal(*(table.observable for table in self._round.followed))
+
+            async def run(_: float | None) -> float | None:
+                with self._duration.time():
                     plan = self._round.run()
-                    self._duration.observe(time.perf_counter() - began)
-                    if plan is None:
-                        continue
-                    self._synced()
-                    self._report(plan)
-                    if not self._leadership.gained.is_set():
-                        await self._leadership.gained.wait()
-                        # Much may have happened since.
-                        signal.raise_flag()
-                        continue
-                    unread = self._kubernetes.unread
-                    if unread:
-                        # What is not there may only not have been read: nothing follows from it.
-                        self._health.degraded(f"nothing is written: {unread} cannot be read")
-                        pause = UNREAD_PAUSE
-                        continue
-                    self._health.ok("follows what it reads")
-                    pause = await writing.carry_out(plan)
-                    self._written = writing.written
+                if plan is None:
+                    return None
+                self._synced()
+                self._report(plan)
+                if not self._leadership.gained.is_set():
+                    await self._leadership.gained.wait()
+                    # Much may have happened since.
+                    signal.raise_flag()
+                    return None
+                unread = self._kubernetes.unread
+                if unread:
+                    # What is not there may only not have been read: nothing follows from it.
+                    self._health.degraded(f"nothing is written: {unread} cannot be read")
+                    return UNREAD_PAUSE
+                self._health.ok("follows what it reads")
+                pause = await writing.carry_out(plan)
+                self._written = writing.written
+                return pause
+
+            await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
 
     def _report(self, plan: Plan) -> None:
         found = frozenset(plan.problems)
@@ -223,7 +231,8 @@ class Operator:
             )
         self._known = found
 
-    def _metrics(self) -> list[Metric]:
+    def collect(self) -> list[Metric]:
+        """Return whether this operator leads, and its writes."""
         leader = GaugeMetricFamily("waggle_operator_leader", "1 while this operator leads.")
         leader.add_metric([], self._leadership.gained.is_set())
         writes = CounterMetricFamily("waggle_operator_writes", "Objects and statuses written.")
@@ -231,40 +240,10 @@ class Operator:
         return [leader, writes]
 
 
-class OperatorContainer(DeclarativeContainer):
-    """The graph of the operator cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    hive = providers.Dependency(instance_of=Hive)
-    readiness = providers.Dependency(instance_of=Readiness)
-    options = providers.Dependency(instance_of=OperatorOptions)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    secrets_namespace = providers.Dependency(instance_of=SecretsNamespace)
-    kubernetes = providers.Dependency(instance_of=Kubernetes)
-    translation = providers.Dependency(instance_of=Translation)
-    metrics = providers.Dependency(instance_of=Metrics)
-    operator = providers.Singleton(
-        Operator,
-        database,
-        tables,
-        secrets_namespace,
-        kubernetes,
-        translation,
-        options,
-        metrics,
-        readiness,
-        health,
-        hive,
-        jobs,
-    )
-    invokes = providers.List(operator)
-
-
 CELL = Cell(
     name="operator",
     description="Writes NodeConfigs and conditions while it leads.",
-    container=OperatorContainer,
     options=OperatorOptions,
+    invokes=(Operator,),
+    contributes=(provide(Operator, as_=MetricsCollector),),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from dependency_injector import providers
-
-from cells.hive import Cell, setting
-from cells.kubernetes import KubernetesOptions, SourceContainer, source_of
-from resources.kubernetes import of_cluster
+from cells.hive import Cell, provide, setting
+from cells.kubernetes import Kubernetes, KubernetesOptions, make_access, make_source
+from cells.metrics import MetricsCollector
+from cells.resources import SecretsNamespace
+from resources.kubernetes import Reading, of_cluster
 
 
 class OperatorSourceOptions(KubernetesOptions, frozen=True):
@@ -30,23 +30,17 @@ class Translation:
         self.on = options.translate_peering_policies
 
 
-class OperatorSourceContainer(SourceContainer):
-    """The graph of the cell."""
-
-    options = providers.Dependency(instance_of=OperatorSourceOptions)
-    translation = providers.Singleton(Translation, options)
-    _reading = providers.Singleton(
-        lambda secrets, translation: of_cluster(secrets.names, translate=translation.on),
-        SourceContainer.secrets_namespace,
-        translation,
-    )
-    kubernetes = source_of(_reading, options)
-    invokes = providers.List(kubernetes)
+def read_of_cluster(secrets_namespace: SecretsNamespace, translation: Translation) -> Reading:
+    """Return what an operator reads: all nodes and all BGP objects."""
+    return of_cluster(secrets_namespace.names, translate=translation.on)
 
 
 CELL = Cell(
     name="kubernetes",
     description="The Kubernetes API server whose objects the operator reads.",
-    container=OperatorSourceContainer,
     options=OperatorSourceOptions,
+    private=(make_access, read_of_cluster),
+    provides=(Translation, make_source, Kubernetes),
+    invokes=(Kubernetes,),
+    contributes=(provide(Kubernetes, as_=MetricsCollector),),
 )

@@ -7,24 +7,23 @@ import random
 import time
 from typing import Annotated
 
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from cells.hive import Cell, Health, Jobs, Options, Signal, setting
+from cells.hive import Cell, Health, Jobs, Options, Signal, provide, setting
+from cells.hive.rounds import run_rounds
 from cells.intent import IntentLoop
 from cells.kubernetes import Kubernetes
-from cells.metrics import Metrics
+from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.report.events import EventWriting
 from cells.report.occurrences import Occurrences
 from cells.report.statuses import StatusWriting
 from cells.speaker.events import SpeakerEvents
-from cells.status import NodeStatuses
 from reconcilers.report.events import EventLog, Occurrence
+from reconcilers.report.round import NodeStatus
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from statedb import Database
+from statedb import Database, Table
 
 MANAGER = "waggle-agent"
 """The field manager."""
@@ -58,10 +57,9 @@ class Report:
         intent: IntentLoop,
         node: ThisNode,
         kubernetes: Kubernetes,
-        statuses: NodeStatuses,
+        statuses: Table[NodeStatus],
         speaker_events: SpeakerEvents,
         options: ReportOptions,
-        metrics: Metrics,
         health: Health,
         jobs: Jobs,
     ) -> None:
@@ -69,12 +67,11 @@ class Report:
         self._intent = intent
         self._node = node.name
         self._kubernetes = kubernetes
-        self._table = statuses.round.table
+        self._table = statuses
         self._options = options
         self._health = health
         self._writes = {"status": 0, "event": 0}
         self._failures = {"status": 0, "event": 0}
-        metrics.collect(self._metrics)
         jobs.add("status", self._write_status)
         if not options.events:
             health.scope("events").stopped("switched off (--events=false)")
@@ -109,20 +106,19 @@ class Report:
                 failed=lambda: self._count(self._failures, "status"),
                 written=lambda: self._count(self._writes, "status"),
             )
-            with Signal(self._table.observable) as signal:
-                pause: float | None = None
-                while True:
-                    await signal.wait(at_most=pause)
-                    row = self._table.get(self._database.snapshot(), self._node)
-                    pause = await writing.step(row)
+
+            async def write(_: float | None) -> float | None:
+                return await writing.step(self._table.get(self._database.snapshot(), self._node))
+
+            await run_rounds(Signal(self._table.observable), write)
 
     async def _find(self) -> None:
-        with self._problems as signal:
-            while True:
-                await signal.wait()
-                await asyncio.sleep(SETTLE)
-                if self._intent.ready:
-                    self._occurrences.look()
+        await run_rounds(self._problems, self._look)
+
+    async def _look(self, _: float | None) -> None:
+        await asyncio.sleep(SETTLE)
+        if self._intent.ready:
+            self._occurrences.look()
 
     async def _write_events(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
@@ -150,7 +146,8 @@ class Report:
     def _count(self, counts: dict[str, int], what: str) -> None:
         counts[what] += 1
 
-    def _metrics(self) -> list[Metric]:
+    def collect(self) -> list[Metric]:
+        """Return the counts of writes."""
         writes = CounterMetricFamily(
             "waggle_report_writes", "Statuses and Events written.", labels=["what"]
         )
@@ -163,43 +160,11 @@ class Report:
         return [writes, failures]
 
 
-class ReportContainer(DeclarativeContainer):
-    """The graph of the report cell."""
-
-    health = providers.Dependency(instance_of=Health)
-    jobs = providers.Dependency(instance_of=Jobs)
-    options = providers.Dependency(instance_of=ReportOptions)
-    database = providers.Dependency(instance_of=Database)
-    tables = providers.Dependency(instance_of=Tables)
-    intent_tables = providers.Dependency(instance_of=IntentTables)
-    intent = providers.Dependency(instance_of=IntentLoop)
-    this_node = providers.Dependency(instance_of=ThisNode)
-    kubernetes = providers.Dependency(instance_of=Kubernetes)
-    node_statuses = providers.Dependency(instance_of=NodeStatuses)
-    speaker_events = providers.Dependency(instance_of=SpeakerEvents)
-    metrics = providers.Dependency(instance_of=Metrics)
-    report = providers.Singleton(
-        Report,
-        database,
-        tables,
-        intent_tables,
-        intent,
-        this_node,
-        kubernetes,
-        node_statuses,
-        speaker_events,
-        options,
-        metrics,
-        health,
-        jobs,
-    )
-    invokes = providers.List(report)
-
-
 CELL = Cell(
     name="report",
     description="Writes this node's status and Events into the cluster.",
-    container=ReportContainer,
     options=ReportOptions,
     on_beside="kubernetes",
+    invokes=(Report,),
+    contributes=(provide(Report, as_=MetricsCollector),),
 )

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from dependency_injector import providers
-from dependency_injector.containers import DeclarativeContainer
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
-from cells.metrics import Metrics
+from cells.hive import Cell, Health, Lifecycle, Options, provide, setting
+from cells.metrics import MetricsCollector
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Sessions
+from speaker.api import SpeakerPort
 from speaker.server import Speaker
-from statedb import Database
 
 STOP_TIMEOUT = 2.0
 """Seconds within which all sessions are closed."""
@@ -70,25 +68,11 @@ def make_speaker(
     return speaker
 
 
-class SpeakerContainer(DeclarativeContainer):
-    """The graph of the speaker cell."""
-
-    lifecycle = providers.Dependency(instance_of=Lifecycle)
-    health = providers.Dependency(instance_of=Health)
-    metrics = providers.Dependency(instance_of=Metrics)
-    database = providers.Dependency(instance_of=Database)
-    jobs = providers.Dependency(instance_of=Jobs)
-    options = providers.Dependency(instance_of=SpeakerOptions)
-    speaker_events = providers.Singleton(SpeakerEvents, health)
-    speaker = providers.Singleton(make_speaker, lifecycle, health, speaker_events, options)
-    _metrics = providers.Singleton(SpeakerMetrics, metrics, speaker, speaker_events)
-    sessions = providers.Singleton(Sessions, database, speaker, speaker_events, health, jobs)
-    invokes = providers.List(speaker, sessions, _metrics)
-
-
 CELL = Cell(
     name="speaker",
     description="Speaks BGP to the peers.",
-    container=SpeakerContainer,
     options=SpeakerOptions,
+    provides=(SpeakerEvents, provide(make_speaker, as_=SpeakerPort), Sessions),
+    invokes=(make_speaker, Sessions),
+    contributes=(provide(SpeakerMetrics, as_=MetricsCollector),),
 )

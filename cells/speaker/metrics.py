@@ -9,10 +9,8 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.metrics import Metrics
 from cells.speaker.events import SpeakerEvents
-from speaker.api import PeerStatus
-from speaker.server import Speaker
+from speaker.api import PeerStatus, SpeakerPort
 
 PEER_LABELS = ["instance", "peer", "peer_address"]
 
@@ -20,10 +18,9 @@ PEER_LABELS = ["instance", "peer", "peer_address"]
 class SpeakerMetrics:
     """The sessions' metrics, read when somebody scrapes."""
 
-    def __init__(self, metrics: Metrics, speaker: Speaker, events: SpeakerEvents) -> None:
+    def __init__(self, speaker: SpeakerPort, events: SpeakerEvents) -> None:
         self._speaker = speaker
         self._events = events
-        metrics.collect(self.collect)
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of all sessions."""

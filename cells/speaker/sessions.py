@@ -5,14 +5,12 @@ Reads the speaker after its events, and writes only what differs; routes do not 
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
 
 from cells.hive import Health, Jobs, Signal
+from cells.hive.rounds import run_rounds
 from cells.speaker.events import SpeakerEvents
-from speaker.api import ESTABLISHED
-from speaker.server import Speaker
+from speaker.api import ESTABLISHED, SpeakerPort
 from statedb import Database, Index, Table
 
 REFRESH = 0.1
@@ -38,7 +36,7 @@ class Sessions:
     def __init__(
         self,
         database: Database,
-        speaker: Speaker,
+        speaker: SpeakerPort,
         events: SpeakerEvents,
         health: Health,
         jobs: Jobs,
@@ -54,13 +52,12 @@ class Sessions:
         jobs.add("sessions", self._run)
 
     async def _run(self) -> None:
-        with self._signal:
-            while True:
-                await self._signal.wait()
-                self.refresh()
-                # For people and status, not for routes: a flapping thousand of sessions shall
-                # not cost a pass each.
-                await asyncio.sleep(REFRESH)
+        async def refresh(_: float | None) -> None:
+            self.refresh()
+
+        # For people and status, not for routes: a flapping thousand of sessions shall not cost a
+        # pass each.
+        await run_rounds(self._signal, refresh, interval=REFRESH)
 
     def poke(self) -> None:
         """Look soon, though nothing has happened at a session (a peer was added or removed)."""

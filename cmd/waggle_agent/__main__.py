@@ -28,7 +28,7 @@ from cells.api.server import ApiOptions
 from cells.arguments import Parser
 from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
-from cells.hive.settings import CONFIG_ENV
+from cells.hive.option_loading import CONFIG_ENV
 from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
 

@@ -19,7 +19,7 @@ import structlog
 
 from cells.arguments import EXIT_USAGE, Parser
 from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
-from cells.hive.settings import CONFIG_ENV
+from cells.hive.option_loading import CONFIG_ENV
 from cells.kubernetes import KubernetesOptions
 from cells.operator.cells import CELLS
 from cells.text import escape

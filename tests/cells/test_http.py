@@ -44,7 +44,7 @@ def serve(ask: Callable[[Hive, str], Awaitable[None]]) -> None:
         started = asyncio.Event()
         run = asyncio.create_task(hive.run(started.set))
         await started.wait()
-        host, port = hive.get("http_server", HttpServer).address
+        host, port = hive.get(HttpServer).address
         try:
             await ask(hive, f"http://{host}:{port}")
         finally:
@@ -118,5 +118,5 @@ def test_an_address_in_use_is_a_sentence_that_names_it() -> None:
 def test_the_http_cell_without_the_metrics_cell_fails_by_name() -> None:
     cells = (logging.CELL, *CELLS)
     flags = {"--http-address": "0", "disable_cell": ["metrics"]}
-    with pytest.raises(HiveError, match="cell http needs metrics of cell metrics, which is disa"):
+    with pytest.raises(HiveError, match="cell http needs Metrics of cell metrics, which is disa"):
         Hive(cells, load(cells, flags=flags))

@@ -58,7 +58,7 @@ def run(directory: Path, scenario: Callable[[Hive, ApiServer], Awaitable[None]])
 
 
 def names(hive: Hive) -> set[str]:
-    tables, db = hive.get("tables", Tables), hive.get("database", Database)
+    tables, db = hive.get(Tables), hive.get(Database)
     return {row.metadata.name for row in tables.services.all(db.snapshot())}
 
 
@@ -70,7 +70,7 @@ def levels(hive: Hive) -> dict[str, tuple[Level, str]]:
 
 def test_objects_become_rows_and_follow(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
-        tables, db = hive.get("tables", Tables), hive.get("database", Database)
+        tables, db = hive.get(Tables), hive.get(Database)
         await until(lambda: all(t.initialized(db.snapshot()) for t in tables.resources))
         server.put(service("web"))
         await until(lambda: names(hive) == {"web"})
@@ -112,7 +112,7 @@ def test_an_api_server_that_goes_is_named_in_health_and_metrics(tmp_path: Path) 
         assert re.match(
             r"the API server cannot be read since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", told
         )
-        scraped = hive.get("metrics", Metrics).render().decode()
+        scraped = hive.get(Metrics).render().decode()
         assert 'waggle_kubernetes_feed_up{kind="Service",namespace=""} 0.0' in scraped
         assert 'waggle_kubernetes_lists_total{kind="Service",namespace=""} 1.0' in scraped
         await server.start()
@@ -172,7 +172,7 @@ def test_what_could_not_be_committed_is_listed_again(
         commit(self, *args)  # type: ignore[arg-type]
 
     async def scenario(hive: Hive, server: ApiServer) -> None:
-        tables, db = hive.get("tables", Tables), hive.get("database", Database)
+        tables, db = hive.get(Tables), hive.get(Database)
         server.put(service("web"))
         await until(lambda: all(t.initialized(db.snapshot()) for t in tables.resources))
         await until(lambda: names(hive) == {"web"})

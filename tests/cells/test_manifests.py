@@ -46,8 +46,8 @@ def run(directory: Path, scenario: Callable[[Hive], Awaitable[None]]) -> None:
 
 
 def names(hive: Hive) -> list[str]:
-    tables = hive.get("tables", Tables)
-    snapshot = hive.get("database", Database).snapshot()
+    tables = hive.get(Tables)
+    snapshot = hive.get(Database).snapshot()
     return sorted(row.metadata.name for row in tables.services.all(snapshot))
 
 
@@ -55,8 +55,8 @@ def test_files_become_rows_and_the_tables_are_initialized(tmp_path: Path) -> Non
     (tmp_path / "web.yaml").write_text(SERVICE)
 
     async def scenario(hive: Hive) -> None:
-        tables = hive.get("tables", Tables)
-        db = hive.get("database", Database)
+        tables = hive.get(Tables)
+        db = hive.get(Database)
         await until(lambda: all(t.initialized(db.snapshot()) for t in tables.resources))
         assert names(hive) == ["web"]
         (tmp_path / "api.yaml").write_text(SERVICE.replace("web", "api"))

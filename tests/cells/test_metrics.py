@@ -22,7 +22,7 @@ def test_every_documented_metric_exists_and_every_metric_is_documented() -> None
         if line.startswith("| `waggle_"):
             documented |= set(re.findall(r"`(waggle_\w+)`", line.split("|")[1]))
     hive = Hive(CELLS, load(CELLS, flags={"disable_cell": ["logging"]}))
-    text = hive.get("metrics", Metrics).render().decode()
+    text = hive.get(Metrics).render().decode()
     types = dict(re.findall(r"^# TYPE (waggle_\w+) (\w+)$", text, re.MULTILINE))
     created = {name for name in types if name.endswith("_created")}
     assert documented == types.keys() - created
@@ -51,6 +51,6 @@ def test_f22_a_blocked_loop_shows_in_health_and_recovers() -> None:
     assert blocked is Level.DEGRADED
     assert message == "the event loop was blocked for 29.7 s"
     assert recovered is Level.OK
-    value = hive.get("metrics", Metrics).registry.get_sample_value
+    value = hive.get(Metrics).registry.get_sample_value
     assert value("waggle_event_loop_lag_seconds_bucket", {"le": "+Inf"}) == 3
     assert value("waggle_event_loop_lag_seconds_bucket", {"le": "10.0"}) == 2

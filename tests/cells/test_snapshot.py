@@ -78,12 +78,12 @@ def run(scenario: Callable[[ApiServer], Awaitable[None]]) -> None:
 
 
 def complete(hive: Hive) -> bool:
-    tables, now = hive.get("tables", Tables), hive.get("database", Database).snapshot()
+    tables, now = hive.get(Tables), hive.get(Database).snapshot()
     return all(table.initialized(now) for table in tables.resources)
 
 
 def secrets(hive: Hive) -> int:
-    tables, now = hive.get("tables", Tables), hive.get("database", Database).snapshot()
+    tables, now = hive.get(Tables), hive.get(Database).snapshot()
     return tables.secrets.count(now)
 
 
@@ -165,7 +165,7 @@ def test_f02_where_the_api_server_answers_nothing_of_the_file_is_ever_told(tmp_p
         server.delete("Service", "web", "shop")
         async with agent(server, tmp_path, after=1.0) as hive:
             seen: set[str] = set()
-            tables = hive.get("tables", Tables)
+            tables = hive.get(Tables)
             tables.services.observable.subscribe(lambda _: seen.update(names(hive)))
             await until(lambda: complete(hive) and names(hive) == {"db"})
             await asyncio.sleep(1.2)
@@ -198,7 +198,7 @@ def test_f02_a_crd_that_went_meanwhile_is_believed_to_be_gone_at_the_second_look
             await until(lambda: complete(hive))
             kind = "kubernetes/CiliumBGPAdvertisement"
             await until(lambda: levels(hive)[kind][0] is Level.STOPPED)
-            tables, db = hive.get("tables", Tables), hive.get("database", Database)
+            tables, db = hive.get(Tables), hive.get(Database)
             await until(lambda: tables.cilium_advertisements.count(db.snapshot()) == 0)
             assert len(server.asked("list", "ciliumbgpadvertisements")) >= 3
 

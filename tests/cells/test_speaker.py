@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +15,6 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from cells.hive import Health, Jobs, Level, Lifecycle, Supervisor
-from cells.metrics import Metrics
 from cells.speaker.cell import SpeakerOptions, make_speaker
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
@@ -199,24 +198,20 @@ def test_a_listener_that_cannot_listen_shows_in_health() -> None:
 PEER = {"instance": "i", "peer": "tor-1", "peer_address": "192.0.2.1"}
 
 
-class OneReader:
-    """Stands for the metrics cell: hands what it is given to a registry."""
+class OneCollector(Collector):
+    """Reads the speaker's collector, as the metrics cell does."""
 
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(self, metrics: SpeakerMetrics) -> None:
+        self._metrics = metrics
 
-    def collect(self, function: Callable[[], Iterable[Metric]]) -> None:
-        class Reader(Collector):
-            def collect(self) -> Iterable[Metric]:
-                return function()
-
-        self.registry.register(Reader())
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics.collect()
 
 
 def scraped(bench: Bench) -> CollectorRegistry:
-    metrics = OneReader()
-    SpeakerMetrics(cast("Metrics", metrics), cast("Speaker", bench.stub), bench.events)
-    return metrics.registry
+    registry = CollectorRegistry()
+    registry.register(OneCollector(SpeakerMetrics(cast("Speaker", bench.stub), bench.events)))
+    return registry
 
 
 def test_metrics_of_a_session() -> None:

@@ -63,7 +63,7 @@ def test_an_unknown_variable_is_named(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_cell_that_needs_a_disabled_one_names_both(capsys: pytest.CaptureFixture[str]) -> None:
     message = failing(capsys, "--http-address", "0", "--disable-cell", "metrics")
-    assert "needs metrics of cell metrics, which is disabled" in message
+    assert "needs Metrics of cell metrics, which is disabled" in message
 
 
 def test_help_lists_every_option_by_cell(capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,4 +95,4 @@ def test_cells_prints_the_tree_and_the_graph(capsys: pytest.CaptureFixture[str])
     assert main(["cells", "--dot"], {}) == 0
     graph = capsys.readouterr().out
     assert graph.startswith("digraph cells {")
-    assert '"http" -> "metrics";' in graph
+    assert '"http" -> "metrics" [label="Metrics"];' in graph

@@ -12,12 +12,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import structlog
-from dependency_injector.containers import DeclarativeContainer
 
+from cells.api.agent_resources import Facts
+from cells.api.cell import CELL as API
 from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
-from cells.api.server import ApiOptions, ApiServer, BadQuestionError, UnknownNameError
-from cells.hive import Cell, Health, Hive, load
+from cells.api.resource import BadRequestError, NotFoundError
+from cells.hive import Cell, Hive, load, supply
 
 
 class MadeUp:
@@ -54,7 +56,7 @@ class MadeUp:
         assert table in ("available", "advertised", "received")
         known = {item.name for item in self._peers} | {None}
         if peer not in known:
-            raise UnknownNameError(f"no peer is called {peer}")
+            raise NotFoundError(f"no peer is called {peer}")
         chosen = [
             item
             for item in self._routes
@@ -69,7 +71,7 @@ class MadeUp:
     ) -> Iterator[Sequence[ExplainItem]]:
         """Return what was chosen for a prefix, or for everything."""
         if target == "not/a/target":
-            raise BadQuestionError(f"{target} is no target")
+            raise BadRequestError(f"{target} is no target")
         chosen = [
             item
             for item in self._explained
@@ -78,21 +80,17 @@ class MadeUp:
             and instance in (None, item.instance)
         ]
         if not chosen:
-            raise UnknownNameError(f"nothing has {target}")
+            raise NotFoundError(f"nothing has {target}")
         return iter([chosen])
-
-
-class NoInputs(DeclarativeContainer):
-    """A cell without anything."""
 
 
 @contextmanager
 def serving(path: Path, facts: MadeUp) -> Iterator[None]:
     """Answer on a socket while the block runs."""
-    cells = (Cell(name="speaker", description="Speaks BGP.", container=NoInputs),)
-    hive = Hive(cells, load(cells))
+    api = msgspec.structs.replace(API, private=(supply(facts, as_=Facts),))
+    cells = (Cell(name="speaker", description="Speaks BGP."), api)
+    hive = Hive(cells, load(cells, flags={"--api-socket": str(path)}))
     hive.health.scope("speaker").ok("all is well")
-    ApiServer(hive.lifecycle, Health(("api",)), ApiOptions(socket=str(path)), hive, facts)
     ready = threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 

@@ -86,10 +86,10 @@ def test_what_does_not_exist_is_not_found_and_what_is_wrong_is_refused(tmp_path:
 def test_health_and_cells_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp()):
-        (cell,) = get(path, "/v1/cells", {})["items"]
+        cell, _ = get(path, "/v1/cells", {})["items"]
         assert (cell["name"], cell["enabled"]) == ("speaker", True)
         assert cell["health"][0]["message"] == "all is well"
-        (status,) = get(path, "/v1/health", {})["items"]
+        status, _ = get(path, "/v1/health", {})["items"]
         assert (status["path"], status["level"]) == (["speaker"], "ok")
 
 

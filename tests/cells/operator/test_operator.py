@@ -124,7 +124,7 @@ def test_node_configs_and_conditions_are_written_once(tmp_path: Path) -> None:
             await asyncio.sleep(0.3)
             assert len([verb for verb, _, _ in server.requests if verb == "patch"]) == 4
             assert hive.readiness.ready
-            scraped = hive.get("metrics", Metrics).render().decode()
+            scraped = hive.get(Metrics).render().decode()
             assert "waggle_operator_leader 1.0" in scraped
             assert "waggle_operator_writes_total 4.0" in scraped
 
@@ -244,7 +244,7 @@ def test_f09_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: P
         async with operator(server, tmp_path) as (hive, _):
             await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
             await until(lambda: levels(hive)["operator/objects"][0] is Level.OK)
-            scraped = hive.get("metrics", Metrics).render().decode()
+            scraped = hive.get(Metrics).render().decode()
             assert 'waggle_reconcile_errors_total{controller="operator"} 5.0' in scraped
 
     run(scenario)
@@ -308,7 +308,7 @@ def test_f10_two_that_both_believe_to_lead_write_the_same_and_then_nothing(
         fill(server)
         async with operator(server, tmp_path), operator(server, tmp_path, "b") as (second, _):
             await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
-            second.get("operator", cell.Operator)._leadership.gained.set()
+            second.get(cell.Operator)._leadership.gained.set()
             server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
             await until(lambda: names(server) == {"n1", "n2", "n3"})
             await asyncio.sleep(0.15)

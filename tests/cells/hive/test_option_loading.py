@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from dependency_injector.containers import DeclarativeContainer
 
 from cells.hive import (
     Cell,
@@ -32,14 +31,8 @@ class WebOptions(Options, frozen=True):
     pause_seconds: Annotated[float, setting("rest")] = 0.5
 
 
-class Nothing(DeclarativeContainer):
-    """No providers."""
-
-
-WEB = Cell(
-    name="web", description="Serves.", container=Nothing, options=WebOptions, on_with="address"
-)
-STORE = Cell(name="store", description="Keeps.", container=Nothing)
+WEB = Cell(name="web", description="Serves.", options=WebOptions, on_with="address")
+STORE = Cell(name="store", description="Keeps.")
 CELLS = (STORE, WEB)
 
 

@@ -19,7 +19,7 @@ import yaml
 
 from cells.hive.cell import Cell
 from cells.hive.errors import SettingError
-from cells.hive.options import ENV_PREFIX, Options, Setting, describe
+from cells.hive.option_spelling import ENV_PREFIX, Setting, describe
 
 CONFIG_ENV = "WAGGLE_CONFIG"
 ENABLE, DISABLE = "--enable-cell", "--disable-cell"
@@ -34,7 +34,7 @@ _SERVICE_LINK = re.compile(
 class Settings(msgspec.Struct, frozen=True):
     """What was asked for: the options of every cell, and which cells are on."""
 
-    options: dict[str, Options]
+    options: dict[str, msgspec.Struct]
     enabled: dict[str, bool]
     reasons: dict[str, str]
     """Why a cell is off: who said so."""
@@ -86,7 +86,7 @@ def load(
     settings = {cell.name: list(describe(cell.name, cell.options)) for cell in cells}
     sections = _sections(cells, settings, file or {}, file_name)
     _check_env([item for found in settings.values() for item in found], env)
-    options: dict[str, Options] = {}
+    options: dict[str, msgspec.Struct] = {}
     for cell in cells:
         values: dict[str, Any] = {}
         for item in settings[cell.name]:
@@ -205,7 +205,7 @@ def _reason(item: Setting, error: msgspec.ValidationError) -> str:
 
 def _switches(
     cells: Sequence[Cell],
-    options: Mapping[str, Options],
+    options: Mapping[str, msgspec.Struct],
     flags: Mapping[str, Any],
     env: Mapping[str, str],
     sections: Mapping[str, Mapping[str, Any]],

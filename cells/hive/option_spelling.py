@@ -1,13 +1,6 @@
-"""The options that a cell declares: a frozen struct whose fields carry type, default and help.
+"""The spellings of a declared option: flag, environment variable and key of the configuration file.
 
-One declaration gives the flag, the environment variable and the key of the configuration file::
-
-    class HttpOptions(Options, frozen=True):
-        address: Annotated[str | None, setting("where to listen", flag="--http-address")] = None
-
-is ``--http-address``, ``WAGGLE_HTTP_ADDRESS`` and, in the file, ``cells: {http: {address: ...}}``.
-Without ``flag`` the flag is made of the names of cell and field (``--http-address``). This module
-only describes; reading the three sources is `cells.hive.settings`.
+The declarations are in `resources.option_declarations`; `cells.hive.option_loading` reads the values.
 """
 
 from __future__ import annotations
@@ -19,15 +12,6 @@ import msgspec
 from msgspec import inspect as shapes
 
 ENV_PREFIX = "WAGGLE_"
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Base of every cell's options; a cell without any uses it as it is."""
-
-
-def setting(help: str, *, flag: str | None = None, metavar: str | None = None) -> msgspec.Meta:  # noqa: A002
-    """Annotate a field of `Options` with its help text, and perhaps a flag name of its own."""
-    return msgspec.Meta(description=help, extra={"flag": flag, "metavar": metavar})
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -48,7 +32,7 @@ class Setting(msgspec.Struct, frozen=True):
     choices: tuple[str, ...]
 
 
-def describe(cell: str, options: type[Options]) -> Iterator[Setting]:
+def describe(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
     """Yield the settings that a cell's options declare, in order of declaration."""
     info = shapes.type_info(options)
     if not isinstance(info, shapes.StructType):

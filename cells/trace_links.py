@@ -1,30 +1,28 @@
-"""What a change hands on from one loop to the next: its causes for tracing, and when it began.
+"""Trace links: the spans that caused a round, and the time of its first change, for the next loop.
 
 Trace context must not travel by accident (a stream's subscriber sees whatever span its producer had
-open), so it is carried as a value. Nothing here decides anything.
+open), so it is carried as a value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opentelemetry import trace
-from opentelemetry.context import Context
 from opentelemetry.trace import SpanContext
 
 LIMIT = 32
-"""Causes kept: a flood of changes is one round, and its trace stays readable."""
+"""Links kept: a flood of changes is one round, and its trace stays readable."""
 
 
-class Handoff:
-    """Causes and the first moment of the changes that the next round will deal with."""
+class TraceLinks:
+    """The spans and the first moment of the changes that the next round reconciles."""
 
     def __init__(self) -> None:
         self._contexts: list[SpanContext] = []
         self._since: float | None = None
 
     def add(self, contexts: Iterable[SpanContext], since: float | None) -> None:
-        """Take what a round or a commit was caused by; ``since`` in the loop's time."""
+        """Add the spans that caused a round; ``since`` is the first change's monotonic time."""
         for context in contexts:
             if context.is_valid and len(self._contexts) < LIMIT:
                 self._contexts.append(context)
@@ -36,13 +34,3 @@ class Handoff:
         contexts, since = self._contexts, self._since
         self._contexts, self._since = [], None
         return contexts, since
-
-
-def links(contexts: Iterable[SpanContext]) -> list[trace.Link]:
-    """Return a link to each."""
-    return [trace.Link(context) for context in contexts]
-
-
-def child_of(context: SpanContext) -> Context:
-    """Return the context for a span whose parent is known as a value."""
-    return trace.set_span_in_context(trace.NonRecordingSpan(context), Context())

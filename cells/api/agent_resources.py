@@ -1,0 +1,82 @@
+"""The paths of every agent: status, sessions, routes, explanations, health and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
+from cells.api.resource import ApiResource, BadRequestError, Query
+from cells.hive import Composition, HealthTree
+
+TABLES = ("available", "advertised", "received")
+
+
+class Facts(Protocol):
+    """State of the agent, read in one turn of the loop."""
+
+    def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
+        """Return the sessions, by instance and name; ``peer`` is a name or an address."""
+
+    def status(self) -> StatusItem:
+        """Return how the agent is."""
+
+    def routes(
+        self, table: str, *, family: str | None, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[RouteItem]]:
+        """Yield the routes of a table in groups.
+
+        Raises `NotFoundError`, and `BadRequestError` for a peer of several instances, before the
+        first.
+        """
+
+    def explain(
+        self, target: str | None, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ExplainItem]]:
+        """Yield what becomes of a prefix or an object at each peer, or of everything.
+
+        Raises `NotFoundError` or `BadRequestError` before the first group.
+        """
+
+
+def agent_resources(
+    facts: Facts, health: HealthTree, composition: Composition
+) -> tuple[ApiResource, ...]:
+    """Return the resources."""
+
+    def routes(query: Query) -> Iterator[Sequence[RouteItem]]:
+        table = query.get("table", "advertised")
+        if table not in TABLES:
+            raise BadRequestError(f"table is none of {', '.join(TABLES)}: {table}")
+        return facts.routes(
+            table,
+            family=query.get("family"),
+            peer=query.get("peer"),
+            instance=query.get("instance"),
+        )
+
+    return (
+        ApiResource(path="/v1/status", kind="StatusList", read=lambda _: [facts.status()]),
+        ApiResource(
+            path="/v1/peers",
+            kind="PeerList",
+            parameters=("peer", "instance"),
+            read=lambda query: facts.peers(peer=query.get("peer"), instance=query.get("instance")),
+        ),
+        ApiResource(
+            path="/v1/routes",
+            kind="RouteList",
+            parameters=("table", "family", "peer", "instance"),
+            read=routes,
+        ),
+        ApiResource(
+            path="/v1/explain",
+            kind="ExplainList",
+            parameters=("target", "peer", "instance"),
+            read=lambda query: facts.explain(
+                query.get("target"), peer=query.get("peer"), instance=query.get("instance")
+            ),
+        ),
+        ApiResource(path="/v1/health", kind="HealthReport", read=lambda _: list(health.report())),
+        ApiResource(path="/v1/cells", kind="CellList", read=lambda _: composition.views()),
+    )

@@ -1,0 +1,37 @@
+"""A resource of the local API: a path, its parameters, and the items that a GET returns.
+
+Any cell may contribute resources to the group `ApiResource`; the server knows none by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+Query = Mapping[str, str]
+"""The parameters of a request, each of them one of the resource's."""
+
+
+class NotFoundError(Exception):
+    """A peer or an instance that does not exist; ``str()`` is one sentence."""
+
+
+class BadRequestError(Exception):
+    """A parameter that cannot be read; ``str()`` is one sentence."""
+
+
+class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
+    """One path of the API.
+
+    ``read`` returns the items, or an iterator of groups of them where there may be many: groups are
+    encoded and sent in slices. It raises `NotFoundError` or `BadRequestError` before the first group.
+    """
+
+    path: str
+    """For example ``/v1/peers``."""
+    kind: str
+    """Of the list, for example ``PeerList``."""
+    parameters: tuple[str, ...] = ()
+    read: Callable[[Query], Sequence[Any] | Iterator[Sequence[Any]]]

@@ -1,0 +1,28 @@
+"""The composition of a running program: which cells there are, which are on, and their health."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cells.hive.cell import Cell
+from cells.hive.health import HealthTree
+from cells.hive.option_loading import Settings
+from cells.hive.show import CellView, views
+
+
+class Composition:
+    """The cells of a program with their settings, for display."""
+
+    def __init__(self, cells: Sequence[Cell], settings: Settings, health: HealthTree) -> None:
+        self._cells = cells
+        self._settings = settings
+        self._health = health
+
+    def views(self) -> list[CellView]:
+        """Describe all cells with the health of those that are on."""
+        health = {
+            cell.name: list(self._health.scope(cell.name).report())
+            for cell in self._cells
+            if self._settings.enabled[cell.name]
+        }
+        return views(self._cells, self._settings, health)

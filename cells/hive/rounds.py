@@ -1,0 +1,39 @@
+"""The body of every job that follows changes: wait, settle, run one round, come again when it asks.
+
+A round is level-triggered: it reads state afresh, so that a burst of changes costs one round, and a
+lost wake-up nothing but time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from cells.hive.signal import Signal
+
+Round = Callable[[float | None], Awaitable[float | None]]
+"""Runs one round. Takes the time of the first change that it is for (monotonic seconds; None for a
+round without a change), returns the seconds until the next round if nothing changes before, or None."""
+
+
+async def run_rounds(
+    signal: Signal,
+    run: Round,
+    *,
+    settle_turns: int = 0,
+    interval: float = 0.0,
+    poll: float | None = None,
+) -> None:
+    """Run rounds until cancelled: the first at once, the next after a change or a retry time.
+
+    ``interval`` are the least seconds between two rounds, ``poll`` the most, ``settle_turns`` the turns
+    of the loop in which further changes join a round.
+    """
+    pause = poll
+    with signal:
+        while True:
+            await signal.wait(settle_turns=settle_turns, at_most=pause)
+            retry = await run(signal.since)
+            pause = poll if retry is None or (poll is not None and poll < retry) else retry
+            if interval:
+                await asyncio.sleep(interval)

@@ -1,0 +1,312 @@
+"""Parameters of constructors are resolved by type; what does not fit is an error of composition."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import pytest
+
+from cells.hive import (
+    Cell,
+    CompositionError,
+    DisabledCellError,
+    Group,
+    Health,
+    Hive,
+    Jobs,
+    Late,
+    Lifecycle,
+    Options,
+    Readiness,
+    Shutdown,
+    load,
+    provide,
+    supply,
+)
+from cells.hive.show import dot, tree, views
+
+
+class Port(Protocol):
+    """What others depend on."""
+
+    rate: int
+
+    def send(self) -> str: ...
+
+
+class Line:
+    """Has what `Port` requires."""
+
+    rate: int
+
+    def __init__(self) -> None:
+        self.rate = 3
+
+    def send(self) -> str:
+        return "sent"
+
+
+class Check(Protocol):
+    def check(self) -> str: ...
+
+
+class LineCheck:
+    def __init__(self, port: Port) -> None:
+        self._port = port
+
+    def check(self) -> str:
+        return f"{self._port.send()} at {self._port.rate}"
+
+
+class OtherCheck:
+    def check(self) -> str:
+        return "other"
+
+
+class Runner:
+    def __init__(self, checks: Group[Check]) -> None:
+        self.checks = checks
+
+
+class LateRunner:
+    def __init__(self, checks: Late[Group[Check]]) -> None:
+        self.checks = checks
+
+
+class Impatient:
+    def __init__(self, checks: Late[Group[Check]]) -> None:
+        checks()
+
+
+class NeedsRunner:
+    """Both a member of the group and a user of who receives it."""
+
+    def __init__(self, runner: LateRunner) -> None:
+        self.runner = runner
+
+    def check(self) -> str:
+        return "needs the runner"
+
+
+class EagerMember:
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+
+    def check(self) -> str:
+        return ""
+
+
+class A:
+    def __init__(self, b: B) -> None: ...
+
+
+class B:
+    def __init__(self, a: A) -> None: ...
+
+
+class Choosy:
+    """Parameters of every form."""
+
+    def __init__(
+        self,
+        port: Port | None,
+        rng: random.Random | None = None,
+        clock: Callable[[], float] = float,
+        names: Sequence[str] = ("a",),
+    ) -> None:
+        self.port, self.rng, self.clock, self.names = port, rng, clock, names
+
+
+class PartOptions(Options, frozen=True):
+    size: int = 7
+
+
+class Given:
+    """Takes everything that the hive gives."""
+
+    def __init__(
+        self,
+        health: Health,
+        jobs: Jobs,
+        lifecycle: Lifecycle,
+        readiness: Readiness,
+        shutdown: Shutdown,
+        options: PartOptions,
+    ) -> None:
+        self.health, self.options = health, options
+        self.common = (jobs, lifecycle, readiness, shutdown)
+
+
+def untyped(port) -> Line:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    return Line()
+
+
+def unnamed() -> Line:
+    return Line()
+
+
+def numbers(port: Port) -> list[int]:
+    return [port.rate]
+
+
+def words() -> list[str]:
+    return ["one"]
+
+
+def two_checks() -> tuple[Check, ...]:
+    return (OtherCheck(), OtherCheck())
+
+
+class Reader:
+    def __init__(self, numbers: list[int], words: list[str]) -> None:
+        self.read = (numbers, words)
+
+
+LINE = Cell(name="line", description="A line.", provides=(provide(Line, as_=Port),))
+
+
+def part(name: str, **members: Any) -> Cell:  # noqa: ANN401 - the members of Cell
+    return Cell(name=name, description=name, **members)
+
+
+def build(*cells: Cell, off: Sequence[str] = ()) -> Hive:
+    return Hive(cells, load(cells, flags={"disable_cell": list(off)}))
+
+
+def test_a_constructor_gets_what_its_cell_is_given() -> None:
+    hive = build(part("a", options=PartOptions, invokes=(Given,)))
+    assert hive.get(Given).health.path == ("a",)
+    assert hive.get(Given).options.size == 7
+    assert hive.get(Given).common[1:3] == (hive.lifecycle, hive.readiness)
+
+
+def test_a_protocol_is_resolved_to_the_class_that_is_provided_as_it() -> None:
+    hive = build(LINE, part("b", provides=(LineCheck,)))
+    assert hive.get(LineCheck).check() == "sent at 3"
+
+
+def test_a_function_provides_its_return_annotation_also_a_generic_one() -> None:
+    reader = build(LINE, part("c", private=(numbers, words), invokes=(Reader,))).get(Reader)
+    assert reader.read == ([3], ["one"])
+
+
+def test_one_constructor_of_a_cell_makes_one_value() -> None:
+    checked = part(
+        "b",
+        provides=(LineCheck,),
+        invokes=(LineCheck,),
+        contributes=(provide(LineCheck, as_=Check),),
+    )
+    hive = build(LINE, checked, part("d", provides=(Runner,)))
+    assert hive.get(Runner).checks == (hive.get(LineCheck),)
+
+
+def test_a_group_has_the_contributions_of_the_enabled_cells_in_their_order() -> None:
+    first = part("first", contributes=(two_checks,))
+    second = part("second", contributes=(provide(LineCheck, as_=Check),))
+    cells = (part("d", provides=(Runner,)), first, second, LINE)
+    checks = build(*cells).get(Runner).checks
+    assert [check.check() for check in checks] == ["other", "other", "sent at 3"]
+    assert [check.check() for check in build(*cells, off=["first"]).get(Runner).checks] == [
+        "sent at 3"
+    ]
+    assert build(*cells, off=["first", "second"]).get(Runner).checks == ()
+
+
+def test_a_late_group_may_have_members_that_need_its_receiver() -> None:
+    member = part("member", contributes=(provide(NeedsRunner, as_=Check),))
+    hive = build(part("d", provides=(LateRunner,), invokes=(LateRunner,)), member)
+    (check,) = hive.get(LateRunner).checks()
+    assert isinstance(check, NeedsRunner)
+    assert check.runner is hive.get(LateRunner)
+
+
+def test_a_constructor_cannot_use_a_late_value() -> None:
+    with pytest.raises(CompositionError, match="before all cells are constructed"):
+        build(part("d", invokes=(Impatient,)))
+
+
+def test_an_optional_value_of_a_disabled_cell_is_none_and_defaults_stay() -> None:
+    choosy = part("c", provides=(Choosy,))
+    assert isinstance(build(LINE, choosy).get(Choosy).port, Line)
+    found = build(LINE, choosy, off=["line"]).get(Choosy)
+    assert (found.port, found.rng, found.clock, found.names) == (None, None, float, ("a",))
+    seeded = part("rng", provides=(supply(random.Random(3)),))  # noqa: S311 - a test's generator
+    assert build(LINE, choosy, seeded).get(Choosy).rng is not None
+
+
+def test_a_private_value_is_for_its_cell_alone() -> None:
+    own = part("own", private=(provide(Line, as_=Port),), provides=(LineCheck,))
+    assert build(own).get(LineCheck).check() == "sent at 3"
+    with pytest.raises(CompositionError, match="needs Port"):
+        build(own, part("other", invokes=(Runner, numbers)))
+
+
+def test_of_two_providers_the_enabled_one_is_used() -> None:
+    class Spare(Line):
+        pass
+
+    spare = part("spare", provides=(provide(Spare, as_=Port),))
+    user = part("b", provides=(LineCheck,))
+    with pytest.raises(CompositionError, match="cells line and spare both provide Port"):
+        build(LINE, spare, user)
+    assert build(LINE, spare, user, off=["line"]).get(LineCheck).check() == "sent at 3"
+    assert build(LINE, spare, user, off=["spare"]).get(LineCheck).check() == "sent at 3"
+    with pytest.raises(DisabledCellError, match="enable line"):
+        build(LINE, spare, user, off=["line", "spare"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            [part("b", invokes=(LineCheck,))],
+            "cell b needs Port (parameter port of LineCheck), which no cell provides",
+        ),
+        ([part("b", provides=(Line, unnamed))], "cell b provides Line twice"),
+        (
+            [part("a", provides=(A,)), part("b", provides=(B,))],
+            "constructors need each other: A of a -> B of b -> A of a",
+        ),
+        (
+            [part("d", provides=(Runner,), contributes=(provide(EagerMember, as_=Check),))],
+            "constructors need each other: Runner of d -> EagerMember of d -> Runner of d",
+        ),
+        ([part("b", invokes=(untyped,))], "parameter port of untyped has no type"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_before_anything_is_constructed(
+    cells: Sequence[Cell], message: str
+) -> None:
+    with pytest.raises(CompositionError) as caught:
+        build(*cells)
+    assert str(caught.value) == message
+
+
+def test_what_is_provided_as_a_type_has_to_be_of_it() -> None:
+    with pytest.raises(CompositionError) as caught:
+        provide(OtherCheck, as_=Port)
+    assert str(caught.value) == "OtherCheck makes a OtherCheck, which has no rate, send of Port"
+    with pytest.raises(CompositionError, match="makes a Line, which is not a OtherCheck"):
+        provide(unnamed, as_=OtherCheck)
+    with pytest.raises(CompositionError, match="supplied str makes a str, which has no check"):
+        supply("x", as_=Check)
+    with pytest.raises(CompositionError, match="no return annotation"):
+        provide(lambda: None)
+
+
+def test_the_tree_and_the_graph_show_groups_and_optional_needs() -> None:
+    cells = (
+        LINE,
+        part("c", provides=(Choosy,)),
+        part("d", invokes=(Runner,)),
+        part("e", contributes=(two_checks,)),
+    )
+    found = views(cells, load(cells))
+    lines = tree(found).splitlines()
+    assert "    needs Port (line, optional)" in lines
+    assert "    collects Check" in lines
+    assert "    contributes Check" in lines
+    assert '    "e" -> "d" [label="Check", style=dashed];' in dot(found).splitlines()
