@@ -338,7 +338,7 @@ class Instance:
         member = self.members[peer]
         # Who has a limit is looked at after each message.
         end = len(bodies) if member.limits is None else start + 1
-        taken = member.inbound.process_run(bodies, start, end)
+        taken = member.inbound.fast_path.process_run(bodies, start, end)
         if taken and self.observer is not None:
             for body in bodies[start : start + taken]:
                 self.observer.plain_update_received(member, body)

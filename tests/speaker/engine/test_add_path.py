@@ -186,7 +186,7 @@ def test_paths_of_a_peer_that_restarts_are_kept_by_identifier() -> None:
 def test_identifiers_that_are_not_used_any_more_cost_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("speaker.rib.inbound._PATHS", 50)
+    monkeypatch.setattr("speaker.rib.inbound._MAX_ATTRIBUTE_SETS", 50)
     _, _, eye, _ = star(1)
     (member,) = eye.engine.instance(INSTANCE).members.values()
     number = next(iter(eye.ends))

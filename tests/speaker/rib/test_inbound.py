@@ -1,10 +1,9 @@
-"""UPDATEs on the short way and on the long way end in the same routes."""
+"""Inbound processing: fast path and slow path leave the same routes and raise the same errors."""
 
 from __future__ import annotations
 
 import itertools
 import struct
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +26,7 @@ SESSION = Negotiated(local_asn=OWN, peer_asn=PEER)
 
 
 class Side:
-    """One session's intake with everything behind it."""
+    """One session's inbound processing with its Adj-RIB-In and a Loc-RIB."""
 
     def __init__(self, session: Negotiated = SESSION) -> None:
         source = Source("p", address=bytes((10, 0, 0, 1)), router_id=1, ebgp=session.ebgp)
@@ -35,7 +34,7 @@ class Side:
         self.adj_in = AdjRibIn(
             source, None, {IPV4_UNICAST: self.loc}, itertools.count(2), session.add_path_receive
         )
-        self.intake = InboundUpdates(
+        self.inbound = InboundUpdates(
             session, self.adj_in, frozenset({OWN}), frozenset({OWN_ADDRESS})
         )
 
@@ -89,50 +88,55 @@ WITHDRAWALS = st.builds(
 )
 
 
+Errors = list[tuple[int, int, int, bytes]]
+
+
 @given(st.lists(st.one_of(BODIES, WITHDRAWALS), max_size=6))
-def test_both_ways_end_in_the_same_routes(bodies: list[bytes]) -> None:
-    short, long = Side(), Side()
-    for one in bodies:
-        errors: list[Any] = []
-        for side, takes in ((short, side_short), (long, side_long)):
-            try:
-                takes(side, one)
-                errors.append(None)
-            except NotificationError as error:
-                errors.append((error.code, error.subcode, error.data))
-        assert errors[0] == errors[1]
-    assert short.held() == long.held()
-    assert short.best() == long.best()
+def test_fast_path_and_slow_path_leave_the_same_routes(bodies: list[bytes]) -> None:
+    fast, slow = Side(), Side()
+    fast_errors: Errors = []
+    slow_errors: Errors = []
+    at = 0
+    while at < len(bodies):
+        taken = fast.inbound.fast_path.process_run(bodies, at, len(bodies))
+        if not taken:
+            process_slowly(fast, at, bodies, fast_errors)
+        at += taken or 1
+    for at in range(len(bodies)):
+        process_slowly(slow, at, bodies, slow_errors)
+    assert fast_errors == slow_errors
+    assert fast.held() == slow.held()
+    assert fast.best() == slow.best()
 
 
-def side_short(side: Side, one: bytes) -> None:
-    if not side.intake.process_run([one], 0, 1):
-        side.intake.process(one)
+def process_slowly(side: Side, at: int, bodies: list[bytes], errors: Errors) -> None:
+    try:
+        side.inbound.process(bodies[at])
+    except NotificationError as error:
+        errors.append((at, error.code, error.subcode, error.data))
 
 
-def side_long(side: Side, one: bytes) -> None:
-    side.intake.process(one)
-
-
-def test_a_usual_update_goes_the_short_way_and_shares_its_path() -> None:
+def test_updates_with_equal_attributes_share_a_path() -> None:
     side = Side()
-    assert side.intake.process_run([GOOD, body(PEER, 65002, nlri=b"\x10\x0a\3")], 0, 2) == 2
+    assert (
+        side.inbound.fast_path.process_run([GOOD, body(PEER, 65002, nlri=b"\x10\x0a\3")], 0, 2) == 2
+    )
     first, second = (path for _, path, _ in side.adj_in.routes(IPV4_UNICAST))
     assert first is second
     assert first.attributes.as_path == ((2, (PEER, 65002)),)
 
 
-def test_usual_updates_in_a_row_count_until_one_has_to_be_looked_at() -> None:
+def test_a_run_ends_at_the_first_update_for_the_slow_path() -> None:
     side = Side()
     gone = body(PEER, gone=b"\x18\x0a\1\2")[:6] + b"\0\0"
     bodies = [GOOD, body(PEER, 65003, nlri=b"\x10\x0a\3"), gone, GOOD, body(PEER, OWN), GOOD]
-    assert side.intake.process_run(bodies, 0, len(bodies)) == 2
+    assert side.inbound.fast_path.process_run(bodies, 0, len(bodies)) == 2
     assert set(side.held()) == {b"\x18\x0a\1\2", b"\x10\x0a\3"}
-    assert side.intake.process_run(bodies, 2, len(bodies)) == 1
+    assert side.inbound.fast_path.process_run(bodies, 2, len(bodies)) == 1
     assert set(side.held()) == {b"\x10\x0a\3"}
-    assert side.intake.process_run(bodies, 3, len(bodies)) == 1
-    assert side.intake.process_run(bodies, 4, len(bodies)) == 0
-    assert side.intake.process_run(bodies, 5, 5) == 0
+    assert side.inbound.fast_path.process_run(bodies, 3, len(bodies)) == 1
+    assert side.inbound.fast_path.process_run(bodies, 4, len(bodies)) == 0
+    assert side.inbound.fast_path.process_run(bodies, 5, 5) == 0
 
 
 @pytest.mark.parametrize(
@@ -152,9 +156,9 @@ def test_usual_updates_in_a_row_count_until_one_has_to_be_looked_at() -> None:
         b"\0\0\0\0",
     ],
 )
-def test_what_has_to_be_told_of_goes_the_long_way(one: bytes) -> None:
+def test_other_updates_take_the_slow_path(one: bytes) -> None:
     side = Side()
-    assert side.intake.process_run([one], 0, 1) == 0
+    assert side.inbound.fast_path.process_run([one], 0, 1) == 0
     assert not side.held()
 
 
@@ -166,17 +170,17 @@ def test_what_has_to_be_told_of_goes_the_long_way(one: bytes) -> None:
         Negotiated(local_asn=OWN, peer_asn=PEER, as4=False),
     ],
 )
-def test_some_sessions_have_the_long_way_only(session: Negotiated) -> None:
-    assert Side(session).intake.process_run([GOOD], 0, 1) == 0
+def test_sessions_without_a_fast_path(session: Negotiated) -> None:
+    assert Side(session).inbound.fast_path.process_run([GOOD], 0, 1) == 0
 
 
-def test_attributes_without_number_do_not_fill_the_memory() -> None:
+def test_the_number_of_cached_attribute_sets_is_bounded() -> None:
     side = Side()
-    decoder = side.intake._decoder
+    decoder = side.inbound._decoder
     decoder._cache_size = decoder._cache_free = 1 << 20
     most = 0
     for number in range(4000):
-        assert side.intake.process_run([body(PEER, 1000 + number)], 0, 1) == 1
-        most = max(most, len(side.intake._usual))
+        assert side.inbound.fast_path.process_run([body(PEER, 1000 + number)], 0, 1) == 1
+        most = max(most, len(side.inbound.fast_path.paths))
     assert 100 < most < 2000
     assert side.adj_in.received(IPV4_UNICAST) == 1
