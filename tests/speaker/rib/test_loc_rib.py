@@ -1,4 +1,4 @@
-"""The Loc-RIB against a model: a dictionary of dictionaries, and changes that can be replayed."""
+"""The Loc-RIB against a model, its changes replayed, and its fast path against its slow path."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def in_two(nlri: list[bytes]) -> list[list[bytes]]:
 
 
 def check(rib: LocRib, model: dict[bytes, dict[Source, Path]]) -> dict[bytes, Path]:
-    """Compare a table with what it has to be, in every way in which it can be asked."""
+    """Compare a table with the model through every reading method."""
     expected = {prefix: best(list(paths.values())) for prefix, paths in model.items() if paths}
     assert {nlri: paths[0] for nlri, paths in rib.items()} == expected
     assert {nlri: set(paths) for nlri, paths in rib.items()} == {
@@ -56,28 +56,28 @@ def check(rib: LocRib, model: dict[bytes, dict[Source, Path]]) -> dict[bytes, Pa
 
 
 @given(st.lists(STEP, max_size=25))
-def test_changes_replayed_give_the_table_and_the_table_is_the_models(
+def test_replayed_changes_give_the_table_and_the_table_equals_the_model(
     steps: list[Step],
 ) -> None:
     rib = LocRib()
     model: dict[bytes, dict[Source, Path]] = {}
-    told: dict[bytes, Path] = {}
+    advertised: dict[bytes, Path] = {}
 
     def take() -> None:
         for old, new, nlri in rib.take_changes():
             for prefix in nlri:
-                # What is told as having been is what was told before.
-                assert told.get(prefix) is old
+                # The best path before a change is the one after the change before it.
+                assert advertised.get(prefix) is old
                 if new is None:
-                    del told[prefix]
+                    del advertised[prefix]
                 else:
-                    told[prefix] = new
+                    advertised[prefix] = new
 
     def forget() -> None:
-        # Nobody listens: who comes later is told the table as it is then.
+        # Without a peer; the next one gets the whole table.
         rib.discard_changes()
-        told.clear()
-        told.update((nlri, paths[0]) for nlri, paths in rib.items())
+        advertised.clear()
+        advertised.update((nlri, paths[0]) for nlri, paths in rib.items())
 
     for what, who, which, nlri in steps:
         revision = rib.revision
@@ -108,10 +108,43 @@ def test_changes_replayed_give_the_table_and_the_table_is_the_models(
             continue
         assert rib.revision > revision
     take()
-    assert told == check(rib, model)
+    assert advertised == check(rib, model)
 
 
-def test_what_comes_and_goes_between_two_looks_is_not_told() -> None:
+def in_sum(rib: LocRib) -> dict[bytes, tuple[Path | None, Path | None]]:
+    """Take the changes: for each prefix the best path before the first and after the last one."""
+    found: dict[bytes, tuple[Path | None, Path | None]] = {}
+    for old, new, nlri in rib.take_changes():
+        for prefix in nlri:
+            first, last = found.get(prefix, (old, old))
+            assert last is old
+            found[prefix] = (first, new)
+    return {prefix: pair for prefix, pair in found.items() if pair[0] is not pair[1]}
+
+
+@given(st.lists(STEP, max_size=25))
+def test_fast_path_and_slow_path_agree(steps: list[Step]) -> None:
+    fast, slow = LocRib(), LocRib()
+    for what, who, which, nlri in steps:
+        path, source = PATHS[who][which], SOURCES[who]
+        if what == "announce":
+            assert fast.announce(path, nlri) == slow._announce_each(path, nlri)
+        elif what == "field":
+            fields = in_two(nlri)
+            octets = list(map(b"".join, fields))
+            taken, new = fast.announce_new([path] * len(fields), octets, Afi.IPV4)
+            assert new == sum(slow._announce_each(path, field) for field in fields[:taken])
+            for field in fields[taken:]:
+                assert fast.announce(path, field) == slow._announce_each(path, field)
+        elif what == "withdraw":
+            assert fast.withdraw(source, nlri) == slow._withdraw_each(source, nlri)
+        else:
+            assert in_sum(fast) == in_sum(slow)
+        assert dict(fast.items()) == dict(slow.items())
+    assert in_sum(fast) == in_sum(slow)
+
+
+def test_a_change_that_is_reverted_before_it_is_taken_is_no_change() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
@@ -120,7 +153,7 @@ def test_what_comes_and_goes_between_two_looks_is_not_told() -> None:
     assert rib.take_changes() == []
 
 
-def test_a_worse_path_changes_nothing_that_is_told() -> None:
+def test_a_worse_path_is_no_change_of_the_best_path() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
@@ -142,7 +175,7 @@ def test_a_worse_path_changes_nothing_that_is_told() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_field_that_is_not_as_easy_as_that_changes_nothing(field: bytes, why: str) -> None:
+def test_a_field_that_the_fast_path_rejects_changes_nothing(field: bytes, why: str) -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
@@ -153,14 +186,14 @@ def test_a_field_that_is_not_as_easy_as_that_changes_nothing(field: bytes, why: 
 
 
 @pytest.mark.parametrize("others", [[], [b"\x10\x0a\x03", b"\x10\x0a\x04"]])
-def test_bits_behind_the_length_of_a_prefix_in_a_field_are_cleared(others: list[bytes]) -> None:
+def test_trailing_bits_of_a_prefix_in_a_field_are_cleared(others: list[bytes]) -> None:
     rib = LocRib()
     fields = [*others, b"\x18\x0a\x00\x01\x17\x0a\x01\x01"]
     assert rib.announce_new([PATHS[0][0]] * len(fields), fields, Afi.IPV4)[0] == len(fields)
     assert rib.prefixes() == [*others, b"\x18\x0a\x00\x01", b"\x17\x0a\x01\x00"]
 
 
-def test_a_message_that_does_not_withdraw_all_of_one_path_changes_what_it_names() -> None:
+def test_a_withdrawal_of_mixed_paths_takes_the_slow_path() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES[:3])
     rib.announce(PATHS[0][1], PREFIXES[3:])
@@ -174,7 +207,7 @@ def test_a_message_that_does_not_withdraw_all_of_one_path_changes_what_it_names(
     ]
 
 
-def test_prefixes_that_are_said_again_with_their_path_are_not_new() -> None:
+def test_prefixes_that_are_announced_again_are_not_new() -> None:
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES)
     rib.take_changes()
@@ -182,7 +215,7 @@ def test_prefixes_that_are_said_again_with_their_path_are_not_new() -> None:
     assert not rib.changed
 
 
-def test_fields_are_taken_until_one_is_not_new() -> None:
+def test_fields_are_installed_up_to_the_first_that_is_not_new() -> None:
     rib = LocRib()
     paths = [PATHS[0][0], PATHS[0][1], PATHS[0][0]]
     fields = [b"\x10\x0a\x01\x10\x0a\x02", b"\x10\x0a\x02", b"\x10\x0a\x03"]
@@ -191,19 +224,19 @@ def test_fields_are_taken_until_one_is_not_new() -> None:
     assert rib.best(b"\x10\x0a\x02") is PATHS[0][0]
 
 
-def test_a_field_is_cut_for_who_asks_and_changes_that_wait_keep_their_order() -> None:
+def test_pending_changes_keep_their_order() -> None:
     rib = LocRib()
     new = [b"\x18\x0a\x00\x01", b"\x00", b"\x20\x0a\x00\x00\x01"]
     assert rib.announce_new([PATHS[0][0]], [b"".join(new)], Afi.IPV4) == (1, 3)
     rib.withdraw(SOURCES[0], new[:1])
     assert rib.announce_new([PATHS[0][0]], [b"\x10\x0a\x01"], Afi.IPV4) == (0, 0)
-    ((old, now, told), (_, gone, withdrawn)) = rib.take_changes()
-    assert (old, now, list(told), len(told)) == (None, PATHS[0][0], new, 3)
-    assert (told[1], told[1:]) == (new[1], new[1:])
+    ((old, now, announced), (_, gone, withdrawn)) = rib.take_changes()
+    assert (old, now, list(announced), len(announced)) == (None, PATHS[0][0], new, 3)
+    assert (announced[1], announced[1:]) == (new[1], new[1:])
     assert (gone, withdrawn) == (None, new[:1])
 
 
-def test_however_many_messages_there_are_few_are_kept_whole() -> None:
+def test_the_number_of_whole_messages_is_bounded() -> None:
     """Each is compared with those before it: the end of a session withdraws them all at once."""
     rib = LocRib()
     many = [bytes((16, n >> 8, n & 255)) for n in range(2000)]
@@ -213,13 +246,13 @@ def test_however_many_messages_there_are_few_are_kept_whole() -> None:
     rib.take_changes()
     for prefix in many:
         rib.withdraw(SOURCES[0], [prefix])
-        assert len(rib._moved) <= 32
+        assert len(rib._fast.replaced) <= 32
     gone = {prefix: old for old, new, nlri in rib.take_changes() for prefix in nlri if new is None}
     assert gone == paths
 
 
-def test_a_new_prefix_is_told_beside_withdrawals_that_are_kept_whole() -> None:
-    """What one peer says of a prefix does not wait for another's flood, looked at one by one."""
+def test_a_new_prefix_is_announced_beside_whole_withdrawals() -> None:
+    """The new prefix of one peer does not wait for the flood of another, prefix by prefix."""
     rib = LocRib()
     rib.announce(PATHS[0][0], PREFIXES[:3])
     rib.take_changes()
@@ -243,7 +276,7 @@ def test_a_prefix_that_was_just_withdrawn_is_not_new() -> None:
     ]
 
 
-def test_few_are_told_beside_as_each_is_compared_with_all() -> None:
+def test_the_number_of_announcements_beside_whole_withdrawals_is_bounded() -> None:
     rib = LocRib()
     many = [bytes((16, n >> 8, n & 255)) for n in range(20)]
     rib.announce(PATHS[0][0], PREFIXES)
@@ -251,10 +284,10 @@ def test_few_are_told_beside_as_each_is_compared_with_all() -> None:
     rib.withdraw(SOURCES[0], PREFIXES)
     for prefix in many:
         rib.announce(PATHS[1][0], [prefix])
-        assert len(rib._new) <= 8 or not rib._moved
+        assert len(rib._fast.announced) <= 8 or not rib._fast.replaced
     changes = rib.take_changes()
-    told = {prefix: (old, new) for old, new, nlri in changes for prefix in nlri}
-    assert told == {
+    found = {prefix: (old, new) for old, new, nlri in changes for prefix in nlri}
+    assert found == {
         **dict.fromkeys(PREFIXES, (PATHS[0][0], None)),
         **dict.fromkeys(many, (None, PATHS[1][0])),
     }
