@@ -6,7 +6,6 @@ Adding a cell is a line here and a file beside it. This module decides nothing e
 from __future__ import annotations
 
 from cells import (
-    apply,
     database,
     host,
     http,
@@ -23,6 +22,7 @@ from cells import (
     telemetry,
 )
 from cells.api.cell import CELL as API
+from cells.apply.cell import CELL as APPLY
 from cells.hive import Cell
 from cells.report.cell import CELL as REPORT
 from cells.speaker.cell import CELL as SPEAKER
@@ -41,7 +41,7 @@ CELLS: tuple[Cell, ...] = (
     host.CELL,
     intent.CELL,
     SPEAKER,
-    apply.CELL,
+    APPLY,
     reach.CELL,
     status.CELL,
     REPORT,

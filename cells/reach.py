@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 import structlog
 
-from cells.apply import FirstPass
+from cells.apply.loop import FirstPass
 from cells.hive import Cell, Health, Jobs, Options, Readiness, setting
 from reconcilers.model import Peer
 from reconcilers.tables import IntentTables

@@ -17,6 +17,10 @@ from statedb import Database, Index, Key, Table
 KEY = "key"
 BY_OBJECT = "object"
 """Routes by (route set, object that caused it)."""
+BY_ROUTE_SET = "by-route-set"
+"""Peers by (route set that they get, instance)."""
+BY_SECRET = "by-secret"  # noqa: S105  the name of an index
+"""Peers by (namespace, name) of the Secret with their password."""
 
 
 def object_id(ref: ObjectRef) -> str:
@@ -28,6 +32,14 @@ def _route_objects(route: Route) -> tuple[Key, ...]:
     return tuple((route.route_set, object_id(c.origin.object)) for c in route.contributions)
 
 
+def _peer_route_sets(peer: Peer) -> tuple[Key, ...]:
+    return () if peer.route_set is None else ((peer.route_set, peer.instance),)
+
+
+def _peer_secrets(peer: Peer) -> tuple[Key, ...]:
+    return () if peer.password is None else ((peer.password.namespace, peer.password.name),)
+
+
 def _problem_key(row: Problem) -> Key:
     return (" ".join(object_id(ref) for ref in row.objects), row.field, row.message)
 
@@ -37,7 +49,11 @@ class IntentTables:
 
     def __init__(self, db: Database) -> None:
         self.instances: Table[Instance] = db.table("instances", Index(KEY, lambda row: row.name))
-        self.peers: Table[Peer] = db.table("peers", Index(KEY, lambda r: (r.instance, r.name)))
+        self.peers: Table[Peer] = db.table(
+            "peers",
+            Index(KEY, lambda row: (row.instance, row.name)),
+            [Index(BY_ROUTE_SET, keys=_peer_route_sets), Index(BY_SECRET, keys=_peer_secrets)],
+        )
         self.routes: Table[Route] = db.table(
             "routes",
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import ipaddress
 from collections.abc import Callable
 
 from reconcilers.model import Attributes, Instance, Peer, SecretRef
 from speaker.api import (
     GracefulRestart,
+    Import,
     InstanceConfig,
     PeerConfig,
     Policy,
@@ -17,6 +20,7 @@ from speaker.api import (
     Term,
 )
 from speaker.api.secret import InvalidSecret
+from speaker.attribute import address_text
 from speaker.iana import Origin
 
 GRACEFUL_SHUTDOWN = "65535:0"
@@ -75,14 +79,17 @@ def peer_config(
         route_set=peer.route_set,
         export="set",
         export_policy=_last_choice(peer, peer.local_asn or local_asn),
-        import_=(
-            "all"
-            if peer.accept is None
-            else tuple(PrefixRule(r.prefix, r.ge, r.le) for r in peer.accept) or "none"
-        ),
+        import_=import_policy(peer),
         next_hop_ipv6=peer.next_hop_ipv6,
         disabled_reason=down,
     )
+
+
+def import_policy(peer: Peer) -> Import:
+    """Make what is accepted from a peer; nothing by default."""
+    if peer.accept is None:
+        return "all"
+    return tuple(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in peer.accept) or "none"
 
 
 def _last_choice(peer: Peer, asn: int) -> Policy | None:
@@ -99,12 +106,17 @@ def _last_choice(peer: Peer, asn: int) -> Policy | None:
     return Policy(name="drain", terms=(Term(name="last choice", set=changes),))
 
 
+@functools.lru_cache(maxsize=4096)
 def route_attributes(attributes: Attributes) -> RouteAttributes:
-    """Make a local route's attributes."""
+    """Make a local route's attributes, in the form in which a speaker returns them.
+
+    Routes share few sets of attributes: most calls are answered from a cache.
+    """
+    next_hop = attributes.next_hop
     return RouteAttributes(
         origin=Origin.INCOMPLETE if attributes.incomplete else Origin.IGP,
         local_preference=attributes.local_preference,
-        communities=attributes.communities,
-        large_communities=attributes.large_communities,
-        next_hop=attributes.next_hop,
+        communities=tuple(dict.fromkeys(attributes.communities)),
+        large_communities=tuple(dict.fromkeys(attributes.large_communities)),
+        next_hop=None if next_hop is None else address_text(ipaddress.ip_address(next_hop).packed),
     )

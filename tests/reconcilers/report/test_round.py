@@ -233,12 +233,12 @@ def test_errors_of_other_nodes_and_other_kinds_are_not_this_nodes() -> None:
         Problem((ObjectRef("CiliumBGPPeerConfig", "", "pc"),), "spec.authSecretRef", "no Secret"),
     ]
     statuses = [
-        ReconcileStatus("neighbor", "i/p", "InvalidConfig: no"),
+        ReconcileStatus("peer", "i/p", "InvalidConfig: no"),
         ReconcileStatus("instance", "i"),
     ]
     assert errors_of(NODE, ["i"], problems, statuses) == [
         ("", "CiliumBGPPeerConfig/pc: spec.authSecretRef: no Secret"),
-        ("i", "neighbor p: InvalidConfig: no"),
+        ("i", "peer p: InvalidConfig: no"),
     ]
 
 

@@ -1,7 +1,7 @@
-"""The apply cell: makes the speaker hold what the intent says, one round after each of intent.
+"""The job that runs apply rounds: one after each of intent, and one when a retry is due.
 
-It is level-triggered: a round compares, so a lost wake-up or a restart costs nothing but time. What
-failed is tried again by a timer; the first round after everything has been read opens readiness.
+A round is level-triggered: it compares, so a lost wake-up or a restart costs nothing but time. The
+first round after all sources have been read opens readiness.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import time
 
 import structlog
 
-from cells.hive import Cell, Health, Jobs, Readiness, Signal
+from cells.hive import Health, Jobs, Readiness, Signal
 from cells.hive.rounds import run_rounds
 from cells.intent import IntentLoop
 from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
 from cells.trace_links import TraceLinks
-from reconcilers.apply import ApplyRound
+from reconcilers.apply import Runner
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.api import SpeakerPort
 from statedb import Database
 
 log = structlog.get_logger("waggle.apply")
@@ -40,7 +39,7 @@ class ApplyLoop:
         intent_tables: IntentTables,
         intent: IntentLoop,
         trace_links: TraceLinks,
-        speaker: SpeakerPort,
+        runner: Runner,
         sessions: Sessions,
         metrics: Metrics,
         readiness: Readiness,
@@ -49,7 +48,6 @@ class ApplyLoop:
         first_pass: FirstPass,
     ) -> None:
         self._database = database
-        self._secrets = tables.secrets
         self._intent = intent
         self._sessions = sessions
         self._metrics = metrics
@@ -59,9 +57,8 @@ class ApplyLoop:
         self._open = readiness.gate("first-pass", "the first complete apply round")
         self._first_pass = first_pass
         self._trace_links = trace_links
-        # Made once: it remembers what the speaker was told, also over a restart of the job.
-        self._round = ApplyRound(database, intent_tables, tables.secrets, speaker)
-        self._outcomes = intent_tables.reconcile_statuses.changes(database)
+        self._runner = runner
+        self._statuses = intent_tables.reconcile_statuses.changes(database)
         self._failing: dict[tuple[str, str], str] = {}
         self._signal = Signal(intent.done, tables.secrets.observable)
         jobs.add("rounds", self._run)
@@ -76,12 +73,12 @@ class ApplyLoop:
         loop = asyncio.get_running_loop()
         contexts, since = self._trace_links.take()
         began = time.perf_counter()
-        summary = self._round.run(loop.time(), contexts[-1] if contexts else None)
+        summary = self._runner.run(loop.time(), contexts[-1] if contexts else None)
         if summary.changed:
             self._duration.observe(time.perf_counter() - began)
             self._sessions.poke()
-            self._report()
-            # The speaker tells its peers in the next turn of the loop.
+            self.report()
+            # The speaker writes its UPDATEs in the next turn of the loop.
             await asyncio.sleep(0)
             if since is not None:
                 self._metrics.propagation_duration.observe(time.monotonic() - since)
@@ -89,8 +86,14 @@ class ApplyLoop:
         self._first_pass.set()
         return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
-    def _report(self) -> None:
-        for change in self._outcomes.next(self._database.snapshot()):
+    def retry(self) -> None:
+        """Report failures of a verification, and schedule their retries."""
+        self.report()
+        self._signal.raise_flag()
+
+    def report(self) -> None:
+        """Log the statuses that changed, and derive the cell's health from all of them."""
+        for change in self._statuses.next(self._database.snapshot()):
             row = change.row
             key = (row.reconciler, row.object)
             if change.deleted or row.error is None:
@@ -118,12 +121,4 @@ class ApplyLoop:
             more = f" (and {len(self._failing) - 1} more)" if len(self._failing) > 1 else ""
             self._health.degraded(f"{reconciler} {name}: {error}{more}")
         else:
-            self._health.ok("the speaker holds what the intent says")
-
-
-CELL = Cell(
-    name="apply",
-    description="Makes the speaker hold what the intent says.",
-    provides=(FirstPass,),
-    invokes=(ApplyLoop,),
-)
+            self._health.ok("the speaker holds the intent")

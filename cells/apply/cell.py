@@ -1,0 +1,43 @@
+"""The composition of the apply cell."""
+
+from __future__ import annotations
+
+from cells.apply.loop import ApplyLoop, FirstPass
+from cells.hive import Cell, Group, provide
+from reconcilers.apply import Reconciler, Runner
+from reconcilers.apply.import_policy import ImportPolicies
+from reconcilers.apply.instances import Instances
+from reconcilers.apply.peers import Peers
+from reconcilers.apply.route_sets import RouteSets
+from reconcilers.tables import IntentTables
+from resources.tables import Tables
+from speaker.api import SpeakerPort
+from statedb import Database
+
+
+def make_peers(
+    database: Database, intent_tables: IntentTables, tables: Tables, speaker: SpeakerPort
+) -> Peers:
+    """Return the reconciler of peers."""
+    return Peers(database, intent_tables, tables.secrets, speaker)
+
+
+def make_runner(
+    database: Database, intent_tables: IntentTables, reconcilers: Group[Reconciler]
+) -> Runner:
+    """Return the runner of all reconcilers that the cells contribute."""
+    return Runner(database, intent_tables.reconcile_statuses, reconcilers)
+
+
+CELL = Cell(
+    name="apply",
+    description="Makes the speaker hold what the intent says.",
+    provides=(FirstPass, make_runner),
+    invokes=(ApplyLoop,),
+    contributes=(
+        provide(Instances, as_=Reconciler),
+        provide(RouteSets, as_=Reconciler),
+        provide(ImportPolicies, as_=Reconciler),
+        provide(make_peers, as_=Reconciler),
+    ),
+)

@@ -1,0 +1,82 @@
+"""Reconciles the import policies of peers: the prefixes that each of them may contribute.
+
+A policy is part of its peer in the speaker: it comes with a new peer and goes with it. A changed one
+reaches an existing peer before its other settings do, and never resets the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from reconcilers.apply.convert import import_policy
+from reconcilers.apply.reconciler import Description, ObjectKey, Parts
+from reconcilers.apply.single_value import SingleValue
+from reconcilers.tables import IntentTables
+from speaker.api import Import, PeerConfig, SpeakerPort
+from statedb import Database, Snapshot
+
+
+class ImportPolicies(SingleValue):
+    """Objects are ``(instance, peer)``, values the peer's `Import`."""
+
+    description = Description(
+        name="import-policy",
+        order=30,
+        tables=("peers",),
+        target="speaker",
+        summary="import policies: the prefixes that are accepted from each peer",
+    )
+
+    def __init__(self, db: Database, intent: IntentTables, speaker: SpeakerPort) -> None:
+        self._peers = intent.peers
+        self._speaker = speaker
+        self._changes = intent.peers.changes(db)
+
+    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+        """See `Reconciler`."""
+        return {
+            (change.row.instance, change.row.name): None for change in self._changes.next(snapshot)
+        }
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        return ((row.instance, row.name) for row in self._peers.all(snapshot))
+
+    def actual_objects(self) -> Iterable[ObjectKey]:
+        """None: a policy does not outlive its peer, so that there is none to prune."""
+        return ()
+
+    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
+        """See `Reconciler`."""
+        return self._peers.get(snapshot, key) is not None
+
+    def possible(self, key: ObjectKey) -> bool:
+        """A policy needs its peer, which is created with it."""
+        return self._peer(key) is not None
+
+    def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> Import:
+        """See `SingleValue`."""
+        row = self._peers.get(snapshot, key)
+        if row is None:
+            raise KeyError(key)
+        return import_policy(row)
+
+    def actual_value(self, key: ObjectKey) -> Import | None:
+        """See `SingleValue`."""
+        config = self._peer(key)
+        return None if config is None else config.import_
+
+    def set_value(self, key: ObjectKey, value: Import) -> None:
+        """See `SingleValue`."""
+        config = self._peer(key)
+        if config is not None:
+            self._speaker.set_peer(key[0], msgspec.structs.replace(config, import_=value))
+
+    def delete(self, key: ObjectKey) -> None:
+        """Nothing is left of a policy without its peer."""
+
+    def _peer(self, key: ObjectKey) -> PeerConfig | None:
+        config = self._speaker.peer_config(*key)
+        return config if isinstance(config, PeerConfig) else None

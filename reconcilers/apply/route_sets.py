@@ -1,0 +1,190 @@
+"""Reconciles route sets: filled before a peer gets them, kept until the last peer has left them.
+
+The parts of a route set are its routes. A change of a set is one call of the speaker, so that prefixes
+with equal attributes share an UPDATE (RFC 4271 section 4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import TypeAlias
+
+from reconcilers.apply.convert import route_attributes
+from reconcilers.apply.reconciler import Description, ObjectKey, Parts, State
+from reconcilers.tables import BY_ROUTE_SET, KEY, IntentTables
+from speaker.api import RouteAttributes, SpeakerPort
+from speaker.nlri import Family, prefix_to_text
+from statedb import Database, Snapshot
+
+RouteKey: TypeAlias = tuple[Family, bytes]
+"""A route within its set: the family, and the prefix as wire bytes."""
+
+
+class RouteSets:
+    """Objects are ``(instance, route set)``, parts are `RouteKey`, values `RouteAttributes`."""
+
+    description = Description(
+        name="route-set",
+        order=20,
+        tables=("instances", "peers", "routes"),
+        target="speaker",
+        summary="route sets: the prefixes and attributes that peers are advertised",
+    )
+
+    def __init__(self, db: Database, intent: IntentTables, speaker: SpeakerPort) -> None:
+        self._intent = intent
+        self._speaker = speaker
+        self._instance_changes = intent.instances.changes(db)
+        self._peer_changes = intent.peers.changes(db)
+        self._route_changes = intent.routes.changes(db)
+
+    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+        """Changed routes by set; sets that a changed peer or instance needs, or no longer does."""
+        found: dict[ObjectKey, Parts] = {}
+        changed: dict[str, list[RouteKey]] = {}
+        for change in self._route_changes.next(snapshot):
+            row = change.row
+            changed.setdefault(row.route_set, []).append((row.family, row.nlri))
+        if changed:
+            instances = [row.name for row in self._intent.instances.all(snapshot)]
+            for route_set, parts in changed.items():
+                for instance in instances:
+                    if self._has_peer(snapshot, instance, route_set):
+                        found[instance, route_set] = parts
+        touched: set[str] = set()
+        for peer in self._peer_changes.next(snapshot):
+            touched.add(peer.row.instance)
+            if peer.row.route_set is not None:
+                found.setdefault((peer.row.instance, peer.row.route_set), ())
+        for changed_instance in self._instance_changes.next(snapshot):
+            name = changed_instance.row.name
+            touched.add(name)
+            for one in self._intent.peers.prefix(snapshot, KEY, (name,)):
+                if one.route_set is not None:
+                    found.setdefault((name, one.route_set), ())
+        for instance in touched:
+            for route_set in self._speaker.route_sets(instance):
+                if not self._has_peer(snapshot, instance, route_set):
+                    found[instance, route_set] = ()
+        return found
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        return {
+            (row.instance, row.route_set): None
+            for row in self._intent.peers.all(snapshot)
+            if row.route_set is not None
+        }
+
+    def actual_objects(self) -> Iterable[ObjectKey]:
+        """See `Reconciler`."""
+        for instance in self._speaker.instance_configs():
+            for route_set in self._speaker.route_sets(instance):
+                yield instance, route_set
+
+    def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
+        """A set is wanted while a peer of the instance shall get it."""
+        instance, route_set = key
+        return (
+            self._has_peer(snapshot, instance, route_set)
+            and self._intent.instances.get(snapshot, instance) is not None
+        )
+
+    def possible(self, key: ObjectKey) -> bool:
+        """A route set needs its instance."""
+        return self._speaker.instance_config(key[0]) is not None
+
+    def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
+        """A peer that still gets a set would see all of its routes withdrawn."""
+        used: set[ObjectKey] = set()
+        for instance in {instance for instance, _ in keys}:
+            for config in self._speaker.peer_configs(instance).values():
+                if config.route_set is not None:
+                    used.add((instance, config.route_set))
+        return used.intersection(keys)
+
+    def desired(
+        self, snapshot: Snapshot, key: ObjectKey, parts: Collection[RouteKey] | None
+    ) -> dict[RouteKey, RouteAttributes]:
+        """See `Reconciler`."""
+        routes = self._intent.routes
+        route_set = key[1]
+        if parts is None:
+            return {
+                (row.family, row.nlri): route_attributes(row.attributes)
+                for row in routes.prefix(snapshot, KEY, (route_set,))
+            }
+        found: dict[RouteKey, RouteAttributes] = {}
+        for part in parts:
+            row = routes.get(snapshot, (route_set, *part))
+            if row is not None:
+                found[part] = route_attributes(row.attributes)
+        return found
+
+    def actual(
+        self, key: ObjectKey, parts: Collection[RouteKey] | None
+    ) -> dict[RouteKey, RouteAttributes] | None:
+        """See `Reconciler`."""
+        asked: dict[Family, Collection[bytes]]
+        if parts is None:
+            prefixes = self._speaker.route_set_prefixes(*key)
+            if prefixes is None:
+                return None
+            asked = dict(prefixes)
+        else:
+            by_family: dict[Family, list[bytes]] = {}
+            for family, nlri in parts:
+                by_family.setdefault(family, []).append(nlri)
+            asked = dict(by_family)
+        instance, route_set = key
+        held = self._speaker.routes_of_set(instance, route_set, asked)
+        if held is None:
+            return None
+        return {
+            (family, nlri): attributes
+            for family, rows in held.items()
+            for nlri, attributes in rows.items()
+            if attributes is not None
+        }
+
+    def pieces(
+        self, snapshot: Snapshot, key: ObjectKey, size: int
+    ) -> Iterator[Collection[RouteKey]]:
+        """See `Reconciler`. The desired routes first, then those that only the speaker has."""
+        routes = self._intent.routes
+        route_set = key[1]
+        held = self._speaker.route_set_prefixes(*key) or {}
+        rows = routes.prefix(snapshot, KEY, (route_set,))
+        # The first piece is there for an empty set, too: the set itself may be missing.
+        piece = [(row.family, row.nlri) for row in islice(rows, size)]
+        yield piece
+        while piece := [(row.family, row.nlri) for row in islice(rows, size)]:
+            yield piece
+        for family, prefixes in held.items():
+            for start in range(0, len(prefixes), size):
+                yield [
+                    (family, nlri)
+                    for nlri in prefixes[start : start + size]
+                    if routes.get(snapshot, (route_set, family, nlri)) is None
+                ]
+
+    def update(self, key: ObjectKey, changes: State) -> None:
+        """Make one call, whatever the number of routes."""
+        by_family: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for (family, nlri), attributes in changes.items():
+            by_family.setdefault(family, {})[nlri] = attributes
+        instance, route_set = key
+        self._speaker.update_routes(instance, route_set, by_family)
+
+    def delete(self, key: ObjectKey) -> None:
+        """See `Reconciler`."""
+        self._speaker.remove_route_set(*key)
+
+    def text(self, part: RouteKey) -> str:
+        """See `Reconciler`."""
+        return prefix_to_text(*part)
+
+    def _has_peer(self, snapshot: Snapshot, instance: str, route_set: str) -> bool:
+        peers = self._intent.peers.find(snapshot, BY_ROUTE_SET, (route_set, instance))
+        return next(peers, None) is not None

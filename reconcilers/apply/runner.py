@@ -1,0 +1,268 @@
+"""Runs reconcilers in their order: one snapshot per round, one status per object, retries.
+
+A round is level-triggered: it compares the desired state with what the targets hold, so a lost wake-up
+costs nothing but time. It costs what has changed: only changed objects and parts are compared.
+
+1. Objects that shall not exist are deleted, in the opposite order: peers before their route sets, route
+   sets before their instance. One that another object of the target still uses is kept.
+2. Objects are created and updated, in order. One that another object is missing for waits.
+3. Objects kept in step 1 are deleted if nothing uses them any more: peers have moved by now.
+
+An error is the status of its object: it is retried after a pause that doubles, and never keeps another
+object from being reconciled. Statuses are written in one transaction per round.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanContext
+
+from reconcilers.apply.queue import Queue
+from reconcilers.apply.reconciler import Description, ObjectKey, Part, Reconciler, State
+from reconcilers.model import ReconcileStatus
+from statedb import Database, Snapshot, Table
+
+_tracer = trace.get_tracer("waggle.reconcilers")
+
+
+class RoundSummary(msgspec.Struct, frozen=True):
+    """The result of a round."""
+
+    changed: bool
+    """Whether any object was reconciled."""
+    errors: int
+    """Objects that fail at present."""
+    retry_at: float | None
+    """When a failed object is due again, on the clock of `Runner.run`."""
+
+
+class ReconcilerReport(msgspec.Struct, frozen=True):
+    """A reconciler at work, for health and the API."""
+
+    description: Description
+    objects: int
+    """Objects with a status."""
+    errors: int
+    waiting: int
+    """Objects that are to be reconciled, failed ones included."""
+    last_run: float | None
+    """Unix seconds of the last round with work for it; None before the first."""
+    seconds: float
+    """Duration of that work."""
+    drifted: int
+    """Parts that verifications have found to differ, since the start."""
+
+
+class _Run(msgspec.Struct):
+    """The last run of one reconciler."""
+
+    at: float | None = None
+    seconds: float = 0.0
+    drifted: int = 0
+
+
+class _Work:
+    """The objects of one reconciler that a round has to reconcile."""
+
+    def __init__(self, queue: Queue, snapshot: Snapshot, keys: list[ObjectKey]) -> None:
+        self.queue = queue
+        self.wanted: list[ObjectKey] = []
+        self.unwanted: list[ObjectKey] = []
+        self.seconds = 0.0
+        for key in keys:
+            side = self.wanted if queue.reconciler.wanted(snapshot, key) else self.unwanted
+            side.append(key)
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure a step, in a span of its own."""
+        began = time.perf_counter()
+        with _tracer.start_as_current_span(f"apply.{self.queue.name}"):
+            yield
+        self.seconds += time.perf_counter() - began
+
+
+class Runner:
+    """Reconcilers of any number of targets, run together."""
+
+    def __init__(
+        self,
+        db: Database,
+        statuses: Table[ReconcileStatus],
+        reconcilers: Iterable[Reconciler],
+        rng: random.Random | None = None,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        rng = rng or random.Random()  # noqa: S311  jitter, no secret
+        self._db = db
+        self._table = statuses
+        self._wall_clock = wall_clock
+        self.queues = [
+            Queue(reconciler, rng)
+            for reconciler in sorted(reconcilers, key=lambda one: one.description.order)
+        ]
+        """One per reconciler, in their order."""
+        self.applied: Snapshot | None = None
+        """The snapshot of the last complete round; the targets hold it, except for owed objects."""
+        self._runs = {queue.name: _Run() for queue in self.queues}
+
+    def run(self, now: float, parent: SpanContext | None = None) -> RoundSummary:
+        """Do one round; ``now`` is in monotonic seconds, ``parent`` the span that caused it."""
+        snapshot = self._db.snapshot()
+        for queue in self.queues:
+            queue.take(snapshot)
+        due = [queue.due(now) for queue in self.queues]
+        changed = False
+        if any(due):
+            self.applied = None
+            with _span("apply.round", parent):
+                changed = self._reconcile(snapshot, due, now)
+        self.applied = snapshot
+        self.write_statuses()
+        return RoundSummary(changed, self._error_count(), self._next_retry())
+
+    def reports(self) -> list[ReconcilerReport]:
+        """Describe all reconcilers, in order."""
+        return [
+            ReconcilerReport(
+                description=queue.reconciler.description,
+                objects=len(queue.statuses),
+                errors=len(queue.failing),
+                waiting=len(queue.owed),
+                last_run=self._runs[queue.name].at,
+                seconds=self._runs[queue.name].seconds,
+                drifted=self._runs[queue.name].drifted,
+            )
+            for queue in self.queues
+        ]
+
+    def count_drift(self, name: str, parts: int) -> None:
+        """Add to the drift of a reconciler."""
+        self._runs[name].drifted += parts
+
+    def attempt(self, queue: Queue, key: ObjectKey, now: float, work: Callable[[], None]) -> bool:
+        """Do something for an object and record its status; returns whether it succeeded."""
+        # Whatever interrupts the work, the object is compared whole the next time.
+        queue.owe_whole(key)
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  an error is the status of its object
+            queue.failed(key, error, now)
+            return False
+        return True
+
+    def write_statuses(self) -> None:
+        """Write the statuses that changed, in one transaction."""
+        if not any(queue.written for queue in self.queues):
+            return
+        with self._db.write(self._table) as txn:
+            for queue in self.queues:
+                for key, status in queue.written.items():
+                    if status is None:
+                        self._table.delete(txn, (queue.name, "/".join(key)))
+                    else:
+                        self._table.upsert(txn, status)
+        for queue in self.queues:
+            queue.written = {}
+
+    # The steps of a round
+
+    def _reconcile(self, snapshot: Snapshot, due: list[list[ObjectKey]], now: float) -> bool:
+        work = [
+            _Work(queue, snapshot, keys)
+            for queue, keys in zip(self.queues, due, strict=True)
+            if keys
+        ]
+        for one in reversed(work):
+            if one.unwanted:
+                with one.measured():
+                    one.unwanted = self._delete(one.queue, one.unwanted, now)
+        for one in work:
+            if one.wanted:
+                with one.measured():
+                    one.wanted = self._update(snapshot, one.queue, one.wanted, now)
+        for one in reversed(work):
+            if one.unwanted:
+                one.unwanted = self._delete(one.queue, one.unwanted, now)
+        for one in work:
+            if one.wanted:
+                # An object may need one that comes later in the order: it may be there now.
+                one.wanted = self._update(snapshot, one.queue, one.wanted, now)
+            run = self._runs[one.queue.name]
+            run.at, run.seconds = self._wall_clock(), one.seconds
+        left = sum(len(one.wanted) + len(one.unwanted) for one in work)
+        return left < sum(map(len, due))
+
+    def _delete(self, queue: Queue, keys: list[ObjectKey], now: float) -> list[ObjectKey]:
+        """Delete objects; returns those that are still used."""
+        reconciler = queue.reconciler
+        present = {key for key in keys if reconciler.actual(key, ()) is not None}
+        used = set(reconciler.still_used(present)) if present else set()
+        for key in keys:
+            if key in used:
+                # Its parts are not followed meanwhile.
+                queue.forget(key)
+            elif key not in present or self.attempt(
+                queue, key, now, functools.partial(reconciler.delete, key)
+            ):
+                queue.gone(key)
+        return sorted(used)
+
+    def _update(
+        self, snapshot: Snapshot, queue: Queue, keys: list[ObjectKey], now: float
+    ) -> list[ObjectKey]:
+        """Create and change objects; returns those that another object is missing for."""
+        reconciler = queue.reconciler
+        waiting = []
+        for key in keys:
+            if not reconciler.possible(key):
+                waiting.append(key)
+                continue
+            parts = queue.owed[key]
+            work = functools.partial(_make_equal, reconciler, snapshot, key, parts)
+            if self.attempt(queue, key, now, work):
+                queue.done(key)
+        return waiting
+
+    def _next_retry(self) -> float | None:
+        times = [queue.next_retry() for queue in self.queues]
+        return min((time for time in times if time is not None), default=None)
+
+    def _error_count(self) -> int:
+        return sum(len(queue.failing) for queue in self.queues)
+
+
+def difference(desired: State, actual: State) -> dict[Part, Any]:
+    """Return the changes that turn the actual state into the desired one; None removes a part."""
+    changes = {part: value for part, value in desired.items() if actual.get(part) != value}
+    changes.update((part, None) for part in actual if part not in desired)
+    return changes
+
+
+def _make_equal(
+    reconciler: Reconciler, snapshot: Snapshot, key: ObjectKey, parts: Collection[Part] | None
+) -> None:
+    """Update some parts of an object, or create it with all of them."""
+    actual = reconciler.actual(key, parts)
+    if actual is None:
+        reconciler.update(key, reconciler.desired(snapshot, key, None))
+    elif changes := difference(reconciler.desired(snapshot, key, parts), actual):
+        reconciler.update(key, changes)
+
+
+@contextmanager
+def _span(name: str, parent: SpanContext | None) -> Iterator[None]:
+    context = None
+    if parent is not None and parent.is_valid:
+        context = trace.set_span_in_context(trace.NonRecordingSpan(parent), Context())
+    with _tracer.start_as_current_span(name, context=context):
+        yield

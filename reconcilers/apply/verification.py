@@ -1,0 +1,197 @@
+"""Full verification: everything that the targets hold against everything that they should.
+
+Rounds compare what has changed. This compares the rest, in slices of a few milliseconds between which
+rounds go on: each comparison reads the snapshot that the last round has applied, so that a change
+between two slices is not a difference. Objects that are owed (failed, or waiting for another object)
+are left to the rounds.
+
+What differs is *drift*: it is repaired at once, in the order of the reconcilers, and reported once per
+object. Objects that should not exist are deleted at the end, in the opposite order.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from reconcilers.apply.queue import Queue
+from reconcilers.apply.reconciler import WHOLE, ObjectKey, Part, Reconciler, State
+from reconcilers.apply.runner import Runner, difference
+
+SLICE_SECONDS: Final = 0.005
+"""Work between two slices. One piece may come on top of it, so that a slice stays below 10 ms."""
+PIECE_PARTS: Final = 200
+"""Parts that are compared between two looks at the clock: about a millisecond."""
+MAX_DETAILS: Final = 10
+"""Parts of an object that are named."""
+
+
+class Drift(msgspec.Struct, frozen=True):
+    """The differences of one object, and what became of them."""
+
+    reconciler: str
+    object: str
+    missing: int = 0
+    """Parts that the target did not have; 1 for an object without parts of its own."""
+    unexpected: int = 0
+    """Parts that the target should not have had."""
+    different: int = 0
+    """Parts with another value."""
+    details: tuple[str, ...] = ()
+    """The first of them: prefixes of a route set, fields of other objects; never values."""
+    error: str | None = None
+    """Why it could not be repaired; rounds retry it. None if it was."""
+
+    @property
+    def parts(self) -> int:
+        """All parts that differed."""
+        return self.missing + self.unexpected + self.different
+
+
+class Verification:
+    """One full verification. ``now`` is the clock of `Runner.run`, ``clock`` measures slices."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        now: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._runner = runner
+        self._now = now
+        self._clock = clock
+        self._until = 0.0
+        self.objects = 0
+        """Objects that have been compared."""
+
+    def slices(self) -> Iterator[list[Drift]]:
+        """Verify; each step is a slice and returns the objects that it found to have drifted.
+
+        Nothing is verified before the first round.
+        """
+        found: list[Drift] = []
+        self._until = self._clock() + SLICE_SECONDS
+        for drift in self._all():
+            if drift is not None:
+                found.append(drift)
+                self._runner.count_drift(drift.reconciler, drift.parts)
+            if self._clock() >= self._until:
+                self._runner.write_statuses()
+                yield found
+                found = []
+                self._until = self._clock() + SLICE_SECONDS
+        self._runner.write_statuses()
+        yield found
+
+    def _all(self) -> Iterator[Drift | None]:
+        """Compare piece by piece."""
+        snapshot = self._runner.applied
+        if snapshot is None:
+            return
+        for queue in self._runner.queues:
+            for key in list(queue.reconciler.objects(snapshot)):
+                self.objects += 1
+                comparison = _Comparison(queue.reconciler, key)
+                for piece in queue.reconciler.pieces(snapshot, key, PIECE_PARTS):
+                    self._compare(queue, key, piece, comparison)
+                    yield None
+                yield comparison.drift()
+        for queue in reversed(self._runner.queues):
+            for key in list(queue.reconciler.actual_objects()):
+                yield self._prune(queue, key)
+
+    def _compare(
+        self, queue: Queue, key: ObjectKey, piece: Collection[Part], comparison: _Comparison
+    ) -> None:
+        snapshot = self._runner.applied
+        reconciler = queue.reconciler
+        if (
+            snapshot is None
+            or key in queue.owed
+            or not reconciler.wanted(snapshot, key)
+            or not reconciler.possible(key)
+        ):
+            return
+        actual = reconciler.actual(key, piece)
+        desired = reconciler.desired(snapshot, key, piece)
+        changes = difference(desired, actual or {})
+        if actual is not None and not changes:
+            return
+        comparison.add(desired, actual, changes)
+        repair = functools.partial(reconciler.update, key, changes)
+        if self._runner.attempt(queue, key, self._now(), repair):
+            queue.done(key)
+        else:
+            comparison.error = queue.failing[key].error
+
+    def _prune(self, queue: Queue, key: ObjectKey) -> Drift | None:
+        """Delete an object that should not exist."""
+        snapshot = self._runner.applied
+        reconciler = queue.reconciler
+        if (
+            snapshot is None
+            or key in queue.owed
+            or reconciler.wanted(snapshot, key)
+            or reconciler.actual(key, ()) is None
+            or reconciler.still_used((key,))
+        ):
+            return None
+        delete = functools.partial(reconciler.delete, key)
+        error = None
+        if self._runner.attempt(queue, key, self._now(), delete):
+            queue.gone(key)
+        else:
+            error = queue.failing[key].error
+        return Drift(queue.name, "/".join(key), unexpected=1, error=error)
+
+
+class _Comparison:
+    """The differences of one object, gathered over its pieces."""
+
+    def __init__(self, reconciler: Reconciler, key: ObjectKey) -> None:
+        self._reconciler = reconciler
+        self._key = key
+        self._missing = self._unexpected = self._different = 0
+        self._details: list[str] = []
+        self.error: str | None = None
+
+    def add(self, desired: State, actual: State | None, changes: State) -> None:
+        """Count the differences of a piece."""
+        if actual is None and not changes:
+            self._missing += 1
+        for part, value in changes.items():
+            held = None if actual is None else actual.get(part)
+            if held is None:
+                self._missing += 1
+            elif part not in desired:
+                self._unexpected += 1
+            else:
+                self._different += 1
+            room = MAX_DETAILS - len(self._details)
+            if room > 0:
+                self._details += self._detail(part, value, held)[:room]
+
+    def _detail(self, part: Part, value: Any, held: Any) -> list[str]:  # noqa: ANN401
+        if part != WHOLE:
+            return [self._reconciler.text(part)]
+        if isinstance(value, msgspec.Struct) and type(value) is type(held):
+            fields = value.__struct_fields__
+            return [field for field in fields if getattr(value, field) != getattr(held, field)]
+        return []
+
+    def drift(self) -> Drift | None:
+        """Return the result; None without differences."""
+        drift = Drift(
+            reconciler=self._reconciler.description.name,
+            object="/".join(self._key),
+            missing=self._missing,
+            unexpected=self._unexpected,
+            different=self._different,
+            details=tuple(sorted(self._details)),
+            error=self.error,
+        )
+        return drift if drift.parts else None
