@@ -1,9 +1,9 @@
-"""What is told of a family in which every path of a prefix is told, not only the best (RFC 7911).
+"""The Adj-RIB-Out of one family with ADD-PATH: every path of a prefix is advertised (RFC 7911).
 
-Unlike with best paths, what was told cannot be worked out from the table and a change, so it is
-kept: per prefix the tuple of paths, which the Loc-RIB shares mostly. One `AddPathAdjRibOut` serves all
-members of an update group. A path is told under the number of its source, which is the same for as
-long as the source is there; another path of the same source replaces it implicitly.
+With best paths only, what was advertised follows from the table and a change; with all paths it does
+not, so it is stored: per prefix the tuple of paths, mostly shared with the Loc-RIB. One
+`AddPathAdjRibOut` serves all members of an update group. The path identifier of a path is the number
+of its source, constant while the source exists; a new path of the source replaces it implicitly.
 """
 
 from __future__ import annotations
@@ -16,36 +16,37 @@ from speaker.rib.path import Path, Source
 
 
 def wire(path: Path, nlri: bytes) -> bytes:
-    """Return a prefix behind the path identifier, as RFC 7911 section 3 has it."""
+    """Return a prefix behind its path identifier (RFC 7911 section 3)."""
     return path.source.number.to_bytes(4, "big") + nlri
 
 
 @final
 class AddPathAdjRibOut:
-    """The Adj-RIB-Out of one family."""
+    """The advertised paths of one family."""
 
-    __slots__ = ("_exported", "_table", "_told")
+    __slots__ = ("_advertised", "_exported", "_table")
 
     def __init__(self, table: LocRib, exported: Callable[[Path, bytes], Path | None]) -> None:
-        """Begin with nothing told; ``exported`` is a path of a prefix as it is told, or None."""
+        """Start empty; ``exported`` returns a path of a prefix after policy, None if not exported."""
         self._table = table
         self._exported = exported
-        self._told: dict[bytes, tuple[Path, ...]] = {}
+        self._advertised: dict[bytes, tuple[Path, ...]] = {}
         table.track_all_paths()
 
     def update(
         self, touched: Iterable[bytes], counts: dict[Source, int]
     ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
-        """Take in the present paths of prefixes; what has to be withdrawn and announced, as wire.
+        """Update prefixes from the table.
 
-        ``counts`` (paths by the session that they came from) are brought up to date.
+        Returns what is to be withdrawn and, by path, what is to be announced: prefixes behind their
+        path identifiers. ``counts`` (paths by the session that they came from) is updated.
         """
         gone: list[bytes] = []
         announced: dict[Path, list[bytes]] = {}
-        told = self._told
-        # Sorted, so that the order is that of no hash: a recorded run can be played again.
+        advertised = self._advertised
+        # Sorted: the order must not depend on hashes, so that a recorded run replays identically.
         for nlri in sorted(touched):
-            before = told.get(nlri, ())
+            before = advertised.get(nlri, ())
             held = self._table.paths(nlri)
             exported = (self._exported(path, nlri) for path in held)
             now = tuple(path for path in exported if path is not None)
@@ -62,19 +63,19 @@ class AddPathAdjRibOut:
                 if path not in before:
                     announced.setdefault(path, []).append(wire(path, nlri))
             if now:
-                told[nlri] = held if now == held else now
+                advertised[nlri] = held if now == held else now
             else:
-                told.pop(nlri, None)
+                advertised.pop(nlri, None)
         return gone, announced
 
     def prefixes(self) -> list[bytes]:
-        """Return the prefixes of which anything is told."""
-        return list(self._told)
+        """Return the prefixes with an advertised path."""
+        return list(self._advertised)
 
     def by_path(self, nlris: Iterable[bytes] | None = None) -> dict[Path, list[bytes]]:
-        """Group what is told, or what is told of some prefixes, by path."""
+        """Group all advertised routes, or those of some prefixes, by path; prefixes as in `update`."""
         groups: dict[Path, list[bytes]] = {}
-        for nlri in self._told if nlris is None else nlris:
-            for path in self._told.get(nlri, ()):
+        for nlri in self._advertised if nlris is None else nlris:
+            for path in self._advertised.get(nlri, ()):
                 groups.setdefault(path, []).append(wire(path, nlri))
         return groups

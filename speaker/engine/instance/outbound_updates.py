@@ -177,7 +177,7 @@ class OutboundUpdates:
             self._answer_route_refreshes()
         for group in self._groups.values():
             if group.pending_members and not self._waits(group):
-                for member, told in group.send_initial_table():
+                for member, told in group.export_initial_table():
                     self._send(member, told)
 
     def _answer_route_refreshes(self) -> None:
