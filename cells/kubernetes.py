@@ -33,7 +33,8 @@ from resources.kubernetes import (
     Writer,
     of_node,
 )
-from resources.source import SourceProblem
+from resources.source import Source, SourceProblem
+from resources.streams import guarded
 from resources.tables import Tables
 from statedb import Database
 
@@ -88,8 +89,8 @@ class Kubernetes:
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
         ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds)
-        self.source.statuses.subscribe(self._tell, fail)
-        self.source.problems.subscribe(self._problems, fail)
+        self.source.statuses.subscribe(guarded(self._tell, fail), fail)
+        self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
         async def start() -> None:
             ingest.subscribe()
@@ -256,5 +257,5 @@ CELL = Cell(
     private=(make_access,),
     provides=(read_of_node, make_source, Kubernetes),
     invokes=(Kubernetes,),
-    contributes=(provide(Kubernetes, as_=MetricsCollector),),
+    contributes=(provide(Kubernetes, as_=MetricsCollector), provide(make_source, as_=Source)),
 )

@@ -11,12 +11,13 @@ from typing import Annotated
 
 import structlog
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, provide, setting
 from cells.watch import Watch
 from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.manifests import ManifestsSource
-from resources.source import SourceProblem
+from resources.source import Source, SourceProblem
+from resources.streams import guarded
 from resources.tables import Tables
 from statedb import Database
 
@@ -45,17 +46,19 @@ class Manifests:
         tables: Tables,
         causes: PendingCauses,
         options: ManifestsOptions,
+        source: ManifestsSource,
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
         self._directories = options.directory or ()
+        self.source = source
         self._health = health
         self._known: frozenset[SourceProblem] = frozenset()
-        self.source = ManifestsSource(self._directories)
         self._watch = Watch(self.source.run)
         ingest = Ingest(database, tables, self.source, causes, self._watch.fail)
-        self.source.problems.subscribe(self._problems, self._watch.fail)
+        fail = self._watch.fail
+        self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
         async def start() -> None:
             ingest.subscribe()
@@ -99,10 +102,17 @@ class Manifests:
             self._health.ok(f"watching {', '.join(self._directories)}")
 
 
+def make_source(options: ManifestsOptions) -> ManifestsSource:
+    """Return the source that reads the directories."""
+    return ManifestsSource(options.directory or ())
+
+
 CELL = Cell(
     name="manifests",
     description="A watched directory of manifests as the source of objects.",
     options=ManifestsOptions,
     on_with="directory",
+    private=(make_source,),
     invokes=(Manifests,),
+    contributes=(provide(make_source, as_=Source),),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from cells.api.watch import watch_stream
 from cells.hive import Cell, Options, setting
 from resources.causes import PendingCauses
 from resources.tables import Tables
@@ -43,4 +44,5 @@ CELL = Cell(
     description="Tables of Kubernetes objects.",
     options=ResourcesOptions,
     provides=(SecretsNamespace, Tables, PendingCauses),
+    contributes=(watch_stream,),
 )

@@ -15,6 +15,7 @@ from reactivex.abc import DisposableBase
 from resources.causes import PendingCauses
 from resources.kinds import KINDS, Kind
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
+from resources.streams import guarded
 from resources.tables import Tables
 from statedb import Database, Initializer, Table
 
@@ -45,21 +46,13 @@ class Ingest:
 
     def subscribe(self) -> list[DisposableBase]:
         """Begin to listen; dispose what it returns to stop."""
+        fail = self._on_error
         subscriptions = [
-            self._source.events(kind).subscribe(self._guard(self._handler(kind)), self._on_error)
+            self._source.events(kind).subscribe(guarded(self._handler(kind), fail), fail)
             for kind in self._kinds
         ]
-        problems = self._source.problems.subscribe(self._guard(self._problems), self._on_error)
+        problems = self._source.problems.subscribe(guarded(self._problems, fail), fail)
         return [*subscriptions, problems]
-
-    def _guard(self, handle: Callable[[Any], None]) -> Callable[[Any], None]:
-        def guarded(item: Any) -> None:  # noqa: ANN401
-            try:
-                handle(item)
-            except Exception as error:  # noqa: BLE001  the fence between a source and its readers
-                self._on_error(error)
-
-        return guarded
 
     def _handler(self, kind: Kind[Any]) -> Callable[[Event], None]:
         def handle(event: Event) -> None:

@@ -75,9 +75,14 @@ class Source(Protocol):
 
     name: str
     """Names its initializers, and it in messages."""
+    kinds: tuple[Kind[Any], ...]
+    """The kinds that it reads."""
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
-        """Tell what happens to a kind; subscribe before `run`."""
+        """Return the events of one of its kinds; subscribers are isolated from each other.
+
+        `resources.ingest` subscribes before `run`, other subscribers at any time.
+        """
         ...
 
     @property

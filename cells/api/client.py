@@ -1,4 +1,4 @@
-"""Ask a running agent over its Unix socket: one request, one answer, no waiting for ever.
+"""Requests to a running agent over its Unix socket: an answer within a time-out, or a stream.
 
 Plain HTTP of the standard library, so that a question costs as little as the answer.
 """
@@ -9,6 +9,8 @@ import http.client
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -36,12 +38,38 @@ def default_socket() -> Path:
 
 def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]:
     """Return the agent's answer; raises `AgentError`. Unset query members are left out."""
+    with _request(path, target, query) as response:
+        return _answer(path, response)
+
+
+def stream(path: Path, target: str, query: dict[str, str | None]) -> Iterator[dict[str, Any]]:
+    """Yield the items of an answer that goes on, as they come; raises `AgentError` when it ends."""
+    with _request(path, target, query, endless=True) as response:
+        if response.status >= 400:
+            first = (_answer(path, response)["errors"] or [{}])[0]
+            raise AgentError(first.get("code", "Refused"), first.get("message", "refused"))
+        while line := response.readline():
+            item = json.loads(line)
+            if "errors" in item:
+                raise AgentError(item["errors"][0]["code"], item["errors"][0]["message"])
+            yield item
+    raise AgentError("AgentStopped", "the agent has closed the connection")
+
+
+@contextmanager
+def _request(
+    path: Path, target: str, query: dict[str, str | None], *, endless: bool = False
+) -> Iterator[http.client.HTTPResponse]:
+    """Send a request; between two lines of an ``endless`` answer any time may pass."""
     asked = {key: value for key, value in query.items() if value is not None}
     connection = _UnixConnection(path)
     try:
         connection.request("GET", f"{target}?{urlencode(asked)}" if asked else target)
+        sock = connection.sock
         response = connection.getresponse()
-        body = response.read()
+        if endless:
+            sock.settimeout(None)
+        yield response
     except FileNotFoundError:
         raise AgentError(
             "AgentNotRunning", f"no agent runs here: there is no socket {path} (see --socket)"
@@ -58,8 +86,11 @@ def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]
         raise AgentError("AgentUnreachable", f"cannot ask the agent at {path}: {error}") from error
     finally:
         connection.close()
+
+
+def _answer(path: Path, response: http.client.HTTPResponse) -> dict[str, Any]:
     try:
-        answer = json.loads(body)
+        answer = json.loads(response.read())
     except ValueError as error:
         raise AgentError("BadAnswer", f"{path} does not answer like an agent") from error
     if not isinstance(answer, dict) or "items" not in answer:

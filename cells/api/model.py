@@ -188,3 +188,15 @@ class ExplainItem(Item, frozen=True, kw_only=True):
     """A sentence for people."""
     rule: OriginItem | None = None
     """The object with the rule that decided."""
+
+
+class WatchItem(Item, frozen=True, kw_only=True):
+    """One change of one object; a line of the answer of ``/v1/watch``."""
+
+    event_time: datetime
+    """When the agent wrote the line."""
+    type: str
+    """ADDED, MODIFIED or DELETED, as the Kubernetes watch API has them."""
+    kind: str
+    namespace: str | None = None
+    name: str

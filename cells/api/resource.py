@@ -1,11 +1,12 @@
 """A resource of the local API: a path, its parameters, and the items that a GET returns.
 
-Any cell may contribute resources to the group `ApiResource`; the server knows none by name.
+Any cell may contribute members to the groups `ApiResource` (an answer that ends) and `ApiStream` (items
+as they come); the server knows none by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -35,3 +36,16 @@ class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     """Of the list, for example ``PeerList``."""
     parameters: tuple[str, ...] = ()
     read: Callable[[Query], Sequence[Any] | Iterator[Sequence[Any]]]
+
+
+class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
+    """One path of the API whose answer goes on until the client leaves: an item a line, as JSON.
+
+    ``read`` raises `NotFoundError` or `BadRequestError` at once. The generator is read no faster than
+    the client reads, and closed when the client leaves; an exception ends the answer with a line of
+    errors.
+    """
+
+    path: str
+    parameters: tuple[str, ...] = ()
+    read: Callable[[Query], AsyncGenerator[Sequence[Any]]]

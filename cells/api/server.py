@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import structlog
 from aiohttp import web
 
 from cells.api.model import API_VERSION, Envelope, ErrorItem, default_path
-from cells.api.resource import ApiResource, BadRequestError, NotFoundError
+from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError, Query
 from cells.api.sockets import Bound, bind
 from cells.hive import Group, Health, Lifecycle, Options, setting
 
 SLICE = 200
 """Items that are encoded between two turns of the loop: about a millisecond's work."""
+
+T = TypeVar("T")
 
 log = structlog.get_logger("waggle.api")
 _encoder = msgspec.json.Encoder()
@@ -52,10 +55,14 @@ class ApiServer:
         health: Health,
         options: ApiOptions,
         resources: Group[ApiResource],
+        streams: Group[ApiStream],
     ) -> None:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
         self._resources = resources
+        self._streams = streams
+        self._followed: set[asyncio.Task[Any]] = set()
+        """The requests whose answers go on."""
         self._bound: Bound | None = None
         self._runner: web.AppRunner | None = None
         lifecycle.append("api", start=self.start, stop=self.stop)
@@ -66,7 +73,16 @@ class ApiServer:
         app = web.Application()
         for resource in self._resources:
             app.router.add_get(resource.path, functools.partial(_get, resource))
-        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.5)
+        for stream in self._streams:
+            app.router.add_get(stream.path, functools.partial(self._follow, stream))
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            # A client that leaves ends the request that waits for something to send.
+            handler_cancellation=True,
+            shutdown_timeout=0.5,
+        )
         await runner.setup()
         await web.SockSite(runner, bound.sock, backlog=64).start()
         self._runner, self._bound = runner, bound
@@ -79,23 +95,64 @@ class ApiServer:
         bound, self._bound = self._bound, None
         if bound is not None:
             bound.unlink()
+        for task in self._followed:
+            task.cancel()
         if runner is not None:
             await runner.cleanup()
 
+    async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a handler runs in a task
+        self._followed.add(task)
+        try:
+            return await _follow(stream, request)
+        finally:
+            self._followed.discard(task)
+
 
 async def _get(resource: ApiResource, request: web.Request) -> web.StreamResponse:
-    for key in request.query:
-        if key not in resource.parameters:
-            return _refusal(400, "BadRequest", f"unknown parameter {key}", resource.kind)
-    try:
-        found = resource.read(request.query)
-    except BadRequestError as error:
-        return _refusal(400, "BadRequest", str(error), resource.kind)
-    except NotFoundError as error:
-        return _refusal(404, "NotFound", str(error), resource.kind)
+    found = _read(request, resource.parameters, resource.read, resource.kind)
+    if isinstance(found, web.Response):
+        return found
     if isinstance(found, Sequence):
         return _answer(resource.kind, found)
     return await _stream(request, resource.kind, found)
+
+
+async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse:
+    found = _read(request, stream.parameters, stream.read, "Error")
+    if isinstance(found, web.Response):
+        return found
+    response = web.StreamResponse(headers={"Content-Type": "application/jsonl"})
+    await response.prepare(request)
+    try:
+        async with aclosing(found) as groups:
+            async for group in groups:
+                # Waits while the client does not read; what changes meanwhile conflates.
+                await response.write(_encoder.encode_lines(group))
+                await asyncio.sleep(0)
+    except ConnectionError:
+        return response
+    except Exception as error:  # noqa: BLE001 - the last line of the answer has the reason
+        errors = [ErrorItem(code="StreamEnded", message=str(error) or type(error).__name__)]
+        await response.write(_encoder.encode_lines([{"errors": errors}]))
+    await response.write_eof()
+    return response
+
+
+def _read(
+    request: web.Request, parameters: Sequence[str], read: Callable[[Query], T], kind: str
+) -> T | web.Response:
+    """Return what a resource reads for a request, or the refusal."""
+    for key in request.query:
+        if key not in parameters:
+            return _refusal(400, "BadRequest", f"unknown parameter {key}", kind)
+    try:
+        return read(request.query)
+    except BadRequestError as error:
+        return _refusal(400, "BadRequest", str(error), kind)
+    except NotFoundError as error:
+        return _refusal(404, "NotFound", str(error), kind)
 
 
 def _answer(kind: str, items: Sequence[Any]) -> web.Response:

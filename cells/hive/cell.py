@@ -86,7 +86,7 @@ def provide(make: Constructor, *, as_: Any = None) -> Provider:  # noqa: ANN401 
 
     ``as_`` is the type by which others refer to the value, where that is a protocol or a base class;
     by default it is the class itself, or the return annotation of a function. Raises
-    `CompositionError` where a class lacks members of its protocol, or is not derived from its base.
+    `CompositionError` where a class lacks methods of its protocol, or is not derived from its base.
     """
     made = _made(make)
     if as_ is None:
@@ -216,23 +216,16 @@ def _check_fits(made: Any, wanted: Any, make: Constructor) -> None:  # noqa: ANN
         if not issubclass(origin, target):
             raise CompositionError(f"{what}, which is not a {type_name(wanted)}")
         return
-    missing = sorted(name for name in _members(target) if not _has(origin, name))
+    missing = sorted(name for name in _methods(target) if not hasattr(origin, name))
     if missing:
         lacks = f"which has no {', '.join(missing)} of {type_name(wanted)}"
         raise CompositionError(f"{what}, {lacks}")
 
 
-def _members(protocol: type) -> set[str]:
-    """Names of what a protocol requires."""
+def _methods(protocol: type) -> set[str]:
+    """Names of the methods and properties of a protocol; its attributes exist on instances only."""
     found: set[str] = set()
     for base in protocol.__mro__:
         if getattr(base, "_is_protocol", False) and base is not typing.Protocol:
-            found |= {*vars(base), *inspect.get_annotations(base)}
+            found |= set(vars(base))
     return {name for name in found if not name.startswith("_") or name == "__call__"}
-
-
-def _has(kind: type, name: str) -> bool:
-    """Whether a class has a member, or declares an attribute of instances."""
-    if hasattr(kind, name):
-        return True
-    return any(name in inspect.get_annotations(base) for base in kind.__mro__)

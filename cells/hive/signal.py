@@ -11,8 +11,10 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+import reactivex
 from reactivex import Observable
 from reactivex.abc import DisposableBase
+from reactivex.disposable import Disposable
 
 
 class Signal:
@@ -31,12 +33,12 @@ class Signal:
         self._first: float | None = None
         self.since: float | None = None
         """When the first of the emissions came that the last `wait` returned for; monotonic."""
-        self._subscriptions: list[DisposableBase] = []
+        self._subscription: DisposableBase = Disposable()
 
     def __enter__(self) -> Self:
         """Subscribe to all sources."""
-        for source in self._sources:
-            self._subscriptions.append(source.subscribe(self._emitted, self._failed))
+        merged = reactivex.merge(*self._sources)
+        self._subscription = merged.subscribe(self._emitted, self._failed)
         return self
 
     def __exit__(
@@ -46,8 +48,7 @@ class Signal:
         traceback: TracebackType | None,
     ) -> None:
         """End all subscriptions."""
-        while self._subscriptions:
-            self._subscriptions.pop().dispose()
+        self._subscription.dispose()
 
     def raise_flag(self) -> None:
         """Wake the consumer for a reason of its own (a retry timer, a command)."""

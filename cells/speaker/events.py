@@ -13,6 +13,7 @@ from reactivex import Observable
 from reactivex.subject import Subject
 
 from cells.hive import Health
+from resources.streams import isolated
 from speaker.api import (
     ESTABLISHED,
     CollectorChanged,
@@ -43,8 +44,8 @@ class SpeakerEvents:
 
     @property
     def observable(self) -> Observable[Event]:
-        """Every event, in the loop's thread. Subscribers do no work of their own in it."""
-        return self._subject
+        """Every event, in the loop's thread; subscribers are isolated from each other."""
+        return isolated(self._subject)
 
     def publish(self, event: Event) -> None:
         """Take one event from the speaker; never raises into it."""

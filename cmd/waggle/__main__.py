@@ -22,6 +22,7 @@ COMMANDS = (
     "peers",
     "routes",
     "explain",
+    "watch",
     "render",
     "convert",
     "crds",

@@ -22,6 +22,7 @@ from resources.kubernetes.status import FeedStatus, Phase
 from resources.kubernetes.timing import Timing
 from resources.meta import Resource
 from resources.source import Event, Replace, SourceProblem
+from resources.streams import isolated
 
 T = TypeVar("T", bound=Resource)
 
@@ -44,7 +45,7 @@ class KubernetesSource:
         self._timing = timing
         self._rng = rng or random.SystemRandom()
         self._selections = {kind.name: selections.get(kind.name, EVERYTHING) for kind in kinds}
-        self._kinds = tuple(kinds)
+        self.kinds = tuple(kinds)
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
         self._statuses: Subject[tuple[FeedStatus, ...]] = Subject()
@@ -78,18 +79,18 @@ class KubernetesSource:
         return bool(phases) and not any(phase in behind for phase in phases)
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
-        """Tell what happens to a kind."""
-        return self._events[kind.name]
+        """Return the events of one of its kinds; subscribers are isolated from each other."""
+        return isolated(self._events[kind.name])
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
         """Tell all objects that break rules, anew whenever that changes."""
-        return self._problems
+        return isolated(self._problems)
 
     @property
     def statuses(self) -> Observable[tuple[FeedStatus, ...]]:
         """Tell how all feeds are, anew whenever that changes."""
-        return self._statuses
+        return isolated(self._statuses)
 
     async def run(self) -> None:
         """Read everything, then what changes, until cancelled; may be run again."""
@@ -98,7 +99,7 @@ class KubernetesSource:
             self._recalled = self._known()
         connection = Connection(self._access, self._timing.connect)
         self.reflectors = tuple(
-            reflector for kind in self._kinds for reflector in self._reflectors(kind, connection)
+            reflector for kind in self.kinds for reflector in self._reflectors(kind, connection)
         )
         try:
             async with asyncio.TaskGroup() as group:

@@ -23,6 +23,7 @@ from resources.manifests.files import Found, Signature, is_manifest_name, scan, 
 from resources.manifests.load import read_into
 from resources.meta import Resource
 from resources.source import Event, SourceProblem
+from resources.streams import isolated
 
 T = TypeVar("T", bound=Resource)
 
@@ -38,6 +39,7 @@ class ManifestsSource:
     """Reads files and directory trees, and goes on as they change."""
 
     name = "manifests"
+    kinds = KINDS
 
     def __init__(self, paths: Iterable[str | Path], *, look_again: float = LOOK_AGAIN) -> None:
         self._roots = [str(path) for path in paths]
@@ -50,13 +52,13 @@ class ManifestsSource:
         self._told: tuple[SourceProblem, ...] = ()
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
-        """Tell what happens to a kind."""
-        return self._events[kind.name]
+        """Return the events of one of its kinds; subscribers are isolated from each other."""
+        return isolated(self._events[kind.name])
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
         """Tell all that is wrong, anew whenever that changes."""
-        return self._problems
+        return isolated(self._problems)
 
     async def run(self) -> None:
         """Read everything, then what changes, until cancelled."""

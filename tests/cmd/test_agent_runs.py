@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cmd.lab import NODE, configuration, established, free_port, routers, service
+from tests.cmd.lab import NODE, PYTHON, configuration, established, free_port, routers, service
 from tests.support.agent import Agent
 from tests.support.wait import eventually
 
@@ -79,6 +79,35 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
             assert item["told"] == ["198.51.100.10/32"]
             assert item["message"].startswith("the session is ")
         finally:
+            agent.stop()
+
+
+def test_a_watch_prints_changes_of_manifests_until_the_agent_stops(tmp_path: Path) -> None:
+    agent = Agent(None, tmp_path, node=NODE)
+    agent.write_objects("web.json", service("web", "198.51.100.10"))
+    agent.start()
+    agent.wait_ready()
+    command = [*PYTHON, "waggle", "watch", "service", "--socket", str(agent.socket)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watch:
+        try:
+            assert watch.stdout is not None
+            found = [watch.stdout.readline().split()[1:]]
+            agent.write_objects("web.json", service("web", "198.51.100.11"))
+            found.append(watch.stdout.readline().split()[1:])
+            agent.remove("web.json")
+            found.append(watch.stdout.readline().split()[1:])
+            assert found == [
+                ["ADDED", "Service", "shop/web"],
+                ["MODIFIED", "Service", "shop/web"],
+                ["DELETED", "Service", "shop/web"],
+            ]
+            began = time.monotonic()
+            agent.daemon.signal(signal.SIGTERM)
+            assert agent.daemon.wait(10) == 0
+            assert time.monotonic() - began < 2
+            assert watch.wait(10) == 1
+        finally:
+            watch.kill()
             agent.stop()
 
 

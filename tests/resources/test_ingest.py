@@ -19,6 +19,7 @@ class Source:
     """A source that tells what the test says."""
 
     name = "test"
+    kinds = KINDS
 
     def __init__(self) -> None:
         self.subjects: dict[str, Subject[Event]] = {kind.name: Subject() for kind in KINDS}

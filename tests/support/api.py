@@ -18,7 +18,7 @@ import structlog
 from cells.api.agent_resources import Facts
 from cells.api.cell import CELL as API
 from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
-from cells.api.resource import BadRequestError, NotFoundError
+from cells.api.resource import ApiStream, BadRequestError, NotFoundError
 from cells.hive import Cell, Hive, load, supply
 
 
@@ -85,10 +85,11 @@ class MadeUp:
 
 
 @contextmanager
-def serving(path: Path, facts: MadeUp) -> Iterator[None]:
+def serving(path: Path, facts: MadeUp, *streams: ApiStream) -> Iterator[None]:
     """Answer on a socket while the block runs."""
     api = msgspec.structs.replace(API, private=(supply(facts, as_=Facts),))
-    cells = (Cell(name="speaker", description="Speaks BGP."), api)
+    supplied = tuple(supply(stream) for stream in streams)
+    cells = (Cell(name="speaker", description="Speaks BGP.", contributes=supplied), api)
     hive = Hive(cells, load(cells, flags={"--api-socket": str(path)}))
     hive.health.scope("speaker").ok("all is well")
     ready = threading.Event()

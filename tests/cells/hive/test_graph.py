@@ -288,7 +288,7 @@ def test_what_does_not_fit_is_an_error_before_anything_is_constructed(
 def test_what_is_provided_as_a_type_has_to_be_of_it() -> None:
     with pytest.raises(CompositionError) as caught:
         provide(OtherCheck, as_=Port)
-    assert str(caught.value) == "OtherCheck makes a OtherCheck, which has no rate, send of Port"
+    assert str(caught.value) == "OtherCheck makes a OtherCheck, which has no send of Port"
     with pytest.raises(CompositionError, match="makes a Line, which is not a OtherCheck"):
         provide(unnamed, as_=OtherCheck)
     with pytest.raises(CompositionError, match="supplied str makes a str, which has no check"):
