@@ -1,17 +1,17 @@
-"""Checksums of the engine's state, one for each part: equal states have equal ones.
+"""Checksums of the engine's state, one per part: equal states have equal checksums.
 
-For recordings: an engine that is given the same inputs must come to the same state. Independent of
-hashes and addresses in memory. Routes cost time in proportion to how many there are, so beyond
-`MOST_ROUTES` only their numbers count. Reads, never changes.
+For recordings: an engine that processes the same inputs must reach the same state. Independent of
+hashes and addresses in memory. The cost grows with the number of routes, so beyond `MAX_ROUTES`
+only their counts are included. Reads and never changes the state.
 
 =========  ====================================================================
-sessions   every peer as people see it: state, timers, counters, numbers of routes
+sessions   the status of every peer: state, timers, counters, numbers of routes
 timers     every deadline
-tables     how many routes each table has, and how often it was changed
-adjRibIn   what the peers said, and what of it is stale
+tables     the number of routes of each table, and of its changes
+adjRibIn   the received routes, and which of them are stale
 locRib     all paths of every prefix, the best one first
 routeSets  the same of the route sets
-adjRibOut  who is told the same, and what, where that is stored (RFC 7911)
+adjRibOut  the update groups, and their routes where they are stored (RFC 7911)
 =========  ====================================================================
 """
 
@@ -24,17 +24,18 @@ from typing import Final
 import msgspec
 
 from speaker.engine import views
-from speaker.engine.instance import EstablishedPeer, Instance
+from speaker.engine.established_peer import EstablishedPeer
+from speaker.engine.instance import Instance
 from speaker.engine.ribs import Ribs
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.path import Path
 
-MOST_ROUTES: Final = 50_000
-"""Beyond this the routes themselves are left out: it would hold up the sessions."""
+MAX_ROUTES: Final = 50_000
+"""Beyond this number the routes themselves are left out: the checksum would delay sessions."""
 
 
 def digest(context: EngineContext, instances: Mapping[str, Instance]) -> dict[str, str]:
-    """Return the checksums at the core's present time."""
+    """Return the checksums by part, at the context's present time."""
     ordered = [instance for _, instance in sorted(instances.items())]
     sizes = [size for instance in ordered for size in _sizes(instance)]
     parts = {
@@ -52,7 +53,7 @@ def digest(context: EngineContext, instances: Mapping[str, Instance]) -> dict[st
         ),
         "tables": _hash(repr(size).encode() for size in sizes),
     }
-    if sum(routes for *_, routes in sizes) <= MOST_ROUTES:
+    if sum(routes for *_, routes in sizes) <= MAX_ROUTES:
         names: dict[Path, bytes] = {}
         parts["adjRibIn"] = _hash(_adj_ribs_in(ordered, names))
         parts["locRib"] = _hash(
@@ -83,20 +84,20 @@ def _sizes(instance: Instance) -> Iterator[tuple[str, str, int, int]]:
     for name, ribs in [("", instance.outbound.loc), *sorted(instance.outbound.sets.items())]:
         for family, table in sorted(ribs.tables.items()):
             yield f"{instance.name} {name}", str(family), table.revision, len(table)
-    for member in _members(instance):
-        for family in sorted(member.adj_in.families):
-            size = member.adj_in.received(family)
-            yield f"{instance.name} from {member.peer.name}", str(family), 0, size
+    for established in _with_routes(instance):
+        for family in sorted(established.adj_in.families):
+            size = established.adj_in.received(family)
+            yield f"{instance.name} from {established.peer.name}", str(family), 0, size
 
 
-def _members(instance: Instance) -> list[EstablishedPeer]:
-    """Return the sessions and the peers whose routes are kept without one."""
-    members = [*instance.members.values(), *instance.restarting_peers.values()]
-    return sorted(members, key=lambda member: member.peer.name)
+def _with_routes(instance: Instance) -> list[EstablishedPeer]:
+    """Return the Established peers and those with stale routes, by name."""
+    found = [*instance.established.values(), *instance.restarting_peers.values()]
+    return sorted(found, key=lambda one: one.peer.name)
 
 
 def _name(path: Path, names: dict[Path, bytes]) -> bytes:
-    """Return what is the same for equal paths."""
+    """Return a digest of a path's contents."""
     known = names.get(path)
     if known is None:
         source = path.source
@@ -125,15 +126,15 @@ def _ribs(name: str, ribs: Ribs, names: dict[Path, bytes]) -> Iterator[bytes]:
 
 def _adj_ribs_in(instances: Iterable[Instance], names: dict[Path, bytes]) -> Iterator[bytes]:
     for instance in instances:
-        for member in _members(instance):
-            for family in sorted(member.adj_in.families):
-                yield f"{instance.name} {member.peer.name} {family}".encode()
+        for established in _with_routes(instance):
+            for family in sorted(established.adj_in.families):
+                yield f"{instance.name} {established.peer.name} {family}".encode()
                 groups: dict[bytes, list[bytes]] = {}
-                for nlri, path in member.adj_in.items(family):
+                for nlri, path in established.adj_in.items(family):
                     groups.setdefault(_name(path, names), []).append(nlri)
                 yield from _grouped(groups)
                 yield b"stale"
-                for path, stale in member.adj_in.stale_paths(family).items():
+                for path, stale in established.adj_in.stale_paths(family).items():
                     yield _name(path, names)
                     yield from sorted(stale)
 

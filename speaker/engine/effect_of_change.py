@@ -1,12 +1,12 @@
-"""What a changed peer configuration does to the session: the table, as a pure function.
+"""The effect of a changed peer configuration on the session: the table, as a pure function.
 
 =============================================  ==========================================
-what changed                                   what happens
+changed field                                  effect
 =============================================  ==========================================
 address, interface, peer AS                    another peer: removed and added
-route set, export, import, policies, limits    only differences are told; no reset
-connect-retry and idle-hold time, name         nothing that runs
-everything else                                reset, with the reason on show
+route set, export, import, policies, limits    the difference is sent or applied; no reset
+connect-retry and idle-hold time, name         none until the next attempt
+any other                                      reset; the status shows the reason
 =============================================  ==========================================
 """
 
@@ -19,20 +19,21 @@ from speaker.api import PeerConfig
 
 
 class Effect(enum.Enum):
-    """From the mildest to the hardest."""
+    """The effect on the session, from the least to the greatest."""
 
     NONE = enum.auto()
     SOFT = enum.auto()
+    """Only differences are sent to the peer, or applied to its received routes."""
     RESET = enum.auto()
     REPLACE = enum.auto()
 
 
-QUIET: Final = frozenset({"name", "connect_retry_time", "idle_hold_time"})
+WITHOUT_EFFECT: Final = frozenset({"name", "connect_retry_time", "idle_hold_time"})
 SOFT: Final = frozenset({"route_set", "export", "export_policy", "import_", "maximum_prefixes"})
 
 
 def effect_of(before: PeerConfig, after: PeerConfig) -> Effect:
-    """Return what a change of configuration does."""
+    """Return the effect of a change of configuration."""
     if before.identity != after.identity:
         return Effect.REPLACE
     changed = {
@@ -40,6 +41,6 @@ def effect_of(before: PeerConfig, after: PeerConfig) -> Effect:
         for field in PeerConfig.__struct_fields__
         if getattr(before, field) != getattr(after, field)
     }
-    if changed - QUIET - SOFT:
+    if changed - WITHOUT_EFFECT - SOFT:
         return Effect.RESET
     return Effect.SOFT if changed & SOFT else Effect.NONE

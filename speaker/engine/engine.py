@@ -1,8 +1,8 @@
 """The pure core of the speaker: an input and the time in, actions out.
 
-Touches no socket, no clock and no chance of its own, so that a run that was written down can be
-played again. Single-threaded and never entered twice. An error of ours in handling an input is
-reported and costs at most the session that it was for.
+Touches no socket, clock or source of chance of its own, so that a recorded run can be replayed.
+Single-threaded and never entered twice. An internal error in handling an input is reported and ends
+at most one session.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from speaker.api import (
 )
 from speaker.engine import views
 from speaker.engine.digest import digest
+from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.inputs import (
     BytesReceived,
     Command,
@@ -51,78 +52,87 @@ from speaker.engine.inputs import (
     UpdateRoutes,
     WallClock,
 )
-from speaker.engine.instance import CONFIGURATION, DECONFIGURED, EstablishedPeer, Instance
+from speaker.engine.instance import DECONFIGURED, Instance
 from speaker.engine.monitoring import Exporter
-from speaker.engine.observer import Observer
+from speaker.engine.observer import ObserverSlot
 from speaker.iana import CeaseSubcode
 from speaker.message import Notification
 from speaker.nlri import Family
 from speaker.peer.actions import Action, Close
 from speaker.peer.engine_context import EngineContext
+from speaker.peer.peer import CONFIGURATION_CHANGE
 
-MAX_QUEUE = 64 * 1024 * 1024
-"""Octets that may wait for one peer before its session is given up."""
+MAX_QUEUED_OCTETS = 64 * 1024 * 1024
+"""Octets that may wait for one peer before its session is ended."""
 
 
 class Engine:
     """All instances of one process.
 
-    ``restarting`` says that a predecessor left sessions whose peers keep our routes (RFC 4724).
+    ``rng`` is the source of jitter. ``max_queue`` is the number of octets that may wait for one
+    peer. ``restarting``: a previous process left sessions whose peers keep its routes (RFC 4724).
     """
 
     def __init__(
-        self, rng: random.Random, *, max_queue: int = MAX_QUEUE, restarting: bool = False
+        self,
+        rng: random.Random,
+        *,
+        max_queue: int = MAX_QUEUED_OCTETS,
+        restarting: bool = False,
     ) -> None:
         self._context = EngineContext(rng)
         self._instances: dict[str, Instance] = {}
         self._monitoring = Exporter(self._context, self._instances)
+        self._slot = ObserverSlot()
         self.max_queue = max_queue
         self.restarting = restarting
         self._neighbors: dict[str, str | None] = {}
-        """Interface -> who is at its other end, as far as unnumbered peers asked for it."""
+        """Interface -> the discovered neighbour's address, for unnumbered peers."""
 
     def handle(self, item: Input, now: float) -> list[Action]:
-        """Take one input at a time; what the shell has to do about it, in order.
+        """Process one input at a time (seconds) and return the actions for the shell, in order.
 
-        Raises `UnknownName` for a command that names what is not there, and
-        `speaker.api.InvalidConfig`; nothing else, and nothing for what comes from a peer.
+        Raises `UnknownName` for a command with an unknown instance or peer, and
+        `speaker.api.InvalidConfig`; nothing else, whatever a peer sends.
         """
         context = self._context
         context.now = now
-        # What comes often is told by its class: a pattern takes an input apart, by name and piece by
-        # piece, before it says yes.
+        # Frequent inputs are recognised by their class: a pattern would read the fields one by one
+        # before it matches.
         if isinstance(item, BytesReceived):
-            session = context.connections.get(item.connection)
-            if session is not None:
-                # Each message has a fence of its own, which knows what to do with the session.
-                session.received(item.data)
+            connection = context.connections.get(item.connection)
+            if connection is not None:
+                # Each message has a fence of its own, which ends the session.
+                connection.received(item.data)
             else:
                 self._monitoring.received(item.connection, len(item.data))
         elif isinstance(item, SendUpdates):
             for instance in self._instances.values():
-                # A fence, too, without the cost of a context.
+                # A fence, too, without the cost of a context manager.
                 try:
-                    instance.outbound.flush()
+                    instance.outbound.send_pending()
                 except Exception as error:  # noqa: BLE001  the documented fence
-                    self._broken(error, "telling peers of changes", instance.name)
+                    self._report_fault(error, "sending updates", instance.name)
             if self._monitoring.streaming:
                 self._monitoring.work()
         elif isinstance(item, UpdateRoutes):
             self.instance(item.instance).outbound.update_routes(item.route_set, item.changes)
         else:
-            self._seldom(item, now)
+            self._handle_rare(item, now)
         if self._monitoring.streaming:
             self._monitoring.emit()
         return context.take()
 
-    def _seldom(self, item: Command | NeighborFound | TimersDue | Transport, now: float) -> None:
+    def _handle_rare(
+        self, item: Command | NeighborFound | TimersDue | Transport, now: float
+    ) -> None:
         match item:
             case TimersDue():
                 self._timers(now)
             case NeighborFound(interface, address):
                 self._neighbors[interface] = address
                 for instance in self._instances.values():
-                    with self._fence("a neighbour was found", instance.name):
+                    with self._fence("neighbour discovery", instance.name):
                         instance.neighbor_found(interface, address)
             case (
                 TransportConnected()
@@ -141,10 +151,10 @@ class Engine:
             case SetInstance(config):
                 self._set_instance(config)
             case RemoveInstance(name):
-                gone = self._instances.pop(name, None)
-                if gone is not None:
-                    gone.stop(DECONFIGURED)
-                    self._monitoring.instance_down(gone)
+                removed = self._instances.pop(name, None)
+                if removed is not None:
+                    removed.stop(DECONFIGURED)
+                    self._monitoring.instance_down(name)
             case (
                 SetPeer()
                 | RemovePeer()
@@ -155,22 +165,25 @@ class Engine:
             ):
                 self._peer_command(item)
             case RemoveRouteSet(name, route_set):
-                known = self._instances.get(name)
-                if known is not None:
-                    known.outbound.remove_route_set(route_set)
+                instance = self._instances.get(name)
+                if instance is not None:
+                    instance.outbound.remove_route_set(route_set)
             case Shutdown(communication):
-                cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
-                for instance in self._instances.values():
-                    instance.stop(cease, keep_routes=True)
-                self._monitoring.stop()
+                self._shut_down(communication)
             case SetCollectors(collectors):
                 self._monitoring.configure(collectors)
-                for instance in self._instances.values():
-                    instance.observer = self._observer
+                # Without stations there is no observer, and no cost.
+                self._slot.observer = self._monitoring if self._monitoring.stations else None
             case WallClock(offset):
                 self._monitoring.offset = offset
             case _:
                 assert_never(item)
+
+    def _shut_down(self, communication: str) -> None:
+        cease = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication)
+        for instance in self._instances.values():
+            instance.stop(cease, keep_routes=True)
+        self._monitoring.stop()
 
     def _peer_command(self, item: PeerCommand) -> None:
         match item:
@@ -192,33 +205,27 @@ class Engine:
             case _:
                 assert_never(item)
 
-    def _transport(
-        self,
-        item: Transport,
-    ) -> None:
+    def _transport(self, item: Transport) -> None:
         context = self._context
         if isinstance(item, TransportAccepted):
             instance = self._instances.get(item.instance)
             if instance is None or not instance.accept(item.connection, item.local, item.remote):
                 context.out.append(Close(item.connection, abort=True))
             return
-        session = context.connections.get(item.connection)
-        if session is None:
-            if self._monitoring.transport(item):
-                return
-            if isinstance(item, TransportConnected):
+        connection = context.connections.get(item.connection)
+        if connection is None:
+            if not self._monitoring.transport(item) and isinstance(item, TransportConnected):
                 context.out.append(Close(item.connection, abort=True))
             return
-        connections = session.peer.connections
         match item:
-            case TransportConnected(connection, local, remote):
-                connections.connected(connection, local, remote)
-            case TransportFailed(connection, reason):
-                connections.failed(connection, reason)
-            case TransportClosed(connection, reason):
-                connections.closed(connection, reason)
-            case QueueChanged(connection, octets):
-                connections.queue_changed(connection, octets, self.max_queue)
+            case TransportConnected(_, local, remote):
+                connection.connected(local, remote)
+            case TransportFailed(_, reason):
+                connection.connect_failed(reason)
+            case TransportClosed(_, reason):
+                connection.closed(reason)
+            case QueueChanged(_, octets):
+                connection.queue_changed(octets, self.max_queue)
 
     def _timers(self, now: float) -> None:
         for (owner, timer), due in self._context.timers.expire(now):
@@ -227,13 +234,13 @@ class Engine:
 
     @contextlib.contextmanager
     def _fence(self, where: str, instance: str = "", peer: str | None = None) -> Iterator[None]:
-        # An error of ours for one peer or instance must not keep another from being served.
+        # An internal error in one peer or instance must not affect another.
         try:
             yield
         except Exception as error:  # noqa: BLE001  the documented fence
-            self._broken(error, where, instance, peer)
+            self._report_fault(error, where, instance, peer)
 
-    def _broken(
+    def _report_fault(
         self, error: Exception, where: str, instance: str = "", peer: str | None = None
     ) -> None:
         self._context.report(
@@ -253,22 +260,17 @@ class Engine:
         after = self._instances[config.name] = Instance(
             self._context,
             config,
+            self._slot,
             neighbors=self._neighbors,
             restarting=self.restarting and before is None,
         )
-        after.observer = self._observer
         if before is not None:
-            # Another AS or identifier is another router; what it was told to do stays.
-            before.stop(CONFIGURATION)
-            self._monitoring.instance_down(before)
-        self._monitoring.instance_up(after)
+            # Another AS or identifier makes another router; its peers and routes stay configured.
+            before.stop(CONFIGURATION_CHANGE)
+            self._monitoring.instance_down(config.name)
+        self._monitoring.instance_up(config.name)
         if before is not None:
             after.inherit(before)
-
-    @property
-    def _observer(self) -> Observer | None:
-        """Nobody, while there are no monitoring stations: then nothing is paid for them."""
-        return self._monitoring if self._monitoring.stations else None
 
     # ------------------------------------------------------------------ reading
 
@@ -289,24 +291,27 @@ class Engine:
 
     @property
     def updates_pending(self) -> bool:
-        """Whether the shell should give a `SendUpdates`, once it has given what else has come."""
-        # Asked after each input: plain loops, here and below, cost a third of what `any` does.
+        """Whether a `SendUpdates` is due, after the inputs that are already there."""
+        # Read after each input: plain loops, here and below, cost a third of what `any` does.
         for instance in self._instances.values():
-            if instance.outbound.updates_pending:
+            if instance.outbound.pending:
                 return True
         return self._monitoring.needs_work
 
     def next_deadline(self) -> float | None:
-        """Return when `TimersDue` should be given; None is never."""
+        """Return the time at which `TimersDue` is due (seconds); None is never."""
         return self._context.timers.next_deadline()
 
     def describe_connection(self, connection: int) -> tuple[str, str] | None:
-        """Return the instance and the peer of a connection."""
-        session = self._context.connections.get(connection)
-        return None if session is None else (session.peer.instance.name, session.peer.name)
+        """Return the names of the instance and the peer of a connection."""
+        known = self._context.connections.get(connection)
+        if known is None:
+            return None
+        instance, peer = known.where
+        return (instance, peer or "")
 
     def digest(self, now: float) -> dict[str, str]:
-        """Return checksums of the state at a time; see `speaker.engine.digest`."""
+        """Return checksums of the state at a time (seconds); see `speaker.engine.digest`."""
         self._context.now = now
         return digest(self._context, self._instances)
 
@@ -331,27 +336,24 @@ class Engine:
         """See `speaker.api.SpeakerPort`."""
         return views.available(self.instance(instance), family)
 
-    def _members(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
-        host = self.instance(instance)
+    def _established(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
+        """Return the Established peers of an instance by name, or one. Raises `UnknownName`."""
+        known = self.instance(instance)
         if peer is None:
-            return [member for _, member in sorted(_by_name(host))]
-        member = host.members.get(host.peer(peer))
-        return [] if member is None else [member]
+            return sorted(known.established.values(), key=lambda one: one.peer.name)
+        established = known.established.get(known.peer(peer))
+        return [] if established is None else [established]
 
     def routes_advertised(
         self, instance: str, peer: str | None, family: Family
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
-        for member in self._members(instance, peer):
-            yield from views.advertised(member, family)
+        for established in self._established(instance, peer):
+            yield from views.advertised(established, family)
 
     def routes_received(
         self, instance: str, peer: str | None, family: Family
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
-        for member in self._members(instance, peer):
-            yield from views.received(self.instance(instance), member, family)
-
-
-def _by_name(instance: Instance) -> Iterator[tuple[str, EstablishedPeer]]:
-    return ((peer.name, member) for peer, member in instance.members.items())
+        for established in self._established(instance, peer):
+            yield from views.received(self.instance(instance), established, family)

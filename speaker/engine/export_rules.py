@@ -16,17 +16,20 @@ from speaker.rib.export import ExportRules, NextHop
 
 
 def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str) -> ExportRules:
-    """Return what decides about everything that is sent on a session."""
+    """Return the export rules of a session.
+
+    ``local_address`` is the session's local address as text, possibly with a zone.
+    """
     families = tuple(sorted(negotiated.families))
     own = _packed(local_address)
     export = config.export
     if export == "set" and config.route_set is None:
         export = "none"
-    silent = export == "none"
+    exports_nothing = export == "none"
     return ExportRules(
         export=export,
         route_set=config.route_set if export == "set" else None,
-        policy=None if silent else config.export_policy,
+        policy=None if exports_nothing else config.export_policy,
         ebgp=negotiated.ebgp,
         confederation=negotiated.confederation,
         role=negotiated.local_role,
@@ -39,7 +42,7 @@ def export_rules(config: PeerConfig, negotiated: Negotiated, local_address: str)
         next_hops=tuple(
             NextHop(
                 family,
-                b"" if silent else next_hop(family, own, config, negotiated),
+                b"" if exports_nothing else next_hop(family, own, config, negotiated),
                 family != IPV4_UNICAST or len(_mp_or_own(own, config)) == 16,
             )
             for family in families
@@ -53,11 +56,11 @@ def _mp_or_own(own: bytes, config: PeerConfig) -> bytes:
 
 
 def next_hop(family: Family, own: bytes, config: PeerConfig, negotiated: Negotiated) -> bytes:
-    """Return our next hop for a family: 4 or 16 octets, or nothing where there is none.
+    """Return the next hop of a family's routes: 4 or 16 octets, or none where there is none.
 
-    IPv6 prefixes over an IPv4 session have the configured IPv6 address, or the v4-mapped form of
-    ours. IPv4 prefixes over an IPv6 session have our IPv6 address, but only towards a peer that
-    says that it understands this (RFC 8950 section 4).
+    ``own`` is the session's local address. IPv6 prefixes over an IPv4 session have the configured
+    IPv6 next hop, or the v4-mapped form of ``own``. IPv4 prefixes over an IPv6 session have its
+    IPv6 address, only towards a peer with the capability (RFC 8950 section 4).
     """
     if family.afi == Afi.IPV6:
         if config.next_hop_ipv6 is not None:

@@ -1,51 +1,57 @@
-"""Who watches the sessions and routes of instances from outside, as a protocol.
+"""The observer of the sessions and routes of all instances, as a protocol.
 
-An instance without an observer pays one comparison per message. What an observer is told is what has
-just happened; it must not change anything, and must not raise: an error in it would be taken for one
-in the session.
+An engine without an observer pays one comparison per message. An observer is notified of what has
+just happened; it must not change anything, and must not raise: an error in it would be attributed to
+the session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, final
 
+from speaker.engine.established_peer import EstablishedPeer
 from speaker.message import Update
 from speaker.nlri import Family
 from speaker.rib.loc_rib import Change
 from speaker.rib.update_group import UpdateBatch
 
-if TYPE_CHECKING:
-    from speaker.engine.instance import EstablishedPeer, Instance
-
 
 class Observer(Protocol):
-    """Told of everything once it has happened."""
+    """Notified of every change, after it."""
 
-    def peer_up(self, member: EstablishedPeer) -> None:
-        """A session is Established; its Adj-RIB-In may hold routes from before a restart."""
+    def peer_up(self, established: EstablishedPeer) -> None:
+        """A session is Established; its Adj-RIB-In may hold stale routes from before a restart."""
 
-    def peer_down(self, member: EstablishedPeer) -> None:
-        """A session has ended, and has left the members of its instance."""
+    def peer_down(self, established: EstablishedPeer) -> None:
+        """A session has ended, and is no longer among the Established ones of its instance."""
 
-    def update_received(self, member: EstablishedPeer, body: bytes, update: Update) -> None:
-        """An UPDATE has been filed in the Adj-RIB-In: its body as it came, and as it was read."""
+    def update_received(self, established: EstablishedPeer, body: bytes, update: Update) -> None:
+        """An UPDATE was processed into the Adj-RIB-In: its body as received, and decoded."""
 
-    def plain_update_received(self, member: EstablishedPeer, body: bytes) -> None:
-        """An UPDATE has been filed as it came: it announces, or withdraws, IPv4 prefixes alone."""
+    def plain_update_received(self, established: EstablishedPeer, body: bytes) -> None:
+        """An UPDATE was processed by the fast path: it announces, or withdraws, IPv4 prefixes."""
 
     def routes_changed(
-        self, member: EstablishedPeer, family: Family, keys: Sequence[bytes]
+        self, established: EstablishedPeer, family: Family, keys: Sequence[bytes]
     ) -> None:
-        """Routes of an Adj-RIB-In have changed without an UPDATE that names them."""
+        """Routes of an Adj-RIB-In changed without an UPDATE that names them."""
 
-    def policy_changed(self, member: EstablishedPeer) -> None:
-        """Another import policy has been applied to an Adj-RIB-In."""
+    def policy_changed(self, established: EstablishedPeer) -> None:
+        """Another import policy was applied to an Adj-RIB-In."""
 
-    def updates_sent(self, member: EstablishedPeer, told: UpdateBatch) -> None:
-        """A session has been sent UPDATEs."""
+    def updates_sent(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
+        """UPDATEs were sent on a session."""
 
-    def loc_rib_changed(
-        self, instance: Instance, changes: Mapping[Family, Sequence[Change]]
-    ) -> None:
-        """Best paths of an instance have changed."""
+    def loc_rib_changed(self, instance: str, changes: Mapping[Family, Sequence[Change]]) -> None:
+        """Best paths of an instance changed."""
+
+
+@final
+class ObserverSlot:
+    """The engine's observer, if there is one; shared by all instances and their parts."""
+
+    __slots__ = ("observer",)
+
+    def __init__(self) -> None:
+        self.observer: Observer | None = None

@@ -1,7 +1,7 @@
-"""How many prefixes a peer may send: watched per UPDATE, not per prefix (RFC 4486 section 4).
+"""How many prefixes a peer may send: checked per UPDATE, not per prefix (RFC 4486 section 4).
 
-Counts what is in the Adj-RIB-In, before policy: that is what takes the memory. Beyond the limit there
-is at most what one UPDATE holds, and only until the session is over.
+Counts the prefixes of the Adj-RIB-In, before policy: those take the memory. Beyond the limit there
+are at most those of one UPDATE, and only until the session has ended.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from speaker.rib.adj_in import AdjRibIn
 
 
 class LimitReached(NamedTuple):
-    """A family at its warning mark, or beyond its limit."""
+    """A family at its warning threshold, or beyond its limit."""
 
     family: Family
     received: int
     limit: int
     ends: bool
+    """Whether the session has to end."""
     restart_after: int | None
+    """Seconds in Idle; None without end."""
 
     @property
     def reason(self) -> str:
-        """Spell it for people."""
+        """The cause as text."""
         return f"the peer sent {self.received} prefixes of {self.family}, the limit is {self.limit}"
 
     @property
     def cease(self) -> Notification:
-        """The NOTIFICATION, with family and limit as its data."""
+        """The NOTIFICATION, with family and limit as its data (RFC 4486 section 4)."""
         data = self.family.afi.to_bytes(2, "big") + bytes((self.family.safi,))
         return Notification(
             ErrorCode.CEASE, CeaseSubcode.MAXIMUM_PREFIXES, data + self.limit.to_bytes(4, "big")
@@ -42,42 +44,43 @@ class LimitReached(NamedTuple):
 class PrefixLimits:
     """The limits of one session."""
 
-    __slots__ = ("_next", "_of")
+    __slots__ = ("_limits", "_thresholds")
 
-    def __init__(self, of: dict[Family, MaximumPrefixes]) -> None:
-        self._of = of
-        self._next = {
-            family: -(-limit.limit * limit.warning_percent // 100) for family, limit in of.items()
+    def __init__(self, limits: dict[Family, MaximumPrefixes]) -> None:
+        self._limits = limits
+        self._thresholds = {
+            family: -(-limit.limit * limit.warning_percent // 100)
+            for family, limit in limits.items()
         }
-        """From how many prefixes on there is something to say next."""
+        """The number of prefixes at which the next report of a family is due."""
 
     def reached(self, adj_in: AdjRibIn) -> bool:
-        """Tell whether `take` has something."""
-        return any(adj_in.received(family) >= mark for family, mark in self._next.items())
+        """Return whether `take` yields a report."""
+        return any(adj_in.received(family) >= count for family, count in self._thresholds.items())
 
     def take(self, adj_in: AdjRibIn) -> Iterator[LimitReached]:
-        """Iterate over what has been reached since the last time; each mark counts once."""
-        for family, mark in list(self._next.items()):
-            limit = self._of[family]
+        """Yield the thresholds that were reached since the last call; each one once."""
+        for family, threshold in list(self._thresholds.items()):
+            limit = self._limits[family]
             received = adj_in.received(family)
-            if received < mark:
+            if received < threshold:
                 continue
             beyond = received > limit.limit
             if beyond:
-                del self._next[family]
+                del self._thresholds[family]
             else:
-                self._next[family] = limit.limit + 1
+                self._thresholds[family] = limit.limit + 1
             ends = beyond and not limit.warning_only
             yield LimitReached(family, received, limit.limit, ends, limit.restart_after)
 
 
 def prefix_limits_of(config: PeerConfig, families: Iterable[Family]) -> PrefixLimits | None:
-    """Return a peer's limits, or None where it has none; a family's own one counts."""
+    """Return a peer's limits, or None without any; a limit for the family overrides the general."""
     if not config.maximum_prefixes:
         return None
-    of: dict[Family, MaximumPrefixes] = {}
+    limits: dict[Family, MaximumPrefixes] = {}
     for family in families:
         for limit in config.maximum_prefixes:
-            if limit.family == family or (limit.family is None and family not in of):
-                of[family] = limit
-    return PrefixLimits(of)
+            if limit.family == family or (limit.family is None and family not in limits):
+                limits[family] = limit
+    return PrefixLimits(limits)

@@ -1,7 +1,7 @@
-"""Connections that an instance turned away: all are counted, few are told.
+"""Connections that an instance rejected: all are counted, few are reported.
 
-Anybody who reaches the listening socket can make these, so that telling is limited and no address is
-remembered.
+Any host that reaches the listening socket can cause them, so that reports are limited and no
+address is stored.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Final
 
 from speaker.api import ConnectionsRefused
 
-PAUSE: Final = 60.0
-"""Seconds between two events of one instance."""
+REPORT_INTERVAL_SECONDS: Final = 60.0
+"""The least time between two events of one instance."""
 
 
 class RejectedConnections:
@@ -23,9 +23,9 @@ class RejectedConnections:
         self._last: float | None = None
 
     def add(self, address: str, reason: str, now: float) -> ConnectionsRefused | None:
-        """Count one; the event where one is due again, with what was counted until now."""
+        """Count a connection; return an event with the count so far where one is due."""
         self.count += 1
-        if self._last is not None and now - self._last < PAUSE:
+        if self._last is not None and now - self._last < REPORT_INTERVAL_SECONDS:
             return None
         self._last = now
         return ConnectionsRefused(

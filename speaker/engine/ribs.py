@@ -9,7 +9,7 @@ from speaker.rib.loc_rib import Change, LocRib
 
 
 class Ribs(Mapping[Family, LocRib]):
-    """Family -> table; only `table` makes one that is missing."""
+    """Family -> table; only `table` creates a missing one."""
 
     __slots__ = ("tables",)
 
@@ -17,7 +17,7 @@ class Ribs(Mapping[Family, LocRib]):
         self.tables: dict[Family, LocRib] = {}
 
     def table(self, family: Family) -> LocRib:
-        """Return a family's table."""
+        """Return a family's table, created on first use."""
         known = self.tables.get(family)
         return known if known is not None else self.tables.setdefault(family, LocRib())
 
@@ -35,14 +35,14 @@ class Ribs(Mapping[Family, LocRib]):
 
     @property
     def changed(self) -> bool:
-        """Whether any table has changes that nobody has been told."""
-        for table in self.tables.values():  # noqa: SIM110  asked after each input
+        """Whether any table has changes that were not taken yet."""
+        for table in self.tables.values():  # noqa: SIM110  read after each input
             if table.changed:
                 return True
         return False
 
     def take_touched(self) -> dict[Family, set[bytes]]:
-        """Return the prefixes with any change, of tables where all paths are followed."""
+        """Return the prefixes with any change, of tables in which all paths are tracked."""
         found: dict[Family, set[bytes]] = {}
         for family, table in self.tables.items():
             if touched := table.take_touched():
@@ -50,12 +50,12 @@ class Ribs(Mapping[Family, LocRib]):
         return found
 
     def discard_changes(self) -> None:
-        """Let go of the changes of all tables: there is nobody who has to be told."""
+        """Discard the changes of all tables: no peer has to receive them."""
         for table in self.tables.values():
             table.discard_changes()
 
     def take_changes(self) -> dict[Family, list[Change]]:
-        """Return the changes of all tables, and forget them."""
+        """Return the changes of all tables since the last call."""
         found: dict[Family, list[Change]] = {}
         for family, table in self.tables.items():
             if changes := table.take_changes():

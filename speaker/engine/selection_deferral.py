@@ -1,12 +1,11 @@
-"""After a restart of ours: wait for what the peers have to say before telling others the best of it.
+"""Deferred route selection after a restart (RFC 4724 section 4.1, the restarting speaker).
 
-RFC 4724 section 4.1, the restarting speaker. Only what depends on received routes waits; a node's
-own routes are told at once. It must never wait without end: a timer bounds it.
+Only routes that depend on received routes wait; local routes are advertised at once. A timer bounds
+the deferral.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import final
 
 from speaker.negotiated import Negotiated
@@ -15,10 +14,10 @@ from speaker.peer.engine_context import EngineContext, Timer
 
 
 def initial_update_complete(negotiated: Negotiated, ended: set[Family]) -> bool:
-    """Tell whether nothing more is to be waited for from a peer that is Established.
+    """Return whether no further initial routing update is expected from an Established peer.
 
-    It has sent End-of-RIB for every family, or will not send any (no graceful restart), or has
-    itself just restarted and waits for us (the R bit).
+    It has sent End-of-RIB for every family (``ended``), or will not send any (no graceful restart),
+    or has itself restarted and waits for this router (the R bit).
     """
     capability = negotiated.peer_graceful_restart
     if capability is None or capability.restarting:
@@ -29,23 +28,27 @@ def initial_update_complete(negotiated: Negotiated, ended: set[Family]) -> bool:
 
 @final
 class SelectionDeferral:
-    """The wait of one instance (`speaker.peer.engine_context.TimerOwner`)."""
+    """The selection deferral of one instance (`speaker.peer.engine_context.TimerOwner`)."""
 
-    __slots__ = ("_context", "_over", "where")
+    __slots__ = ("_context", "active", "where")
 
-    def __init__(
-        self, context: EngineContext, instance: str, seconds: float, over: Callable[[], None]
-    ) -> None:
+    def __init__(self, context: EngineContext, instance: str) -> None:
         self.where: tuple[str, str | None] = (instance, None)
+        self.active = False
+        """Whether received routes are not advertised yet."""
         self._context = context
-        self._over = over
-        context.timers.start((self, Timer.DEFERRAL), context.now + seconds)
+
+    def start(self, seconds: float) -> None:
+        """Defer selection, for at most ``seconds`` (Selection_Deferral_Timer)."""
+        self.active = True
+        self._context.timers.start((self, Timer.DEFERRAL), self._context.now + seconds)
+
+    def end(self) -> None:
+        """Select routes from now on."""
+        self.active = False
+        self._context.timers.stop((self, Timer.DEFERRAL))
 
     def expired(self, timer: Timer, due: float) -> None:
-        """Go on without those who have not said all."""
+        """End the deferral without the remaining peers (`TimerOwner`)."""
         del timer, due
-        self._over()
-
-    def stop(self) -> None:
-        """Forget the timer."""
-        self._context.timers.stop((self, Timer.DEFERRAL))
+        self.end()

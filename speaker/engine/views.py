@@ -1,4 +1,4 @@
-"""The state of the core as values for people: sessions, instances, routes. Reads, never changes."""
+"""The state of the core as values: sessions, instances, routes. Reads and never changes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
-from speaker.engine.instance import EstablishedPeer, Instance
+from speaker.engine.established_peer import EstablishedPeer
+from speaker.engine.instance import Instance
 from speaker.nlri import Family, prefix_to_text
 from speaker.peer.peer import Peer
 from speaker.peer.peer_status import retry_in
@@ -18,11 +19,11 @@ ORIGINS = ("IGP", "EGP", "incomplete")
 
 
 def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
-    """Return one session; ``since`` is on the core's clock."""
+    """Return the status of one peer; ``since`` is on the core's clock, in seconds."""
     config = peer.config
     session = peer.connections.primary
-    member = instance.members.get(peer)
-    up = member is not None
+    established = instance.established.get(peer)
+    up = established is not None
     opened = session.peer_open
     return PeerStatus(
         instance=instance.name,
@@ -37,9 +38,9 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         reason=peer.reason,
         since=session.since,
         families=tuple(
-            _family(family, member)
-            if member is not None
-            else _kept(family, instance.restarting_peers.get(peer))
+            _family_status(family, established)
+            if established is not None
+            else _without_session(family, instance.restarting_peers.get(peer))
             for family in config.families
         ),
         peer_router_id=None
@@ -47,13 +48,13 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         else address_text(opened.router_id.to_bytes(4, "big")),
         hold_time=session.timers.hold_time if up else None,
         keepalive_time=session.timers.keepalive_time if up else None,
-        retry_in=retry_in(peer),
+        retry_in=retry_in(session),
         capabilities=() if opened is None else tuple(map(str, opened.capabilities)),
         last_error=peer.session_end.last_error,
         flaps=peer.flaps,
         messages_received=session.messages_received,
         messages_sent=session.messages_sent,
-        updates_received=session.updates_received,
+        updates_received=session.updates.received,
         updates_sent=session.updates_sent,
         queued_octets=session.queued,
         authentication=None if config.password is None else "TCP MD5",
@@ -62,16 +63,16 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         ),
         dynamic=peer.dynamic is not None,
         route_set=config.route_set,
-        initial_table_sent=member is not None and not _is_new(member),
+        initial_table_sent=established is not None and not _is_pending(established),
     )
 
 
-def _is_new(member: EstablishedPeer) -> bool:
-    return member.group is not None and member in member.group.pending_members
+def _is_pending(established: EstablishedPeer) -> bool:
+    return established.group is not None and established in established.group.pending_members
 
 
-def _kept(family: Family, away: EstablishedPeer | None) -> FamilyStatus:
-    stale, note = (0, "") if away is None else _stale(family, away)
+def _without_session(family: Family, restarting: EstablishedPeer | None) -> FamilyStatus:
+    stale, note = (0, "") if restarting is None else _stale(family, restarting)
     return FamilyStatus(
         family=family,
         negotiated=False,
@@ -83,40 +84,40 @@ def _kept(family: Family, away: EstablishedPeer | None) -> FamilyStatus:
     )
 
 
-def _stale(family: Family, member: EstablishedPeer) -> tuple[int, str]:
-    """Return how many routes are kept from before a restart, and for how long."""
-    for kept, phase, seconds in member.stale.remaining():
+def _stale(family: Family, established: EstablishedPeer) -> tuple[int, str]:
+    """Return how many stale routes are kept, and for how long, as text."""
+    for kept, phase, seconds in established.stale.remaining():
         if kept == family:
-            count = member.adj_in.stale(family)
+            count = established.adj_in.stale(family)
             return count, f"{count} stale routes are kept for {seconds:.0f}s: {phase.value}"
     return 0, ""
 
 
-def _family(family: Family, member: EstablishedPeer) -> FamilyStatus:
-    group = member.group
-    negotiated = family in member.negotiated.families
+def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus:
+    group = established.group
+    negotiated = family in established.negotiated.families
     note = ""
     if not negotiated:
-        note = "the peer does not speak it"
+        note = "the peer does not support the family"
     elif group is not None and group.rules.export != "none":
         if family not in group.rules.sendable:
-            note = "not told: the peer does not take IPv4 with an IPv6 next hop (RFC 8950)"
+            note = "not advertised: the peer does not accept IPv4 with an IPv6 next hop (RFC 8950)"
         elif group.oversized:
             note = f"{group.oversized} announcements were too large for a message"
-    stale, kept = _stale(family, member)
+    stale, kept = _stale(family, established)
     return FamilyStatus(
         family=family,
         negotiated=negotiated,
-        received=member.adj_in.received(family),
-        accepted=member.adj_in.accepted(family),
-        advertised=0 if group is None else group.advertised_count(family, member),
+        received=established.adj_in.received(family),
+        accepted=established.adj_in.accepted(family),
+        advertised=0 if group is None else group.advertised_count(family, established),
         stale=stale,
         note=note or kept,
     )
 
 
 def instance_status(instance: Instance) -> InstanceStatus:
-    """Return one instance; the shell adds what it knows of listening."""
+    """Return the status of one instance; the shell adds its listening sockets."""
     return InstanceStatus(
         name=instance.name,
         local_asn=instance.local_asn,
@@ -164,7 +165,7 @@ def _route(
 
 
 def available(instance: Instance, family: Family) -> Iterator[RouteView]:
-    """Iterate over the Loc-RIB, then over what only route sets have."""
+    """Iterate over the Loc-RIB, then over the routes that only route sets have."""
     shown: set[tuple[bytes, PathAttributes]] = set()
     if family in instance.outbound.loc:
         for nlri, paths in instance.outbound.loc.table(family).items():
@@ -186,7 +187,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
         if family not in ribs:
             continue
         for nlri, (path, *_) in ribs.table(family).items():
-            # The same prefix with the same attributes in the sets of several peers is one route.
+            # A prefix with the same attributes in several sets is one route.
             if (nlri, path.attributes) not in shown:
                 shown.add((nlri, path.attributes))
                 yield _route(
@@ -194,14 +195,14 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                 )
 
 
-def advertised(member: EstablishedPeer, family: Family) -> Iterator[RouteView]:
+def advertised(established: EstablishedPeer, family: Family) -> Iterator[RouteView]:
     """Iterate over one session's Adj-RIB-Out."""
-    group = member.group
-    if group is None or member not in group.members:
+    group = established.group
+    if group is None or established not in group.members:
         return
     rewritten: dict[Path, tuple[PathAttributes, bytes]] = {}
     skip = 4 if family in group.rules.add_path else 0
-    for wire, path in group.routes(family, member):
+    for wire, path in group.routes(family, established):
         nlri = wire[skip:]
         known = rewritten.get(path)
         if known is None:
@@ -213,7 +214,7 @@ def advertised(member: EstablishedPeer, family: Family) -> Iterator[RouteView]:
             family,
             nlri,
             known[0],
-            peer=member.peer.name,
+            peer=established.peer.name,
             best=True,
             reason="advertised",
             path_id=path.source.number if skip else None,
@@ -221,10 +222,12 @@ def advertised(member: EstablishedPeer, family: Family) -> Iterator[RouteView]:
         )
 
 
-def received(instance: Instance, member: EstablishedPeer, family: Family) -> Iterator[RouteView]:
-    """Iterate over one session's Adj-RIB-In, with why a route is not used."""
+def received(
+    instance: Instance, established: EstablishedPeer, family: Family
+) -> Iterator[RouteView]:
+    """Iterate over one session's Adj-RIB-In, with the reason why a route is not used."""
     table = instance.outbound.loc.tables.get(family)
-    for nlri, path, used in member.adj_in.routes(family):
+    for nlri, path, used in established.adj_in.routes(family):
         paths = table.paths(nlri) if table is not None and used is not None else ()
         if path.rejected is not None:
             reason, best = path.rejected, False
@@ -237,7 +240,7 @@ def received(instance: Instance, member: EstablishedPeer, family: Family) -> Ite
             family,
             nlri,
             path.attributes,
-            peer=member.peer.name,
+            peer=established.peer.name,
             best=best,
             reason=reason,
             path_id=path.source.path_id,

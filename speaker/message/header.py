@@ -1,4 +1,4 @@
-"""The header of every message (RFC 4271 section 4.1); a stream is cut by `speaker.peer.stream`."""
+"""The header of every message (RFC 4271 section 4.1); `speaker.peer.message_stream` splits a stream."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""One peer: its sessions through the state machine, collisions, damping, and what people see.
+"""One peer: its connections through the state machine, collisions, damping, and its status.
 
-* `session`, `stream`: one connection, and its octets into messages
-* `peer`: the peer, with one connection or, while they collide, two; how sessions end, and when
-  the next one is tried
-* `opening`: our OPEN, and the judgement of the peer's
+* `session`, `message_stream`, `update_run`: one connection, and the messages in its octets
+* `peer`, `connections`: the peer, with one connection or, during a collision, two
+* `session_end`, `retry_backoff`: how the last session ended, and when the next attempt is made
+* `open_exchange`: the OPEN that is sent, and the validation of the one received
 * `collision`, `damping`: pure rules
-* `telling`, `addresses`: words and octets
-* `core`, `actions`: what all peers share, and the way out to the shell
+* `peer_status`, `addresses`: text for operators; addresses as octets
+* `engine_context`, `actions`: what all peers share, and the actions for the shell
 
-Nothing here knows a socket, a clock, or another peer.
+Imports go one way: a session states in a protocol what it needs of its peer, a peer what it needs of
+its instance. Nothing here knows a socket, a clock, or another peer.
 """

@@ -1,7 +1,7 @@
-"""What the core asks of its shell, and what it tells it: the only way out of the pure part.
+"""Actions: what the core requests of the shell, and the events that it reports.
 
-Frozen values. A connection is a number that the core chose (an attempt of its own) or that the
-shell gave (an accepted one); the core never sees a socket.
+Frozen values, and the only output of the core. A connection is a number: positive for attempts of
+the core, negative for connections that the shell accepted. The core never sees a socket.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from speaker.api import Event, Secret
 class Connect(msgspec.Struct, frozen=True, kw_only=True):
     """Open a TCP connection; answered by TransportConnected or TransportFailed.
 
-    ``ttl`` 0 leaves the system's; packets with less than ``min_ttl`` are dropped (RFC
-    5082). With a password the connection is protected by it or is not
-    made at all.
+    ``ttl`` 0 keeps the system's default; packets with a TTL below ``min_ttl`` are dropped (RFC
+    5082). With a password the connection is protected by TCP MD5 (RFC 2385) or not made at all.
     """
 
     connection: int
     instance: str | None
-    """None for a monitoring station, which then is ``peer``."""
+    """None for a monitoring station; ``peer`` is the station's name then."""
     peer: str
     address: str
     port: int
@@ -34,7 +33,7 @@ class Connect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetTtl(msgspec.Struct, frozen=True):
-    """Give an accepted connection the TTLs of its peer, as in `Connect`."""
+    """Set the TTLs of an accepted connection, as in `Connect`."""
 
     connection: int
     ttl: int
@@ -47,18 +46,18 @@ class Write(msgspec.Struct, frozen=True):
     connection: int
     parts: tuple[bytes, ...]
     prefixes: int = 0
-    """How many prefixes they announce or withdraw."""
+    """Number of prefixes that the octets announce or withdraw."""
 
 
 class Close(msgspec.Struct, frozen=True):
-    """Close a connection, after what was written unless it is aborted."""
+    """Close a connection, after all octets written before, unless it is aborted."""
 
     connection: int
     abort: bool = False
 
 
 class ReportEvent(msgspec.Struct, frozen=True):
-    """Something happened that people may want to know."""
+    """Report an event to the speaker's owner: logs, metrics, status."""
 
     event: Event
 

@@ -1,4 +1,4 @@
-"""Addresses as octets, for comparison; the only place of the core that reads their text."""
+"""Addresses as octets, for comparison; the only module of the core that parses their text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 
 
 def address_key(text: str) -> bytes:
-    """Return an address as octets that sort, its zone included."""
+    """Return an address as octets that sort, with its zone."""
     host, _, zone = text.partition("%")
     return ipaddress.ip_address(host).packed + zone.encode()
 

@@ -1,13 +1,13 @@
-"""Which of two connections to the same peer survives (RFC 4271 section 6.8, RFC 6286 section 2.3).
+"""Which of two connections to a peer survives (RFC 4271 section 6.8, RFC 6286 section 2.3).
 
-Pure: both ends come to the same answer from the same four numbers.
+Pure: both ends compute the same result from the same four numbers.
 """
 
 from __future__ import annotations
 
 
 def keep_outgoing(local_id: int, local_asn: int, remote_id: int, remote_asn: int) -> bool:
-    """Return whether the connection that this side initiated is the one to keep.
+    """Return whether the connection that the local side initiated is the one to keep.
 
     The speaker with the higher BGP Identifier wins; with equal identifiers, which RFC 6286 permits
     between different ASes, the one with the higher AS number.

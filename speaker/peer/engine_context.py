@@ -1,24 +1,21 @@
-"""What all peers of one engine share: timers, the way out, the time, and chance.
+"""What all peers of an engine share: timers, actions for the shell, the time, and jitter.
 
-The time is that of the input being handled; nothing in the core asks a clock.
+The time is that of the input being handled; the core reads no clock.
 """
 
 from __future__ import annotations
 
 import enum
 import random
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from speaker.api import Event
 from speaker.peer.actions import Action, ReportEvent
 from speaker.timers import Timers
 
-if TYPE_CHECKING:
-    from speaker.peer.session import Session
-
 
 class Timer(enum.IntEnum):
-    """The timers of RFC 4271 section 8, and two more; a number, as it is looked up each time."""
+    """The timers of RFC 4271 section 8 and of its extensions; an integer, for quick look-ups."""
 
     CONNECT_RETRY = enum.auto()
     HOLD = enum.auto()
@@ -28,25 +25,49 @@ class Timer(enum.IntEnum):
     COLLISION = enum.auto()
     """How long a connection that would lose a collision waits for the one that would win."""
     SEND_HOLD = enum.auto()
-    """RFC 9687: how long a peer may take nothing of what we send."""
+    """RFC 9687: how long a peer may accept no octets."""
     STALE = enum.auto()
-    """How long routes are kept that the peer has not said again (RFC 4724, 7313, 9494)."""
+    """How long stale routes of a peer are kept (RFC 4724, 7313, 9494)."""
     DEFERRAL = enum.auto()
-    """How long selection waits for the peers after a restart of ours (RFC 4724 section 4.1)."""
+    """How long route selection is deferred after a restart (RFC 4724 section 4.1)."""
     COLLECTOR_RETRY = enum.auto()
-    """The pause before a monitoring station is tried again (RFC 7854 section 3.2)."""
+    """The pause before the next connection to a monitoring station (RFC 7854 section 3.2)."""
     STATISTICS = enum.auto()
+    """The interval between two BMP Statistics Reports (RFC 7854 section 4.8)."""
 
 
 class TimerOwner(Protocol):
-    """What a timer belongs to."""
+    """The object that a timer belongs to."""
 
     @property
     def where(self) -> tuple[str, str | None]:
-        """The instance and the peer, for reports."""
+        """The names of the instance and the peer, for reports."""
 
     def expired(self, timer: Timer, due: float) -> None:
-        """Handle a timer that ran out at ``due``."""
+        """Handle a timer that expired at ``due``."""
+
+
+class ConnectionHandler(Protocol):
+    """The owner of a connection: receives its octets and transport events."""
+
+    @property
+    def where(self) -> tuple[str, str | None]:
+        """The names of the instance and the peer."""
+
+    def received(self, data: bytes) -> None:
+        """Handle octets, in order, in pieces of any size."""
+
+    def connected(self, local: tuple[str, int], remote: tuple[str, int]) -> None:
+        """Handle the success of a connection attempt; addresses with their ports."""
+
+    def connect_failed(self, reason: str) -> None:
+        """Handle the failure of a connection attempt."""
+
+    def closed(self, reason: str) -> None:
+        """Handle the loss of the connection."""
+
+    def queue_changed(self, octets: int, limit: int) -> None:
+        """Handle a change of the octets that wait to be sent; ``limit`` is their maximum."""
 
 
 class EngineContext:
@@ -57,14 +78,16 @@ class EngineContext:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.now = 0.0
+        """Seconds on the clock of the inputs."""
         self.out: list[Action] = []
+        """Actions since the last `take`, in order."""
         self.timers: Timers[tuple[TimerOwner, Timer]] = Timers()
-        self.connections: dict[int, Session] = {}
-        """Whose a connection is."""
+        self.connections: dict[int, ConnectionHandler] = {}
+        """Connection number -> its owner."""
         self._connection = 0
 
     def new_connection(self) -> int:
-        """Return a number for an attempt of our own; the shell's are negative."""
+        """Return a number for a connection attempt; numbers of accepted connections are negative."""
         self._connection += 1
         return self._connection
 
@@ -77,6 +100,6 @@ class EngineContext:
         self.out.append(ReportEvent(event))
 
     def take(self) -> list[Action]:
-        """Return the actions so far, and forget them."""
+        """Return the actions since the last call, in order."""
         out, self.out = self.out, []
         return out

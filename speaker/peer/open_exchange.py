@@ -1,12 +1,10 @@
-"""Our OPEN, and the judgement of the peer's (RFC 4271 sections 4.2 and 6.2, RFC 5492, 6286).
+"""The capabilities that are offered, and the validation of the peer's OPEN.
 
-Pure: what a peer says is accepted with what both can do, or refused with the NOTIFICATION that
-the RFC names.
+RFC 4271 sections 4.2 and 6.2, RFC 5492, RFC 6286. Pure: an OPEN is accepted with the negotiated
+parameters, or rejected with the NOTIFICATION that the RFC requires.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from speaker.api import PeerConfig
 from speaker.capability import (
@@ -24,11 +22,8 @@ from speaker.capability import (
 )
 from speaker.errors import open_error
 from speaker.iana import AS_TRANS, IPV4_UNICAST, Afi, OpenSubcode
+from speaker.message import Open
 from speaker.negotiated import Negotiated, negotiate, roles_match
-
-if TYPE_CHECKING:
-    from speaker.message import Open
-
 
 _ADD_PATH = {"none": 0, "receive": 1, "send": 2, "both": 3}
 
@@ -41,11 +36,11 @@ def offered_capabilities(
     restarting: bool = False,
     external: bool = True,
 ) -> tuple[Capability, ...]:
-    """Return what we offer a peer; ``plain`` leaves out what is not needed.
+    """Return the capabilities to offer a peer (RFC 5492).
 
-    ``external``: the peer is in another AS, and in no confederation with us: it is told our role.
-
-    ``restarting`` sets the R bit of graceful restart: we have just started again (RFC 4724).
+    ``plain`` omits all that are optional, for a peer that refused them. ``restarting`` sets the R
+    bit of graceful restart (RFC 4724 section 3). ``external``: the peer is in another AS and not in
+    the same confederation, so the role is offered (RFC 9234).
     """
     offered: list[Capability] = [Multiprotocol(family) for family in config.families]
     offered.append(FourOctetAs(local_asn))
@@ -55,7 +50,7 @@ def offered_capabilities(
     offered.append(EnhancedRouteRefresh())
     over_ipv6 = config.address is None or ":" in config.address
     if IPV4_UNICAST in config.families and over_ipv6:
-        # IPv4 prefixes on an IPv6 session have our IPv6 address as their next hop (RFC 8950).
+        # IPv4 prefixes on an IPv6 session have its IPv6 address as their next hop (RFC 8950).
         offered.append(ExtendedNextHop(((IPV4_UNICAST, Afi.IPV6),)))
     offered.append(ExtendedMessage())
     if config.role is not None and external:
@@ -96,7 +91,11 @@ def accept_open(
     offered: tuple[Capability, ...],
     confederation: bool = False,
 ) -> Negotiated:
-    """Return what the session may use. Raises `NotificationError` for an OPEN that cannot be had."""
+    """Validate the peer's OPEN and return the negotiated parameters. Raises `NotificationError`.
+
+    ``offered`` are the capabilities of the OPEN that is sent; ``confederation``: the peer is in
+    another member AS of the confederation (RFC 5065).
+    """
     role = config.role if opened.asn != local_asn and not confederation else None
     check_open(
         opened,
@@ -107,8 +106,8 @@ def accept_open(
         role_strict=config.role_strict,
     )
     if opened.asn == AS_TRANS:
-        # RFC 6793 section 9: it is reserved, and stands for an AS number that is not said.
-        raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS_TRANS is nobody's AS")
+        # RFC 6793 section 9: it is reserved, and stands for an AS number of four octets.
+        raise open_error(OpenSubcode.BAD_PEER_AS, detail="AS_TRANS is reserved (RFC 6793)")
     negotiated = negotiate(
         local_asn=local_asn,
         peer_asn=opened.asn,
@@ -132,7 +131,7 @@ def accept_open(
                 + bytes((0, family.safi))
                 for family in config.families
             ),
-            f"the peer speaks none of {ours}",
+            f"the peer supports none of {ours}",
         )
     return negotiated
 
@@ -146,9 +145,9 @@ def check_open(
     role: int | None = None,
     role_strict: bool = False,
 ) -> None:
-    """Refuse an OPEN that is not this peer's (RFC 4271 section 6.2). Raises `NotificationError`.
+    """Reject an OPEN that is not this peer's (RFC 4271 section 6.2). Raises `NotificationError`.
 
-    A ``peer_asn`` of 0 takes any AS; ``role`` is what we are to a peer in another AS.
+    A ``peer_asn`` of 0 accepts any AS; ``role`` is the local role towards an external peer.
     """
     asn = opened.asn
     if peer_asn and asn != peer_asn:
@@ -156,22 +155,22 @@ def check_open(
     if asn == local_asn and opened.router_id == local_router_id:
         # RFC 6286 section 2.2: within an AS identifiers are unique.
         raise open_error(
-            OpenSubcode.BAD_BGP_IDENTIFIER, detail="the peer has our own BGP identifier"
+            OpenSubcode.BAD_BGP_IDENTIFIER, detail="the peer has the local BGP identifier"
         )
     if role is not None:
         _check_role(opened, role, strict=role_strict)
 
 
 def _check_role(opened: Open, local: int, *, strict: bool) -> None:
-    """Refuse a peer whose role does not go with ours (RFC 9234 section 4.2)."""
+    """Reject a peer whose role does not correspond to the local one (RFC 9234 section 4.2)."""
     theirs = {c.role for c in opened.capabilities if isinstance(c, RoleCapability)}
     if not theirs and strict:
-        raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer says no role")
+        raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer sent no role")
     if len(theirs) > 1:
-        raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer says several roles")
+        raise open_error(OpenSubcode.ROLE_MISMATCH, detail="the peer sent several roles")
     for role in theirs:
         if not roles_match(local, role):
             raise open_error(
                 OpenSubcode.ROLE_MISMATCH,
-                detail=f"peer: {RoleCapability(role)}, ours: {RoleCapability(local)}",
+                detail=f"peer: {RoleCapability(role)}, local: {RoleCapability(local)}",
             )

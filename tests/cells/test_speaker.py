@@ -175,7 +175,7 @@ def test_a_storm_of_events_costs_few_looks() -> None:
         Fault(instance="i", peer=None, where="timer", error="ValueError: x"),
         ListenChanged(instance="i", address="127.0.0.1", port=179, error="address already in use"),
         ListenChanged(instance="i", address="127.0.0.1", port=179, error=None),
-        ConnectionsRefused(instance="i", address="192.0.2.66", reason="nobody's address", count=4),
+        ConnectionsRefused(instance="i", address="192.0.2.66", reason="dynamic is full", count=4),
     ],
 )  # fmt: skip
 def test_every_kind_of_event_reaches_the_observers(event: Event) -> None:

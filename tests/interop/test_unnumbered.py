@@ -58,7 +58,7 @@ def test_two_ends_find_each_other_and_exchange_both_families(link: Link, tmp_pat
 
     def nobody() -> None:
         peer = left.peer()
-        assert peer["reason"] == f"no neighbour was heard on interface {DEVICE} yet", peer
+        assert peer["reason"] == f"no neighbour was discovered on interface {DEVICE} yet", peer
 
     def learnt() -> None:
         for one, other in ((left, right), (right, left)):

@@ -33,7 +33,7 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import PathNlri, decode_add_path, decode_prefixes, encode_add_path
-from speaker.peer.stream import Stream
+from speaker.peer.message_stream import MessageStream
 from speaker.rib import pack
 from tests.speaker import strategies as s
 from tests.support.examples import examples
@@ -151,7 +151,7 @@ def test_route_refresh(value: RouteRefresh) -> None:
 @settings(BUSY, max_examples=examples(40))
 @given(st.lists(s.MESSAGES, max_size=5))
 def test_messages_behind_one_another(messages: list[bytes]) -> None:
-    framed = Stream(65535).messages(b"".join(messages))
+    framed = MessageStream(65535).messages(b"".join(messages))
     assert [HEADER_SIZE + len(body) for _, bodies in framed for body in bodies] == [
         len(m) for m in messages
     ]
@@ -168,7 +168,7 @@ def _encode(
 
 
 def _decode(message: bytes, session: Negotiated) -> Update:
-    ((_, (body,)),) = Stream(65535).messages(message)
+    ((_, (body,)),) = MessageStream(65535).messages(message)
     return UpdateDecoder(session).decode(body)
 
 

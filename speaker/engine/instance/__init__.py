@@ -1,6 +1,12 @@
-"""One BGP router, by concern: its peers and sessions, who is at which address, who is told what."""
+"""One BGP instance: its peers and sessions, inbound and outbound updates.
 
-from speaker.engine.instance.established_peer import EstablishedPeer
-from speaker.engine.instance.instance import CONFIGURATION, DECONFIGURED, Instance
+* `instance`: peers, incoming connections, sessions up and down
+* `session_setup`: an Established session's Adj-RIB-In, with the stale routes of the last one
+* `route_exchange`, `plain_updates`: received UPDATEs, one at a time and in runs
+* `outbound_updates`: Loc-RIB, route sets, update groups, route refresh
+* `peers_by_address`: which peer an incoming connection belongs to
+"""
 
-__all__ = ["CONFIGURATION", "DECONFIGURED", "EstablishedPeer", "Instance"]
+from speaker.engine.instance.instance import DECONFIGURED, Instance
+
+__all__ = ["DECONFIGURED", "Instance"]

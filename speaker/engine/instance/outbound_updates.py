@@ -1,43 +1,47 @@
-"""A router's tables, and who is told what of them: route sets, update groups, refreshes.
+"""Outbound updates of one instance: its Loc-RIB and route sets, update groups and route refresh.
 
-Tells when it is flushed and not before, so that what changes together is told together. What a group
-is told is `speaker.rib.update_group`'s to say; nothing here looks at a route.
+Changes are collected and sent together by `OutboundUpdates.send_pending`. The contents of an UPDATE
+are `speaker.rib.update_group`'s; no route is looked at here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from speaker.api import RouteAttributes
+from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
-from speaker.engine.instance.established_peer import EstablishedPeer
+from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
+from speaker.engine.selection_deferral import SelectionDeferral
 from speaker.message import RefreshKind, RouteRefresh
 from speaker.nlri import Family
 from speaker.rib.export import ExportRules
 from speaker.rib.local_routes import LOCAL, LocalPaths
 from speaker.rib.update_group import UpdateBatch, UpdateGroup
 
-if TYPE_CHECKING:
-    from speaker.engine.instance.instance import Instance
-
 
 @final
 class OutboundUpdates:
-    """What one router tells."""
+    """The RIBs and update groups of one instance."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: str, deferral: SelectionDeferral, slot: ObserverSlot) -> None:
+        """Start with empty tables; ``instance`` is its name, ``slot`` the engine's observer."""
         self.loc = Ribs()
+        """The Loc-RIB."""
         self.sets: dict[str, Ribs] = {}
+        """The route sets, by name."""
         self._instance = instance
+        self._deferral = deferral
+        self._slot = slot
         self._local_paths = LocalPaths()
         self._groups: dict[ExportRules, UpdateGroup[EstablishedPeer]] = {}
-        self._again: dict[EstablishedPeer, set[Family]] = {}
-        """Who asked to be told which families again, since the last flush."""
+        self._refreshes: dict[EstablishedPeer, set[Family]] = {}
+        """The families of ROUTE-REFRESHes that are not answered yet."""
 
     def inherit(self, before: OutboundUpdates) -> None:
-        """Take over the route sets, and our own routes of the Loc-RIB."""
+        """Take over the route sets, and the local routes of the Loc-RIB."""
         self.sets = before.sets
         self._local_paths = before._local_paths
         for family, table in before.loc.tables.items():
@@ -52,7 +56,10 @@ class OutboundUpdates:
         route_set: str | None,
         changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]],
     ) -> None:
-        """Change a route set, or our own routes in the Loc-RIB."""
+        """Change a route set, or (None) the local routes of the Loc-RIB.
+
+        ``changes``: per family, the prefix as on the wire -> its attributes; None withdraws it.
+        """
         if route_set is None:
             ribs = self.loc
         else:
@@ -61,59 +68,61 @@ class OutboundUpdates:
         self._local_paths.apply(ribs.table, changes)
 
     def remove_route_set(self, route_set: str) -> None:
-        """Withdraw everything in a route set and forget it."""
+        """Withdraw all routes of a route set and remove it."""
         ribs = self.sets.get(route_set)
         if ribs is None:
             return
         for table in ribs.tables.values():
             table.withdraw(LOCAL, [nlri for nlri, _ in table.items()])
-        self.flush()
+        self.send_pending()
         if not any(group.rules.route_set == route_set for group in self._groups.values()):
             del self.sets[route_set]
 
-    # ---------------------------------------------------------------- members
+    # ------------------------------------------------------------------ peers
 
-    def join(self, member: EstablishedPeer) -> None:
-        """Tell a session everything, with the next flush."""
-        member.group = self._group(self._rules(member))
-        member.group.join(member)
+    def join(self, established: EstablishedPeer) -> None:
+        """Add a session to its update group; `send_pending` sends it the initial table."""
+        established.group = self._group(self._rules(established))
+        established.group.join(established)
 
-    def leave(self, member: EstablishedPeer) -> None:
-        """Tell a session nothing more."""
-        self._again.pop(member, None)
-        if member.group is not None:
-            member.group.leave(member)
-            self._forget_if_empty(member.group)
-            member.group = None
+    def leave(self, established: EstablishedPeer) -> None:
+        """Remove a session from its update group."""
+        self._refreshes.pop(established, None)
+        if established.group is not None:
+            established.group.leave(established)
+            self._discard_if_empty(established.group)
+            established.group = None
 
-    def move(self, member: EstablishedPeer) -> None:
-        """Tell a session, whose configuration is another one now, what is different for it."""
-        old = member.group
+    def change_group(self, established: EstablishedPeer) -> None:
+        """Apply a changed configuration: send a session the difference between two groups."""
+        old = established.group
         if old is None:
             return
-        rules = self._rules(member)
+        rules = self._rules(established)
         if old.rules == rules:
             return
-        # Everybody has to know the tables as they are now before they can be compared.
-        self.flush()
+        # All members must have the present tables before two groups can be compared.
+        self.send_pending()
         new = self._group(rules)
-        told = new.export_difference(old, member)
-        old.leave(member)
-        self._forget_if_empty(old)
-        new.add_synchronized(member)
-        member.group = new
-        self._send(member, told)
+        difference = new.export_difference(old, established)
+        old.leave(established)
+        self._discard_if_empty(old)
+        new.add_synchronized(established)
+        established.group = new
+        self._send(established, difference)
 
-    def answer_route_refresh(self, member: EstablishedPeer, family: Family) -> None:
-        """Tell a family once more.
+    def answer_route_refresh(self, established: EstablishedPeer, family: Family) -> None:
+        """Advertise a family again, with the next `send_pending` (RFC 2918, RFC 7313).
 
-        A request is 23 octets, the answer may be a whole table: however often a peer asks, it is
-        told once per flush, and not before it has read what it was told last.
+        A ROUTE-REFRESH is 23 octets, its answer may be a whole table: any number of them is
+        answered once, and not before the peer has read the previous answer.
         """
-        self._again.setdefault(member, set()).add(family)
+        self._refreshes.setdefault(established, set()).add(family)
 
-    def _rules(self, member: EstablishedPeer) -> ExportRules:
-        return export_rules(member.peer.config, member.negotiated, member.session.local[0])
+    def _rules(self, established: EstablishedPeer) -> ExportRules:
+        return export_rules(
+            established.peer.config, established.negotiated, established.session.local[0]
+        )
 
     def _ribs(self, rules: ExportRules) -> Ribs:
         if rules.export == "set":
@@ -126,7 +135,7 @@ class OutboundUpdates:
             group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
         return group
 
-    def _forget_if_empty(self, group: UpdateGroup[EstablishedPeer]) -> None:
+    def _discard_if_empty(self, group: UpdateGroup[EstablishedPeer]) -> None:
         if group.empty:
             self._groups.pop(group.rules, None)
 
@@ -134,27 +143,27 @@ class OutboundUpdates:
         """Iterate over the update groups."""
         yield from self._groups.values()
 
-    # ------------------------------------------------------------------ flush
+    # ------------------------------------------------------------------- send
 
-    def _waits(self, group: UpdateGroup[EstablishedPeer]) -> bool:
-        return self._instance.restarting and group.rules.exports_received
+    def _deferred(self, group: UpdateGroup[EstablishedPeer]) -> bool:
+        return self._deferral.active and group.rules.exports_received
 
     @property
-    def updates_pending(self) -> bool:
-        """Whether somebody has to be told something."""
+    def pending(self) -> bool:
+        """Whether `send_pending` has UPDATEs to send."""
         if self.loc.changed:
             return True
         for ribs in self.sets.values():
             if ribs.changed:
                 return True
         for group in self._groups.values():
-            if group.pending_members and not self._waits(group):
+            if group.pending_members and not self._deferred(group):
                 return True
-        return any(not member.session.queued for member in self._again) if self._again else False
+        return bool(self._refreshes) and any(not one.session.queued for one in self._refreshes)
 
-    def flush(self) -> None:
-        """Tell everybody what changed, and pending_members everything."""
-        observer = self._instance.observer
+    def send_pending(self) -> None:
+        """Send the changes since the last call, answers to route refreshes, and initial tables."""
+        observer = self._slot.observer
         for ribs in (self.loc, *self.sets.values()):
             groups = [
                 group
@@ -171,32 +180,33 @@ class OutboundUpdates:
             if observer is not None and ribs is self.loc:
                 observer.loc_rib_changed(self._instance, changes)
             for group in groups:
-                for member, told in group.export_changes(changes, touched):
-                    self._send(member, told)
-        if self._again:
+                for established, batch in group.export_changes(changes, touched):
+                    self._send(established, batch)
+        if self._refreshes:
             self._answer_route_refreshes()
         for group in self._groups.values():
-            if group.pending_members and not self._waits(group):
-                for member, told in group.export_initial_table():
-                    self._send(member, told)
+            if group.pending_members and not self._deferred(group):
+                for established, batch in group.export_initial_table():
+                    self._send(established, batch)
 
     def _answer_route_refreshes(self) -> None:
-        for member in [member for member in self._again if not member.session.queued]:
-            families = self._again.pop(member)
-            if member.group is None or member in member.group.pending_members:
-                # It is told everything anyway.
+        for established in [one for one in self._refreshes if not one.session.queued]:
+            families = self._refreshes.pop(established)
+            group, session = established.group, established.session
+            if group is None or established in group.pending_members:
+                # The initial table is the answer.
                 continue
-            marked = member.negotiated.enhanced_route_refresh
+            delimited = established.negotiated.enhanced_route_refresh
             for family in sorted(families):
-                if marked:
-                    member.session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
-                self._send(member, member.group.export_table(member, family))
-                if marked:
-                    member.session.send(RouteRefresh(family, RefreshKind.END).encode())
+                if delimited:
+                    session.send(RouteRefresh(family, RefreshKind.BEGIN).encode())
+                self._send(established, group.export_table(established, family))
+                if delimited:
+                    session.send(RouteRefresh(family, RefreshKind.END).encode())
 
-    def _send(self, member: EstablishedPeer, told: UpdateBatch) -> None:
-        if told.octets:
-            member.session.send_updates((told.octets,), told.messages, told.prefixes)
-            observer = self._instance.observer
+    def _send(self, established: EstablishedPeer, batch: UpdateBatch) -> None:
+        if batch.octets:
+            established.session.send_updates((batch.octets,), batch.messages, batch.prefixes)
+            observer = self._slot.observer
             if observer is not None:
-                observer.updates_sent(member, told)
+                observer.updates_sent(established, batch)

@@ -1,6 +1,6 @@
-"""Whose connection it is: the peers of a router by address, and prefixes for those not known by one.
+"""The peers of an instance by address, and the prefixes of its dynamic peers.
 
-Finds and never decides: a connection is taken or turned away by `speaker.engine.instance.instance`.
+Looks up only: `speaker.engine.instance.instance` accepts or rejects the connection.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from speaker.peer.peer import Peer
 
 @final
 class PeersByAddress:
-    """The addresses of one router's peers."""
+    """The addresses of one instance's peers."""
 
     def __init__(self) -> None:
         self.dynamic: dict[str, DynamicPeerConfig] = {}
         """Configurations of dynamic peers, by name."""
         self._peers: dict[bytes, list[Peer]] = {}
-        """More than one where peers differ by their port only."""
+        """More than one where peers differ in their port only."""
 
     def add(self, peer: Peer) -> None:
-        """Know a peer by the address that it has now."""
+        """Add a peer with its present address."""
         if peer.address is not None:
             self._peers.setdefault(address_key(peer.address), []).append(peer)
 
     def discard(self, peer: Peer) -> None:
-        """Forget it; before its address changes."""
+        """Remove a peer; to be called before its address changes."""
         if peer.address is None:
             return
         key = address_key(peer.address)
@@ -41,12 +41,12 @@ class PeersByAddress:
             self._peers.pop(key, None)
 
     def peer_at(self, remote: str) -> Peer | None:
-        """Return the peer that connects from an address; of several one that is not up yet."""
+        """Return the peer with an address; of several one that is not Established."""
         known = self._peers.get(address_key(remote))
         return None if known is None else min(known, key=_established)
 
     def dynamic_at(self, remote: str) -> DynamicPeerConfig | None:
-        """Return the configuration with the longest prefix that an address is in."""
+        """Return the configuration with the longest prefix that contains an address."""
         address = ipaddress.ip_address(remote)
         best: DynamicPeerConfig | None = None
         for config in self.dynamic.values():

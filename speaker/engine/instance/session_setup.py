@@ -1,7 +1,7 @@
-"""A session that has come up becomes a member: its source, its Adj-RIB-In, and who reads its UPDATEs.
+"""Session setup: the Adj-RIB-In, source and inbound processing of a session that is Established.
 
-Routes that were kept for a peer that restarts go on with it (RFC 4724). Who is told of the member,
-and when it leaves, is not decided here.
+Stale routes of a peer that restarted are taken over (RFC 4724). The session's update group, and its
+removal, are not decided here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import final
 
-from speaker.engine.instance.established_peer import EstablishedPeer
+from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.ribs import Ribs
 from speaker.engine.stale_routes import StaleRoutes
 from speaker.negotiated import Negotiated
@@ -28,26 +28,26 @@ from speaker.rib.policy import compile_import
 
 @final
 class SessionSetup:
-    """Makes the members of one router."""
+    """Sets up the Established sessions of one instance."""
 
     def __init__(
         self,
         context: EngineContext,
         loc: Ribs,
-        over: Callable[[Peer], None],
-        swept: Callable[[Peer, Family, Sequence[bytes]], None],
+        on_no_stale: Callable[[Peer], None],
+        on_stale_removed: Callable[[Peer, Family, Sequence[bytes]], None],
     ) -> None:
-        """``loc`` is where routes go; for ``over`` and ``swept`` see `StaleRoutes`."""
+        """``loc`` is the Loc-RIB; for the callbacks see `StaleRoutes`."""
         self._context = context
         self._loc = loc
-        self._over = over
-        self._swept = swept
+        self._on_no_stale = on_no_stale
+        self._on_stale_removed = on_stale_removed
         self._numbers = itertools.count(LOCAL.number + 1)
 
-    def member(
+    def established(
         self, peer: Peer, session: Session, before: EstablishedPeer | None
     ) -> EstablishedPeer:
-        """Return the member of an Established session; ``before`` is what was kept of the last."""
+        """Set up a session; ``before`` holds the stale routes of the last one."""
         negotiated = session.negotiated
         assert negotiated is not None  # noqa: S101  an OPEN was accepted
         source = self._source(peer, session, negotiated)
@@ -62,7 +62,9 @@ class SessionSetup:
         if before is None:
             policy = compile_import(peer.name, peer.config.import_)
             adj_in = AdjRibIn(source, policy, tables, self._numbers, negotiated.add_path_receive)
-            stale = StaleRoutes(self._context, peer, adj_in, self._over, self._swept)
+            stale = StaleRoutes(
+                self._context, peer, adj_in, self._on_no_stale, self._on_stale_removed
+            )
         else:
             stale = before.stale
             adj_in = stale.adj_in
@@ -71,8 +73,8 @@ class SessionSetup:
         inbound = InboundUpdates(
             negotiated,
             adj_in,
-            _own_asns(peer),
-            _own_addresses(session),
+            _local_asns(peer),
+            _local_addresses(session),
             None if before is None else before.inbound,
         )
         return EstablishedPeer(peer, session, negotiated, inbound, stale)
@@ -88,13 +90,13 @@ class SessionSetup:
         )
 
 
-def _own_asns(peer: Peer) -> frozenset[int]:
-    own = {peer.instance.local_asn, peer.local_asn}
+def _local_asns(peer: Peer) -> frozenset[int]:
+    asns = {peer.instance.local_asn, peer.local_asn}
     if peer.instance.confederation is not None:
-        own.add(peer.instance.confederation.identifier)
-    return frozenset(own)
+        asns.add(peer.instance.confederation.identifier)
+    return frozenset(asns)
 
 
-def _own_addresses(session: Session) -> frozenset[bytes]:
-    # Both ends may have one address, when they are on the same host.
+def _local_addresses(session: Session) -> frozenset[bytes]:
+    # Both ends may have the same address, when they are on the same host.
     return frozenset({address_octets(session.local[0])} - {address_octets(session.remote[0])})

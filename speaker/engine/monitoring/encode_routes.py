@@ -1,7 +1,8 @@
-"""Routes as a RIB holds them, into UPDATEs that say the same.
+"""Routes as a RIB holds them, encoded as UPDATEs.
 
-Used for what cannot be passed on as it came: whole tables, the best routes, what a policy leaves, and
-what a malformed UPDATE was taken for. Pure functions; work is per attribute set.
+For routes that cannot be forwarded with the octets of a received UPDATE: whole tables, best routes,
+routes behind a policy, and the remainder of a malformed UPDATE. Pure functions; work is per
+attribute set.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ _MAPPED: Final = b"\0" * 10 + b"\xff\xff"
 
 
 def announced(family: Family, path: Path, keys: Sequence[bytes], *, as4: bool) -> list[bytes]:
-    """Return UPDATEs that announce routes; ``keys`` are as on the wire, path identifiers included.
+    """Return UPDATEs that announce routes; ``keys`` are as on the wire, with path identifiers.
 
-    ``as4`` says whether AS numbers have four octets, as they do in what has come with them. The
-    UPDATEs are of the usual size, unless the attributes alone are larger: stations take the extended
-    one. A route of our own without a next hop gets the unspecified address.
+    ``as4``: AS numbers have four octets, as in the received UPDATEs. The UPDATEs have the standard
+    maximum size, or the extended one where the attributes alone are longer (RFC 8654). A local route
+    without a next hop gets the unspecified address.
     """
     for limit in (MAX_MESSAGE, MAX_EXTENDED_MESSAGE):
         try:
             if path.field and family == IPV4_UNICAST:
-                # Nobody has asked for these attributes; they need not be read for this.
+                # The received attributes can be copied without decoding them.
                 return pack.announce(path.field, keys, limit)
             return _encoded(family, path.attributes, keys, limit, as4=as4)
         except (pack.AttributesTooLong, EncodingError):
             continue
-    # Attributes of 64 KiB, by a rewriting of ours: no message can say it.
+    # Attributes of 64 KiB, after a policy: no message can hold them.
     return []
 
 
@@ -62,7 +63,7 @@ def withdrawn(family: Family, keys: Sequence[bytes]) -> list[bytes]:
 
 
 def cut(octets: bytes) -> list[bytes]:
-    """Cut octets that we have written ourselves into messages."""
+    """Split octets that this speaker encoded into messages."""
     found = []
     position = 0
     while position < len(octets):

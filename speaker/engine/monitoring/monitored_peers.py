@@ -1,6 +1,6 @@
-"""Who a message is about: a session or a Loc-RIB, with its per-peer header, its beginning and end.
+"""The peers of BMP: sessions (RFC 7854) and Loc-RIBs (RFC 9069), with Peer Up and Peer Down.
 
-What is the same in all messages about one is made once. Nothing here sends anything.
+The constant part of a per-peer header is encoded once. Nothing is sent from here.
 """
 
 from __future__ import annotations
@@ -31,52 +31,53 @@ from speaker.capability import (
     FourOctetAs,
     Multiprotocol,
 )
-from speaker.engine.instance import EstablishedPeer, Instance
+from speaker.engine.established_peer import EstablishedPeer
+from speaker.engine.instance import Instance
 from speaker.fsm import Event
 from speaker.iana import IPV4_UNICAST, Afi, Family, MessageType, Safi
 from speaker.message import Open, frame_message
 from speaker.peer.addresses import address_octets
 
 _TIME: Final = 34
-"""Where the timestamp of a per-peer header begins."""
+"""The offset of the timestamp in a per-peer header (RFC 7854 section 4.2)."""
 LOC_RIB_FAMILIES: Final = tuple(
     Family(afi, safi) for afi in (Afi.IPV4, Afi.IPV6) for safi in (Safi.UNICAST, Safi.MULTICAST)
 )
-"""Every family that a Loc-RIB can hold."""
+"""The families that a Loc-RIB can hold."""
 
 
-def number_of(*names: str) -> int:
-    """Return a distinguisher of our own for what has a name: the same in every run, never 0."""
+def distinguisher_of(*names: str) -> int:
+    """Return a distinguisher of 64 bits for a name: the same in every run, never 0."""
     digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") or 1
 
 
 class MonitoredPeer:
-    """What sessions and Loc-RIBs have in common."""
+    """A session or a Loc-RIB."""
 
     __slots__ = ("_headers", "header", "present", "views")
 
     def __init__(self, header: PeerHeader, views: dict[Monitor, PeerHeader]) -> None:
         self.header = header
         self.present = True
-        """Until it is gone."""
+        """False after its removal."""
         self.views = views
-        """The header of each kind of routes."""
+        """The per-peer header of each kind of routes."""
         self._headers = {
             monitor: encode_peer_header(view)[:_TIME] for monitor, view in views.items()
         }
 
     def monitored(self, monitor: Monitor, updates: Iterable[bytes], time: bytes) -> bytes:
-        """Return Route Monitoring messages; ``time`` are the octets of their timestamp."""
+        """Return Route Monitoring messages; ``time`` are the eight octets of their timestamp."""
         return encode_route_monitoring(self._headers[monitor] + time, updates)
 
     def at(self, time: int) -> PeerHeader:
-        """Return the header for a message that is not about routes."""
+        """Return the header of a message without routes; ``time`` in microseconds of Unix time."""
         return replace(self.header, time=time)
 
     @property
     def identity(self) -> tuple[int, bytes]:
-        """By what a station knows it from others (RFC 7854 section 4.2)."""
+        """What distinguishes it from other peers (RFC 7854 section 4.2)."""
         return (self.header.distinguisher, self.header.address)
 
 
@@ -84,19 +85,16 @@ class MonitoredPeer:
 class MonitoredSession(MonitoredPeer):
     """A session that is Established."""
 
-    __slots__ = ("member",)
+    __slots__ = ("established",)
 
-    def __init__(
-        self, instance_number: int, member: EstablishedPeer, *, own_number: int | None
-    ) -> None:
-        """Describe a session; ``own_number`` tells it from another one with the same address."""
-        self.member = member
-        negotiated = member.negotiated
-        number = instance_number if own_number is None else own_number
+    def __init__(self, number: int, established: EstablishedPeer) -> None:
+        """``number`` is the distinguisher, 0 for the default table."""
+        self.established = established
+        negotiated = established.negotiated
         header = PeerHeader(
             kind=PeerKind.LOCAL if number else PeerKind.GLOBAL,
             distinguisher=number,
-            address=address_octets(member.session.remote[0]),
+            address=address_octets(established.session.remote[0]),
             asn=negotiated.peer_asn,
             router_id=negotiated.peer_router_id,
             legacy_as_path=not negotiated.as4,
@@ -111,9 +109,9 @@ class MonitoredSession(MonitoredPeer):
         )
 
     def up(self, time: int) -> bytes:
-        """Return Peer Up, with both OPENs as they went over the wire (RFC 7854 section 4.10)."""
-        session = self.member.session
-        name = session.peer.name
+        """Return Peer Up, with both OPENs as on the wire (RFC 7854 section 4.10)."""
+        session = self.established.session
+        name = self.established.peer.name
         return encode(
             PeerUp(
                 peer=self.at(time),
@@ -127,13 +125,13 @@ class MonitoredSession(MonitoredPeer):
         )
 
     def down(self, time: int) -> bytes:
-        """Return Peer Down, with why (RFC 7854 section 4.9)."""
-        session = self.member.session
+        """Return Peer Down with its reason (RFC 7854 section 4.9)."""
+        session = self.established.session
         peer = self.at(time)
         if session.notified is not None:
-            notification, ours = session.notified
+            notification, sent = session.notified
             reason = (
-                PeerDownReason.LOCAL_NOTIFICATION if ours else PeerDownReason.REMOTE_NOTIFICATION
+                PeerDownReason.LOCAL_NOTIFICATION if sent else PeerDownReason.REMOTE_NOTIFICATION
             )
             return encode(PeerDown(peer=peer, reason=reason, notification=notification.encode()))
         if session.left_by is Event.TCP_CONNECTION_FAILS:
@@ -159,7 +157,7 @@ class MonitoredLocRib(MonitoredPeer):
             router_id=instance.router_id,
         )
         super().__init__(header, {"loc-rib": header})
-        # Section 4.4: the name of the default table is given.
+        # RFC 9069 section 4.4: the default table is named "global".
         name = (instance.vrf or instance.name) if number else "global"
         octets = name.encode()[:255].decode(errors="ignore").encode()
         self._information = (Tlv(PeerUpTlv.TABLE_NAME, octets),)
@@ -171,7 +169,7 @@ class MonitoredLocRib(MonitoredPeer):
         ).encode()
 
     def up(self, time: int) -> bytes:
-        """Return Peer Up, with OPENs that say how to read what follows (RFC 9069 section 5.2)."""
+        """Return Peer Up, with OPENs made up for their capabilities (RFC 9069 section 5.2)."""
         return encode(
             PeerUp(
                 peer=self.at(time),
@@ -199,6 +197,6 @@ _LOC_RIB_CAPABILITIES: Final[tuple[Capability, ...]] = (
 )
 
 
-def views_of(subject: MonitoredPeer, wanted: Sequence[Monitor]) -> tuple[Monitor, ...]:
-    """Return the kinds of routes that a station wants and a subject has."""
-    return tuple(monitor for monitor in subject.views if monitor in wanted)
+def views_of(peer: MonitoredPeer, wanted: Sequence[Monitor]) -> tuple[Monitor, ...]:
+    """Return the kinds of routes that a station wants and a monitored peer has."""
+    return tuple(monitor for monitor in peer.views if monitor in wanted)

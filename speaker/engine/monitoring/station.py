@@ -1,43 +1,53 @@
-"""One monitoring station: its connection, what waits to be sent, and the pauses between attempts.
+"""One monitoring station: its connection, its queue, and the backoff between attempts.
 
-We connect, with exponential back-off (RFC 7854 section 3.2); what a station says is thrown away. A
-station that does not read is disconnected, and told everything anew when it is back: nothing of a
-session ever waits for it.
+The connection is opened from this side, with exponential backoff (RFC 7854 section 3.2); octets that
+a station sends are discarded. A station that does not read is disconnected and gets all tables when
+it is connected again: no session ever waits for it.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, Protocol, final
 
 from speaker.api import BmpCollector, CollectorChanged, CollectorStatus
 from speaker.bmp import Initiation, InitiationTlv, Termination, TerminationReason, Tlv, encode
+from speaker.engine.monitoring.monitored_peers import MonitoredPeer
 from speaker.peer.actions import Close, Connect, Write
 from speaker.peer.engine_context import EngineContext, Timer
 
-if TYPE_CHECKING:
-    from speaker.engine.monitoring.exporter import Exporter
-    from speaker.engine.monitoring.monitored_peers import MonitoredPeer
-
-PATIENCE: Final = 256 * 1024
-"""While more octets wait than these, no further slice of a table is made."""
-STALLED: Final = 120.0
-"""Seconds in which a station has to read something of what waits for it."""
-STEADY: Final = 60.0
-"""A connection that has lasted so many seconds makes the next pause a short one again."""
+MAX_QUEUED_FOR_SLICE: Final = 256 * 1024
+"""Octets; while more wait to be sent, no further slice of a table is encoded."""
+SEND_HOLD_SECONDS: Final = 120.0
+"""The time in which a station has to read some of the octets that wait for it."""
+STABLE_SECONDS: Final = 60.0
+"""A connection that lasted this long resets the retry backoff."""
 MAX_INPUT: Final = 64 * 1024
-"""A station has nothing to say; one that says more than so many octets is disconnected."""
+"""Octets; BMP stations send nothing, and one that sends more is disconnected."""
 
 
 class SlicedJob(NamedTuple):
-    """Work that is done in slices."""
+    """A table dump, or statistics, that is encoded in slices."""
 
-    subject: MonitoredPeer | None
-    """Whom it is about, where it ends with them."""
+    peer: MonitoredPeer | None
+    """Its end cancels the job; None for statistics."""
     table: bool
-    """Whether the station is not synchronized before it is done."""
+    """Whether the station is not synchronized before the job is done."""
     slices: Iterator[bytes]
+
+
+class StationOwner(Protocol):
+    """What a station needs of the exporter."""
+
+    connections: dict[int, Station]
+    """Connection number -> station."""
+
+    def stations_changed(self) -> None:
+        """Update the stations that are connected."""
+
+    def report_statistics(self, station: Station) -> None:
+        """Queue Statistics Reports for a station."""
 
 
 @final
@@ -46,9 +56,9 @@ class Station:
 
     __slots__ = (
         "_context",
-        "_exporter",
+        "_discarded",
         "_failures",
-        "_heard",
+        "_owner",
         "buffer",
         "config",
         "connection",
@@ -61,15 +71,15 @@ class Station:
         "streaming",
     )
 
-    def __init__(self, context: EngineContext, exporter: Exporter, config: BmpCollector) -> None:
+    def __init__(self, context: EngineContext, owner: StationOwner, config: BmpCollector) -> None:
         self._context = context
-        self._exporter = exporter
+        self._owner = owner
         self.config = config
         self.connection: int | None = None
         self.streaming = False
-        """Whether it is connected, and told everything that happens."""
+        """Whether it is connected, and every event is sent to it."""
         self.buffer: list[bytes] = []
-        """What has to be sent when the input that is being handled has been."""
+        """Messages to send after the input that is being processed."""
         self.jobs: deque[SlicedJob] = deque()
         self.queued = 0
         self.octets_sent = 0
@@ -77,20 +87,20 @@ class Station:
         self.since = context.now
         self.reason = "connecting"
         self._failures = 0
-        self._heard = 0
+        self._discarded = 0
 
     @property
     def where(self) -> tuple[str, str | None]:
-        """Nobody's instance (`TimerOwner`)."""
+        """No instance, and the station's name (`TimerOwner`)."""
         return ("", self.config.name)
 
     # ------------------------------------------------------------- connection
 
     def connect(self) -> None:
-        """Begin an attempt."""
+        """Open a connection."""
         config = self.config
         self.connection = self._context.new_connection()
-        self._exporter.connections[self.connection] = self
+        self._owner.connections[self.connection] = self
         self._context.out.append(
             Connect(
                 connection=self.connection,
@@ -108,13 +118,13 @@ class Station:
         )
 
     def connected(self) -> None:
-        """Begin to tell; the exporter goes on with what there is."""
+        """Send Initiation; the exporter continues with the present peers and tables."""
         self.streaming = True
-        self._exporter.recount()
+        self._owner.stations_changed()
         self.since = self._context.now
         self.reason = ""
         self.connections += 1
-        self.octets_sent = self.queued = self._heard = 0
+        self.octets_sent = self.queued = self._discarded = 0
         config = self.config
         self.buffer.append(
             encode(
@@ -127,12 +137,12 @@ class Station:
             )
         )
         self._start_statistics()
-        self._tell()
+        self._report()
 
     def failed(self, reason: str) -> None:
-        """Handle the end of the connection, or of an attempt, and try again after a pause."""
+        """Handle the loss of the connection, or a failed attempt, and retry after a pause."""
         was = self.streaming
-        if was and self._context.now - self.since >= STEADY:
+        if was and self._context.now - self.since >= STABLE_SECONDS:
             self._failures = 0
         self._forget()
         self.since = self._context.now
@@ -144,16 +154,16 @@ class Station:
             (self, Timer.COLLECTOR_RETRY), self._context.now + self._context.jitter(pause)
         )
         if was:
-            self._tell()
+            self._report()
 
     def drop(self, reason: str) -> None:
-        """Disconnect a station without a word, and try again after a pause."""
+        """Disconnect without a Termination, and retry after a pause."""
         if self.connection is not None:
             self._context.out.append(Close(self.connection, abort=True))
         self.failed(reason)
 
     def close(self, why: TerminationReason) -> None:
-        """End for good, with a Termination (RFC 7854 section 4.5)."""
+        """Close the connection for good, with a Termination (RFC 7854 section 4.5)."""
         self._context.timers.stop((self, Timer.COLLECTOR_RETRY))
         if self.streaming:
             self.buffer.append(encode(Termination.because(why)))
@@ -166,17 +176,17 @@ class Station:
 
     def _forget(self) -> None:
         if self.connection is not None:
-            self._exporter.connections.pop(self.connection, None)
+            self._owner.connections.pop(self.connection, None)
             self.connection = None
         self.streaming = False
-        self._exporter.recount()
+        self._owner.stations_changed()
         self.buffer.clear()
         self.jobs.clear()
         self.queued = 0
         for timer in (Timer.STATISTICS, Timer.SEND_HOLD):
             self._context.timers.stop((self, timer))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         config = self.config
         self._context.report(
             CollectorChanged(
@@ -191,7 +201,7 @@ class Station:
     # ------------------------------------------------------------------ octets
 
     def emit(self) -> None:
-        """Send what has been put together."""
+        """Send the collected messages."""
         if self.buffer and self.connection is not None:
             octets = b"".join(self.buffer)
             self.buffer.clear()
@@ -199,14 +209,14 @@ class Station:
                 self.octets_sent += len(octets)
                 self._context.out.append(Write(self.connection, (octets,)))
 
-    def heard(self, octets: int) -> None:
-        """Count what the station says, which nobody reads."""
-        self._heard += octets
-        if self._heard > MAX_INPUT:
-            self.drop("the station talks, which BMP has no use for")
+    def received(self, octets: int) -> None:
+        """Count octets from the station, which are discarded."""
+        self._discarded += octets
+        if self._discarded > MAX_INPUT:
+            self.drop("the station sent octets, which BMP does not provide for")
 
     def queue_changed(self, octets: int) -> None:
-        """Watch what the station does not take."""
+        """Supervise the octets that the station does not read."""
         progress = octets < self.queued or not self.queued
         self.queued = octets
         if octets > self.config.queue_limit:
@@ -214,27 +224,29 @@ class Station:
         elif not octets:
             self._context.timers.stop((self, Timer.SEND_HOLD))
         elif progress:
-            self._context.timers.start((self, Timer.SEND_HOLD), self._context.now + STALLED)
+            self._context.timers.start(
+                (self, Timer.SEND_HOLD), self._context.now + SEND_HOLD_SECONDS
+            )
 
     # -------------------------------------------------------------------- work
 
     @property
     def ready(self) -> bool:
-        """Whether there is work, and room for what comes of it."""
-        return bool(self.jobs) and self.queued < PATIENCE
+        """Whether a slice is due, and there is room in the queue."""
+        return bool(self.jobs) and self.queued < MAX_QUEUED_FOR_SLICE
 
     def work(self) -> None:
-        """Do one slice."""
+        """Encode one slice."""
         octets = next(self.jobs[0].slices, None)
         if octets is None:
             self.jobs.popleft()
         elif octets:
             self.buffer.append(octets)
 
-    def gone(self, subject: MonitoredPeer) -> None:
-        """Leave the work that was about somebody who is no more."""
-        if any(job.subject is subject for job in self.jobs):
-            self.jobs = deque(job for job in self.jobs if job.subject is not subject)
+    def cancel_jobs(self, peer: MonitoredPeer) -> None:
+        """Cancel the jobs of a monitored peer that was removed."""
+        if any(job.peer is peer for job in self.jobs):
+            self.jobs = deque(job for job in self.jobs if job.peer is not peer)
 
     def expired(self, timer: Timer, due: float) -> None:
         """Handle a timer (`TimerOwner`)."""
@@ -244,9 +256,9 @@ class Station:
                 self.reason = "connecting"
                 self.connect()
             case Timer.SEND_HOLD:
-                self.drop(f"the station has read nothing for {STALLED:.0f}s")
+                self.drop(f"the station has read nothing for {SEND_HOLD_SECONDS:.0f}s")
             case _:
-                self._exporter.report(self)
+                self._owner.report_statistics(self)
                 self._start_statistics()
 
     def _start_statistics(self) -> None:
@@ -258,7 +270,7 @@ class Station:
     # -------------------------------------------------------------------- view
 
     def status(self) -> CollectorStatus:
-        """Return it for people; ``since`` is on the core's clock."""
+        """Return the status; ``since`` is on the core's clock, in seconds."""
         due = self._context.timers.deadline((self, Timer.COLLECTOR_RETRY))
         return CollectorStatus(
             name=self.config.name,

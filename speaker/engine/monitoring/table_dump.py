@@ -1,7 +1,8 @@
 """Whole tables and statistics for a monitoring station, in slices: one slice per turn of the loop.
 
-A table may change between two slices. The keys are copied at the beginning, and what is said of a key
-is looked up when its slice is made; changes are told as they happen. So whatever comes last is right.
+A table may change between two slices. The keys are copied at the start, and a key's route is looked
+up when its slice is encoded; changes are sent as they happen. So the last message about a route is
+always right.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.inbound import OWN_AS, OWN_ORIGINATOR
 
-SLICE: Final = 1000
+SLICE_ROUTES: Final = 1000
 """Routes of one slice."""
-REPORTS: Final = 25
+SLICE_REPORTS: Final = 25
 """Statistics Reports of one slice."""
 NO_TIME: Final = bytes(8)
-"""Routes of a table: when they came is not kept (RFC 7854 section 4.2: zero)."""
+"""The timestamp of table routes, whose time of arrival is not stored (RFC 7854 section 4.2)."""
 
 
 def _slices(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
-    """Cut long lists, and put short ones together."""
+    """Split long lists, and join short ones."""
     found: list[bytes] = []
     for keys in lists:
-        for start in range(0, len(keys), SLICE):
-            found += keys[start : start + SLICE]
-            if len(found) >= SLICE:
+        for start in range(0, len(keys), SLICE_ROUTES):
+            found += keys[start : start + SLICE_ROUTES]
+            if len(found) >= SLICE_ROUTES:
                 yield found
                 found = []
     if found:
@@ -45,19 +46,19 @@ def _slices(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
 
 
 def held(
-    subject: MonitoredSession,
+    peer: MonitoredSession,
     monitor: Monitor,
     family: Family,
     keys: Iterable[bytes],
     *,
     withdrawals: bool = True,
 ) -> list[bytes]:
-    """Return UPDATEs that say what an Adj-RIB-In holds for some keys now.
+    """Return UPDATEs for what an Adj-RIB-In holds for some keys now.
 
-    ``withdrawals`` says whether they also say what it does not hold, or policy does not let pass.
+    With ``withdrawals`` the UPDATEs also withdraw keys without a route, or rejected by policy.
     """
-    adj_in = subject.member.adj_in
-    as4 = subject.member.negotiated.as4
+    adj_in = peer.established.adj_in
+    as4 = peer.established.negotiated.as4
     groups, gone = adj_in.by_path(family, keys)
     updates: list[bytes] = []
     for path, some in groups.items():
@@ -75,77 +76,77 @@ def held(
 
 
 def adj_rib_in(
-    subject: MonitoredSession, monitors: Sequence[Monitor], *, anew: bool = False, end: bool = True
+    peer: MonitoredSession, monitors: Sequence[Monitor], *, anew: bool = False, end: bool = True
 ) -> Iterator[bytes]:
-    """Yield an Adj-RIB-In, then End-of-RIB (RFC 7854 section 3.3) unless that is left out.
+    """Yield an Adj-RIB-In, then (with ``end``) End-of-RIB (RFC 7854 section 3.3).
 
-    ``anew``: the station knows the table, and has to learn what has gone from it, too.
+    ``anew``: the station has the table already, and has to receive withdrawals, too.
     """
-    adj_in = subject.member.adj_in
+    adj_in = peer.established.adj_in
     for family in list(adj_in.families):
         for keys in _slices(adj_in.keys(family)):
             for monitor in monitors:
-                updates = held(subject, monitor, family, keys, withdrawals=anew)
-                yield subject.monitored(monitor, updates, NO_TIME)
+                updates = held(peer, monitor, family, keys, withdrawals=anew)
+                yield peer.monitored(monitor, updates, NO_TIME)
         if end:
             for monitor in monitors:
-                yield subject.monitored(monitor, (pack.end_of_rib(family),), NO_TIME)
+                yield peer.monitored(monitor, (pack.end_of_rib(family),), NO_TIME)
 
 
-def adj_rib_out(subject: MonitoredSession) -> Iterator[bytes]:
-    """Yield what a session has been told (RFC 8671), unless it has still to be told everything."""
-    member = subject.member
-    group = member.group
-    if group is None or member not in group.members:
+def adj_rib_out(peer: MonitoredSession) -> Iterator[bytes]:
+    """Yield a session's Adj-RIB-Out (RFC 8671), unless its initial table is still to be sent."""
+    established = peer.established
+    group = established.group
+    if group is None or established not in group.members:
         return
     families = group.rules.families
     for family in families:
         for prefixes in _slices((group.prefixes(family),)):
-            # Another export policy moves a member to another group, and tells the difference.
-            if member.group is not None:
-                octets = member.group.export_prefixes(family, prefixes, member)
-                yield subject.monitored("adj-rib-out", cut(octets), NO_TIME)
+            # A changed export policy moves the session to another group, and sends the difference.
+            if established.group is not None:
+                octets = established.group.export_prefixes(family, prefixes, established)
+                yield peer.monitored("adj-rib-out", cut(octets), NO_TIME)
     ends = [pack.end_of_rib(family) for family in families]
-    yield subject.monitored("adj-rib-out", ends, NO_TIME)
+    yield peer.monitored("adj-rib-out", ends, NO_TIME)
 
 
-def loc_rib(subject: MonitoredLocRib) -> Iterator[bytes]:
+def loc_rib(peer: MonitoredLocRib) -> Iterator[bytes]:
     """Yield the best routes of an instance (RFC 9069), then End-of-RIB."""
-    tables = subject.instance.outbound.loc.tables
+    tables = peer.instance.outbound.loc.tables
     for family in list(tables):
         table = tables[family]
         for prefixes in _slices((table.prefixes(),)):
             updates: list[bytes] = []
             for path, some in table.best_of(prefixes).items():
                 updates += announced(family, path, some, as4=True)
-            yield subject.monitored("loc-rib", updates, NO_TIME)
+            yield peer.monitored("loc-rib", updates, NO_TIME)
     ends = [pack.end_of_rib(family) for family in LOC_RIB_FAMILIES]
-    yield subject.monitored("loc-rib", ends, NO_TIME)
+    yield peer.monitored("loc-rib", ends, NO_TIME)
 
 
 # ------------------------------------------------------------------- statistics
 
 
-def statistics(subjects: Sequence[MonitoredPeer], time: int) -> Iterator[bytes]:
-    """Yield Statistics Reports of subjects (RFC 7854 section 4.8); ``time`` is that of all."""
-    for start in range(0, len(subjects), REPORTS):
+def statistics(peers: Sequence[MonitoredPeer], time: int) -> Iterator[bytes]:
+    """Yield Statistics Reports of peers (RFC 7854 section 4.8), with ``time`` in microseconds."""
+    for start in range(0, len(peers), SLICE_REPORTS):
         yield b"".join(
-            encode(StatisticsReport(subject.at(time), tuple(_statistics(subject))))
-            for subject in subjects[start : start + REPORTS]
-            if subject.present
+            encode(StatisticsReport(peer.at(time), tuple(_statistics(peer))))
+            for peer in peers[start : start + SLICE_REPORTS]
+            if peer.present
         )
 
 
-def _statistics(subject: MonitoredPeer) -> Iterator[Statistic]:
-    if isinstance(subject, MonitoredSession):
-        return _of_session(subject)
-    assert isinstance(subject, MonitoredLocRib)  # noqa: S101  there is no third kind
-    return _of_loc_rib(subject)
+def _statistics(peer: MonitoredPeer) -> Iterator[Statistic]:
+    if isinstance(peer, MonitoredSession):
+        return _of_session(peer)
+    assert isinstance(peer, MonitoredLocRib)  # noqa: S101  there is no third kind
+    return _of_loc_rib(peer)
 
 
-def _of_session(subject: MonitoredSession) -> Iterator[Statistic]:
-    member = subject.member
-    adj_in, inbound, group = member.adj_in, member.inbound, member.group
+def _of_session(peer: MonitoredSession) -> Iterator[Statistic]:
+    established = peer.established
+    adj_in, inbound, group = established.adj_in, established.inbound, established.group
     yield Statistic(StatisticKind.REJECTED_BY_POLICY, adj_in.rejected_by_policy)
     yield Statistic(StatisticKind.AS_PATH_LOOPS, inbound.loops[OWN_AS])
     yield Statistic(StatisticKind.ORIGINATOR_ID_LOOPS, inbound.loops[OWN_ORIGINATOR])
@@ -156,25 +157,25 @@ def _of_session(subject: MonitoredSession) -> Iterator[Statistic]:
     received = {family: adj_in.received(family) for family in adj_in.families}
     yield from _gauges(StatisticKind.ADJ_RIB_IN, StatisticKind.ADJ_RIB_IN_FAMILY, received.items())
     if group is not None:
-        told = [(family, group.advertised_count(family, member)) for family in group.rules.families]
+        advertised = [
+            (family, group.advertised_count(family, established)) for family in group.rules.families
+        ]
         yield from _gauges(
             StatisticKind.ADJ_RIB_OUT_POST_POLICY,
             StatisticKind.ADJ_RIB_OUT_POST_POLICY_FAMILY,
-            told,
+            advertised,
         )
 
 
-def _of_loc_rib(subject: MonitoredLocRib) -> Iterator[Statistic]:
-    counts = [
-        (family, len(table)) for family, table in subject.instance.outbound.loc.tables.items()
-    ]
+def _of_loc_rib(peer: MonitoredLocRib) -> Iterator[Statistic]:
+    counts = [(family, len(table)) for family, table in peer.instance.outbound.loc.tables.items()]
     return _gauges(StatisticKind.LOC_RIB, StatisticKind.LOC_RIB_FAMILY, counts)
 
 
 def _gauges(
     total: StatisticKind, of_family: StatisticKind, counts: Iterable[tuple[Family, int]]
 ) -> Iterator[Statistic]:
-    ours, theirs = itertools.tee(counts)
-    yield Statistic(total, sum(count for _, count in ours))
-    for family, count in theirs:
+    summed, single = itertools.tee(counts)
+    yield Statistic(total, sum(count for _, count in summed))
+    for family, count in single:
         yield Statistic(of_family, count, family)

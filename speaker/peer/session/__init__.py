@@ -1,5 +1,17 @@
-"""One connection's run through the state machine, and the timers that it runs by."""
+"""One connection in the state machine, with its timers and the UPDATEs that it receives.
 
-from speaker.peer.session.session import COLLISION_WAIT, Session
+* `session`: the state machine's actions, the connection, and every message
+* `session_timers`: the timers, by RFC 4271 section 8
+* `update_receiver`: fast path for UPDATEs in Established
+"""
 
-__all__ = ["COLLISION_WAIT", "Session"]
+from speaker.peer.session.session import COLLISION_WAIT_SECONDS, Session, SessionOwner
+from speaker.peer.session.update_receiver import PlainUpdateHandler, RouteHandler
+
+__all__ = [
+    "COLLISION_WAIT_SECONDS",
+    "PlainUpdateHandler",
+    "RouteHandler",
+    "Session",
+    "SessionOwner",
+]

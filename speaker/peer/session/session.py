@@ -1,65 +1,147 @@
-"""One connection's run through the state machine, from a start event to its end.
+"""One connection in the state machine, from a start event to its end.
 
-Owns the framing of the byte stream, what was negotiated on it, and, in `timing`, its timers.
-What concerns the peer as a whole (collisions, damping, routes, what people read) is its owner's:
-`speaker.peer.peer.Peer`. A connection never outlives its end here: what comes late is ignored.
+Owns the framing of the byte stream, the negotiated parameters, and the timers. What concerns the
+peer as a whole (collisions, damping, routes, status) belongs to its owner, by `SessionOwner`. A
+connection never outlives its end here: input that arrives later is ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, Protocol, final
 
-from speaker.api import Fault
+from speaker.api import Fault, PeerConfig
 from speaker.errors import NotificationError
 from speaker.fsm import Action, Event, State, step
 from speaker.iana import CeaseSubcode, ErrorCode, FsmSubcode, MessageType
-from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open
+from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open, decode_open
 from speaker.negotiated import MAX_MESSAGE, Negotiated
 from speaker.peer.actions import Close, Connect, Write
 from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.message_stream import MessageStream
+from speaker.peer.retry_backoff import RetryBackoff
 from speaker.peer.session.session_timers import SessionTimers
-from speaker.peer.stream import Stream
+from speaker.peer.session.update_receiver import UpdateReceiver
+from speaker.peer.session_end import SessionEnd
 
-if TYPE_CHECKING:
-    from speaker.peer.peer import Peer
-
-OPEN_DEADLINE: Final = 240.0
-"""Seconds until the peer's OPEN has to be there: the large hold time of RFC 4271 section 8.2.2."""
-ACCEPTED_OPEN_DEADLINE: Final = 60.0
-"""The same for a connection that was accepted: anybody can hold one open without a word."""
-LATE: Final = 1.0
-"""A hold timer that fires this late says that we were not running, not that the peer was silent."""
-COLLISION_WAIT: Final = 5.0
+OPEN_DEADLINE_SECONDS: Final = 240.0
+"""Until the peer's OPEN has to arrive: the large hold time of RFC 4271 section 8.2.2."""
+ACCEPTED_OPEN_DEADLINE_SECONDS: Final = 60.0
+"""The same for an accepted connection: any host can open one and send nothing."""
+LATE_SECONDS: Final = 1.0
+"""A hold timer that fires this late means that this process stood still, not that the peer did."""
+COLLISION_WAIT_SECONDS: Final = 5.0
+MIN_SEND_HOLD_SECONDS: Final = 480.0
+"""RFC 9687 section 3.1: the send hold time is the greater of this and twice the hold time."""
 
 _FSM_SUBCODE: Final = {
     State.OPEN_SENT: FsmSubcode.UNEXPECTED_IN_OPEN_SENT,
     State.OPEN_CONFIRM: FsmSubcode.UNEXPECTED_IN_OPEN_CONFIRM,
     State.ESTABLISHED: FsmSubcode.UNEXPECTED_IN_ESTABLISHED,
 }
+_ERROR_EVENT: Final = {
+    ErrorCode.MESSAGE_HEADER: Event.BGP_HEADER_ERR,
+    ErrorCode.OPEN_MESSAGE: Event.BGP_OPEN_MSG_ERR,
+    ErrorCode.UPDATE_MESSAGE: Event.UPDATE_MSG_ERR,
+}
+_STOPS_TIMER: Final = {
+    Action.STOP_CONNECT_RETRY: Timer.CONNECT_RETRY,
+    Action.STOP_DELAY_OPEN: Timer.DELAY_OPEN,
+    Action.STOP_IDLE_HOLD: Timer.IDLE_HOLD,
+}
+_EXPIRY_EVENT: Final = {
+    Timer.CONNECT_RETRY: Event.CONNECT_RETRY_TIMER_EXPIRES,
+    Timer.KEEPALIVE: Event.KEEPALIVE_TIMER_EXPIRES,
+    Timer.DELAY_OPEN: Event.DELAY_OPEN_TIMER_EXPIRES,
+}
+_MAX_ERROR_DATA: Final = MAX_MESSAGE - HEADER_SIZE - 2
+
+
+class CollisionResolver(Protocol):
+    """Decides between the two connections of a peer (RFC 4271 section 6.8)."""
+
+    def is_primary(self, session: Session) -> bool:
+        """Return whether the session is the one that the peer's status shows."""
+
+    def rival_confirmed(self, session: Session) -> bool:
+        """Return whether the other connection is in OpenConfirm."""
+
+    def survives(self, session: Session, opened: Open) -> bool:
+        """Resolve a collision by the peer's OPEN; False where this session was ended."""
+
+    def established(self, session: Session) -> None:
+        """End the other connection."""
+
+
+class SessionOwner(Protocol):
+    """What a session needs of its peer."""
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """The names of the instance and the peer."""
+
+    @property
+    def config(self) -> PeerConfig:
+        """The present configuration."""
+
+    @property
+    def connections(self) -> CollisionResolver:
+        """The one or two connections of the peer."""
+
+    @property
+    def session_end(self) -> SessionEnd:
+        """The record of how sessions ended."""
+
+    @property
+    def backoff(self) -> RetryBackoff:
+        """The retry backoff."""
+
+    def connect_request(self, connection: int) -> Connect:
+        """Return the action that opens a connection to the peer."""
+
+    def open_message(self) -> bytes:
+        """Return the OPEN to send."""
+
+    def accept_open(self, opened: Open) -> Negotiated:
+        """Validate the peer's OPEN and negotiate. Raises `NotificationError`."""
+
+    def session_up(self, session: Session) -> None:
+        """Start the exchange of routes: the session enters Established."""
+
+    def state_changed(self, session: Session, before: State) -> None:
+        """Follow a session that entered another state."""
+
+    def start_idle_hold(self, session: Session) -> None:
+        """Start the idle hold timer, unless the peer stays down."""
+
+    def idle_hold_expired(self) -> None:
+        """Start again."""
+
+    def notification(self, message: Notification, *, sent: bool, text: str | None = None) -> None:
+        """Record and report a NOTIFICATION; ``text`` in place of its own."""
 
 
 @final
 class Session:
-    """One state machine with, at most, one connection."""
+    """One state machine with, at most, one connection (`ConnectionHandler`, `TimerOwner`)."""
 
     __slots__ = (
+        "_cease",
+        "_context",
+        "_control_received",
         "_early_keepalive",
-        "_heard",
+        "_error",
         "_late",
         "connection",
-        "context",
-        "error",
         "left_by",
         "local",
-        "messages_received",
         "messages_sent",
         "negotiated",
         "notified",
         "open_received",
         "open_sent",
         "outgoing",
-        "peer",
+        "owner",
         "peer_open",
         "queued",
         "remote",
@@ -67,22 +149,24 @@ class Session:
         "state",
         "stream",
         "timers",
-        "updates_received",
+        "updates",
         "updates_sent",
         "withheld",
     )
 
-    def __init__(self, context: EngineContext, peer: Peer, *, outgoing: bool) -> None:
-        self.context = context
-        self.peer = peer
+    def __init__(self, context: EngineContext, owner: SessionOwner, *, outgoing: bool) -> None:
+        self._context = context
+        self.owner = owner
         self.timers = SessionTimers(context, self)
         self.outgoing = outgoing
+        """Whether this side initiated the connection."""
         self.state = State.IDLE
         self.since = context.now
-        self.error: NotificationError | None = None
         self.left_by = Event.MANUAL_STOP
         """The event that led to the present state."""
         self.connection: int | None = None
+        self._error: NotificationError | None = None
+        self._cease: Notification | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -93,225 +177,277 @@ class Session:
         self.peer_open: Open | None = None
         self.open_sent = b""
         self.open_received = b""
-        """The body of the peer's OPEN, as it came."""
+        """The body of the peer's OPEN, as received."""
         self.notified: tuple[Notification, bool] | None = None
-        """The NOTIFICATION that ended the session, and whether it was ours."""
+        """The NOTIFICATION that ended the session, and whether it was sent."""
         self.timers.hold_time = 0
         self.timers.keepalive_time = 0
-        self.messages_received = 0
         self.messages_sent = 0
-        self.updates_received = 0
         self.updates_sent = 0
         self.queued = 0
+        """Octets that wait to be sent."""
         self.withheld = False
-        """In OpenConfirm with our KEEPALIVE held back, until a collision is decided."""
+        """In OpenConfirm with the KEEPALIVE withheld, until a collision is resolved."""
         self._early_keepalive = False
-        self.stream = Stream()
+        self.stream = MessageStream()
+        self.updates = UpdateReceiver(self._context, self.timers)
+        self._control_received = 0
         self._late = False
-        self._heard: float | None = None
-        """When an UPDATE was heard last: the hold time begins again once for all of an input."""
 
-    # ------------------------------------------------------------ the machine
+    @property
+    def where(self) -> tuple[str, str | None]:
+        """The names of the instance and the peer."""
+        return self.owner.where
+
+    @property
+    def messages_received(self) -> int:
+        """Messages of all types."""
+        return self._control_received + self.updates.received
+
+    # ------------------------------------------------------- the state machine
 
     def fire(self, event: Event) -> None:
-        """Take an event through the table."""
+        """Process an event by the table of `speaker.fsm`."""
         before = self.state
-        transition = step(before, event, delay_open=self.peer.delays_open)
+        transition = step(before, event, delay_open=bool(self.owner.config.delay_open_time))
         self.state = transition.state
         for action in transition.actions:
-            self._do(action, before)
+            self._perform(action, before)
         if transition.state is not before:
-            self.since = self.context.now
+            self.since = self._context.now
             self.left_by = event
-            self.peer.moved(self, before)
+            self.owner.state_changed(self, before)
 
-    def _do(self, action: Action, before: State) -> None:  # noqa: C901  the list of actions
+    def end(self, event: Event, cease: Notification | None, reason: str | None = None) -> None:
+        """End the session by a local decision; no other place does.
+
+        ``event`` is ManualStop, AutomaticStop or OpenCollisionDump (RFC 4271 section 8.1). Without
+        ``cease`` the connection ends without a NOTIFICATION, so that a peer with graceful restart
+        keeps the routes (RFC 4724 section 4). ``reason`` is recorded for the status.
+        """
+        if reason is not None:
+            self.owner.session_end.failed(reason)
+        self._cease = cease
+        self.fire(event)
+
+    def _perform(self, action: Action, before: State) -> None:
+        stopped = _STOPS_TIMER.get(action)
+        if stopped is not None:
+            self.timers.stop(stopped)
+        elif not self._start_timer(action) and not self._send_for(action, before):
+            self._change(action)
+
+    def _start_timer(self, action: Action) -> bool:
+        """Perform an action that starts a timer; False for any other action."""
+        timers = self.timers
+        config = self.owner.config
         match action:
+            case Action.RESTART_HOLD:
+                timers.restart_hold()
+            case Action.RESTART_KEEPALIVE:
+                timers.restart_keepalive()
             case Action.START_CONNECT_RETRY:
-                self.timers.start(
-                    Timer.CONNECT_RETRY,
-                    self.peer.backoff.connect_retry(
-                        self.state, self.peer.config.connect_retry_time
-                    ),
-                )
-            case Action.STOP_CONNECT_RETRY:
-                self.timers.stop(Timer.CONNECT_RETRY)
+                seconds = self.owner.backoff.connect_retry(self.state, config.connect_retry_time)
+                timers.start(Timer.CONNECT_RETRY, seconds)
             case Action.START_DELAY_OPEN:
-                self.timers.start(Timer.DELAY_OPEN, self.peer.config.delay_open_time)
-            case Action.STOP_DELAY_OPEN:
-                self.timers.stop(Timer.DELAY_OPEN)
+                timers.start(Timer.DELAY_OPEN, config.delay_open_time)
             case Action.START_IDLE_HOLD:
-                self.peer.start_idle_hold(self)
-            case Action.STOP_IDLE_HOLD:
-                self.timers.stop(Timer.IDLE_HOLD)
+                self.owner.start_idle_hold(self)
             case Action.START_LARGE_HOLD:
-                self.timers.start(
-                    Timer.HOLD, OPEN_DEADLINE if self.outgoing else ACCEPTED_OPEN_DEADLINE
+                timers.start(
+                    Timer.HOLD,
+                    OPEN_DEADLINE_SECONDS if self.outgoing else ACCEPTED_OPEN_DEADLINE_SECONDS,
                 )
             case Action.START_NEGOTIATED_TIMERS:
-                self.timers.start_negotiated(keepalive=not self.withheld)
-            case Action.RESTART_HOLD:
-                self.timers.restart_hold()
-            case Action.RESTART_KEEPALIVE:
-                self.timers.restart_keepalive()
-            case Action.INITIATE_CONNECT:
-                self._connect()
-            case Action.SEND_OPEN:
-                self.open_sent = self.peer.make_open(self)
-                self.send(self.open_sent)
+                timers.start_negotiated(keepalive=not self.withheld)
+            case _:
+                return False
+        return True
+
+    def _send_for(self, action: Action, before: State) -> bool:
+        """Perform an action that sends a message; False for any other action."""
+        match action:
             case Action.SEND_KEEPALIVE:
                 if not self.withheld:
                     self.send(KEEPALIVE)
+            case Action.SEND_OPEN:
+                self.open_sent = self.owner.open_message()
+                self.send(self.open_sent)
             case Action.SEND_CEASE:
-                self._cease()
+                if self._cease is not None:
+                    self._notify(self._cease)
             case Action.SEND_HOLD_EXPIRED:
-                self.notify(Notification(ErrorCode.HOLD_TIMER_EXPIRED))
+                self._notify(Notification(ErrorCode.HOLD_TIMER_EXPIRED))
             case Action.SEND_SEND_HOLD_EXPIRED:
-                self.notify(Notification(ErrorCode.SEND_HOLD_TIMER_EXPIRED))
+                self._notify(Notification(ErrorCode.SEND_HOLD_TIMER_EXPIRED))
             case Action.SEND_FSM_ERROR:
-                self.notify(Notification(ErrorCode.FSM, _FSM_SUBCODE.get(before, 0)))
+                self._notify(Notification(ErrorCode.FSM, _FSM_SUBCODE.get(before, 0)))
             case Action.SEND_ERROR:
                 self._send_error()
+            case _:
+                return False
+        return True
+
+    def _change(self, action: Action) -> None:
+        """Perform an action that changes the connection, the retry counter or the routes."""
+        match action:
+            case Action.INITIATE_CONNECT:
+                self._connect()
             case Action.DROP:
                 self._drop()
             case Action.ZERO_RETRY_COUNTER:
-                self.peer.backoff.retries = 0
+                self.owner.backoff.retries = 0
             case Action.COUNT_RETRY:
-                self.peer.backoff.retries += 1
+                self.owner.backoff.retries += 1
             case Action.SESSION_UP:
-                self.peer.session_up(self)
-            case Action.PROCESS_UPDATE:
-                # Only from `_update`, which has the message; see there.
+                self.owner.connections.established(self)
+                self.owner.session_up(self)
+            case _:
+                # PROCESS_UPDATE has its message in `UpdateReceiver`, which performs it.
                 pass
 
     # ----------------------------------------------------------------- timers
 
-    @property
-    def where(self) -> tuple[str, str | None]:
-        """The instance and the peer (`TimerOwner`)."""
-        return (self.peer.instance.name, self.peer.name)
-
     def expired(self, timer: Timer, due: float) -> None:
-        """Handle a timer that ran out at ``due``."""
+        """Handle a timer that expired at ``due`` (`TimerOwner`)."""
         match timer:
-            case Timer.CONNECT_RETRY:
-                self.fire(Event.CONNECT_RETRY_TIMER_EXPIRES)
-            case Timer.KEEPALIVE:
-                self.fire(Event.KEEPALIVE_TIMER_EXPIRES)
-            case Timer.DELAY_OPEN:
-                self.fire(Event.DELAY_OPEN_TIMER_EXPIRES)
             case Timer.IDLE_HOLD:
-                self.peer.idle_hold_over()
+                self.owner.idle_hold_expired()
             case Timer.COLLISION:
                 self.release()
             case Timer.SEND_HOLD:
-                self.peer.session_end.failed("send hold timer expired: the peer does not read")
+                self.owner.session_end.failed("send hold timer expired: the peer does not read")
                 self.fire(Event.SEND_HOLD_TIMER_EXPIRES)
             case Timer.HOLD:
-                if self.context.now - due > LATE and not self._late:
-                    # The whole process stood still; what the peer sent meanwhile is not read yet.
+                if self._context.now - due > LATE_SECONDS and not self._late:
+                    # This process stood still; octets of the peer may wait to be read.
                     self._late = True
-                    self.timers.start(Timer.HOLD, LATE)
+                    self.timers.start(Timer.HOLD, LATE_SECONDS)
                     return
-                self.peer.session_end.failed("hold timer expired")
+                self.owner.session_end.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
+            case _:
+                self.fire(_EXPIRY_EVENT[timer])
 
     # -------------------------------------------------------------- transport
 
     def _connect(self) -> None:
         self._clear()
         self.outgoing = True
-        self.connection = self.context.new_connection()
-        self.context.connections[self.connection] = self
-        peer = self.peer
-        config = peer.config
-        assert peer.address is not None  # noqa: S101  a peer without address is passive
-        self.context.out.append(
-            Connect(
-                connection=self.connection,
-                instance=peer.instance.name,
-                peer=config.name,
-                address=peer.address,
-                port=config.port,
-                interface=config.interface,
-                local_address=config.local_address,
-                local_port=config.local_port,
-                ttl=peer.ttl,
-                min_ttl=peer.min_ttl,
-                password=config.password,
-            )
-        )
+        self.connection = self._context.new_connection()
+        self._context.connections[self.connection] = self
+        self._context.out.append(self.owner.connect_request(self.connection))
 
     def attach(
         self, connection: int, local: tuple[str, int], remote: tuple[str, int], *, outgoing: bool
     ) -> None:
-        """Take a connection that is up; the event that says so comes next."""
+        """Take over an open connection; the caller fires the event."""
         self._clear()
         self.outgoing = outgoing
         self.connection = connection
-        self.context.connections[connection] = self
+        self._context.connections[connection] = self
         self.local = local
         self.remote = remote
+
+    def connected(self, local: tuple[str, int], remote: tuple[str, int]) -> None:
+        """Handle the success of the connection attempt (`ConnectionHandler`)."""
+        connection = self.connection
+        if connection is None or self.state is not State.CONNECT:
+            if connection is not None:
+                self._context.out.append(Close(connection, abort=True))
+            return
+        if self.owner.connections.rival_confirmed(self):
+            # The KEEPALIVE was sent on the other connection: the peer may be Established there,
+            # and an OPEN on this one could make it end that session.
+            self.end(Event.OPEN_COLLISION_DUMP, None)
+            return
+        self.attach(connection, local, remote, outgoing=True)
+        self.fire(Event.TCP_CR_ACKED)
+
+    def connect_failed(self, reason: str) -> None:
+        """Handle the failure of the connection attempt (`ConnectionHandler`)."""
+        self.owner.session_end.connect_failed(reason)
+        self._lost()
+
+    def closed(self, reason: str) -> None:
+        """Handle the loss of the connection (`ConnectionHandler`)."""
+        if self.owner.connections.is_primary(self):
+            opened = self.state > State.OPEN_SENT
+            self.owner.session_end.connection_lost(reason, opened=opened)
+        self._lost()
+
+    def _lost(self) -> None:
+        self._forget_connection()
+        self.fire(Event.TCP_CONNECTION_FAILS)
+
+    def queue_changed(self, octets: int, limit: int) -> None:
+        """Supervise the octets that the peer does not read (`ConnectionHandler`; RFC 9687)."""
+        progress = octets < self.queued
+        self.queued = octets
+        if octets > limit:
+            self.queued = 0
+            self.end(
+                Event.AUTOMATIC_STOP,
+                Notification.cease(CeaseSubcode.OUT_OF_RESOURCES),
+                f"the peer does not read: {octets} octets are waiting",
+            )
+        elif octets == 0:
+            self.timers.stop(Timer.SEND_HOLD)
+        elif self.state is not State.ESTABLISHED or not self.timers.hold_time:
+            # RFC 9687 section 3.3: it runs in Established only. Before, the hold timer suffices.
+            return
+        elif progress or self.timers.deadline(Timer.SEND_HOLD) is None:
+            seconds = max(MIN_SEND_HOLD_SECONDS, 2.0 * self.timers.hold_time)
+            self.timers.start(Timer.SEND_HOLD, seconds)
 
     def _drop(self) -> None:
         self.timers.connection_dropped()
         if self.connection is not None:
-            self.context.out.append(Close(self.connection))
-        self._clear_connection()
-
-    def _clear_connection(self) -> None:
-        # What was negotiated stays readable until the next connection.
+            self._context.out.append(Close(self.connection))
+        # The negotiated parameters stay readable until the next connection.
         self._forget_connection()
+        self.updates.stop()
         self.queued = 0
         self.withheld = False
 
-    def lost(self) -> None:
-        """Handle the end of the transport that nobody here asked for."""
-        self._forget_connection()
-        self.fire(Event.TCP_CONNECTION_FAILS)
-
     def _forget_connection(self) -> None:
         if self.connection is not None:
-            self.context.connections.pop(self.connection, None)
+            self._context.connections.pop(self.connection, None)
             self.connection = None
 
-    # -------------------------------------------------------------- messages
+    # ---------------------------------------------------------- sent messages
 
     def send(self, message: bytes) -> None:
         """Send one message."""
         if self.connection is not None:
             self.messages_sent += 1
-            self.context.out.append(Write(self.connection, (message,)))
+            self._context.out.append(Write(self.connection, (message,)))
 
     def send_updates(self, parts: tuple[bytes, ...], messages: int, prefixes: int) -> None:
-        """Send UPDATEs that were encoded for the whole group."""
+        """Send UPDATEs that were encoded for a whole update group."""
         if self.connection is not None:
             self.messages_sent += messages
             self.updates_sent += messages
-            self.context.out.append(Write(self.connection, parts, prefixes))
+            self._context.out.append(Write(self.connection, parts, prefixes))
 
-    def notify(self, message: Notification, text: str | None = None) -> None:
-        """Send a NOTIFICATION; the caller ends the connection."""
+    def _notify(self, message: Notification, text: str | None = None) -> None:
+        """Send a NOTIFICATION; the transition's next action drops the connection."""
         if self.connection is None:
             return
         if self.negotiated is not None and self.negotiated.graceful_notification:
             message = message.for_graceful_restart()
         self.notified = (message, True)
         self.send(message.encode())
-        self.peer.notification(message, sent=True, text=text)
+        self.owner.notification(message, sent=True, text=text)
 
     def _send_error(self) -> None:
-        error, self.error = self.error, None
+        error, self._error = self._error, None
         if error is not None:
-            data = error.data[: MAX_MESSAGE - HEADER_SIZE - 2]
-            self.notify(Notification(error.code, error.subcode, data), str(error))
-
-    def _cease(self) -> None:
-        if not self.peer.silent_stop:
-            self.notify(self.peer.cease)
+            data = error.data[:_MAX_ERROR_DATA]
+            self._notify(Notification(error.code, error.subcode, data), str(error))
 
     def release(self) -> None:
-        """Go on with a connection whose rival is gone, or did not come up in time."""
+        """Send the withheld KEEPALIVE: the other connection ended, or did not come up in time."""
         if not self.withheld:
             return
         self.timers.stop(Timer.COLLISION)
@@ -321,10 +457,12 @@ class Session:
         if self._early_keepalive:
             self.fire(Event.KEEPALIVE_MSG)
 
-    def received(self, data: bytes) -> None:
-        """Take octets in, and handle each message that is complete.
+    # ------------------------------------------------------ received messages
 
-        What follows the message that ends a connection is not looked at.
+    def received(self, data: bytes) -> None:
+        """Process octets: every message that is complete (`ConnectionHandler`).
+
+        Octets behind a message that ends the connection are ignored.
         """
         connection = self.connection
         try:
@@ -337,104 +475,80 @@ class Session:
             self._fail(Event.BGP_HEADER_ERR, error)
 
     def _messages(self, kind: int, bodies: Sequence[bytes]) -> None:
-        # The fence of every message: an error of ours costs this session, and is reported.
-        body = bodies[0]
+        # The fence of every message: an internal error costs this session, and is reported.
         try:
-            if kind == MessageType.UPDATE:
-                self._updates(bodies)
-                return
-            self.messages_received += 1
-            if kind == MessageType.KEEPALIVE:
-                if self.withheld:
-                    self._early_keepalive = True
-                else:
-                    self.fire(Event.KEEPALIVE_MSG)
-            elif kind == MessageType.OPEN:
-                self._open(body)
-            elif kind == MessageType.NOTIFICATION:
-                self._notification(body)
+            if kind == MessageType.UPDATE and self.state is State.ESTABLISHED:
+                self.updates.receive(bodies)
             else:
-                self._route_refresh(body)
+                self._control_received += 1
+                self._control(kind, bodies[0])
         except NotificationError as error:
             self._fail(_ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
         except Exception as error:  # noqa: BLE001  the documented fence
-            self.context.report(
+            instance, peer = self.owner.where
+            self._context.report(
                 Fault(
-                    instance=self.peer.instance.name,
-                    peer=self.peer.name,
+                    instance=instance,
+                    peer=peer,
                     where=f"handling messages of type {kind}: {len(bodies)}, of"
                     f" {sum(map(len, bodies))} octets",
                     error=f"{type(error).__name__}: {error}",
                 )
             )
-            self.peer.session_end.failed("internal error while handling a message")
-            self.peer.cease = Notification.cease(CeaseSubcode.OUT_OF_RESOURCES)
-            self.fire(Event.AUTOMATIC_STOP)
+            self.end(
+                Event.AUTOMATIC_STOP,
+                Notification.cease(CeaseSubcode.OUT_OF_RESOURCES),
+                "internal error while handling a message",
+            )
+
+    def _control(self, kind: int, body: bytes) -> None:
+        """Process any message but an UPDATE in Established. Raises `NotificationError`."""
+        if kind == MessageType.KEEPALIVE:
+            if self.withheld:
+                self._early_keepalive = True
+            else:
+                self.fire(Event.KEEPALIVE_MSG)
+        elif kind == MessageType.OPEN:
+            self._open(body)
+        elif kind == MessageType.NOTIFICATION:
+            self._notification(body)
+        elif kind == MessageType.ROUTE_REFRESH and self.updates.handler is not None:
+            self.timers.restart_hold()
+            self.updates.handler.route_refresh(body)
+        else:
+            # RFC 2918 gives ROUTE-REFRESH no event of its own: in other states than Established
+            # both messages end the session (RFC 4271 section 8.2.2, event 27).
+            name = "UPDATE" if kind == MessageType.UPDATE else "ROUTE-REFRESH"
+            self.owner.session_end.failed(f"{name} received in {self.state}")
+            self.fire(Event.UPDATE_MSG)
 
     def _fail(self, event: Event, error: NotificationError) -> None:
-        self.error = error
-        self.peer.session_end.failed(
+        self._error = error
+        self.owner.session_end.failed(
             error.detail if error.code == ErrorCode.OPEN_MESSAGE else str(error)
         )
         self.fire(event)
 
-    def _updates(self, bodies: Sequence[bytes]) -> None:
-        if self.state is not State.ESTABLISHED:
-            self.messages_received += 1
-            self.peer.session_end.failed(f"UPDATE received in {self.state}")
-            # Which ends the connection, in every other state.
-            self.fire(Event.UPDATE_MSG)
-            return
-        # Event 27 in Established leads to Established: the table's two actions, done directly,
-        # because this is where a full table passes through.
-        now = self.context.now
-        if self._heard != now:
-            self._heard = now
-            self.timers.restart_hold()
-        connection = self.connection
-        peer = self.peer
-        position = 0
-        while position < len(bodies) and self.connection is connection:
-            usual = peer.usual_updates(self, bodies, position)
-            if not usual:
-                self.messages_received += 1
-                self.updates_received += 1
-                peer.update(self, bodies[position])
-                position += 1
-                continue
-            self.messages_received += usual
-            self.updates_received += usual
-            position += usual
-
     def _open(self, body: bytes) -> None:
-        if self.state is State.OPEN_SENT or self.timers.deadline(Timer.DELAY_OPEN) is not None:
-            self.open_received = body
-            self.peer.opened(self, body)
-        else:
-            self.peer.session_end.failed(f"OPEN received in {self.state}")
+        if self.state is not State.OPEN_SENT and self.timers.deadline(Timer.DELAY_OPEN) is None:
+            self.owner.session_end.failed(f"OPEN received in {self.state}")
             self.fire(Event.BGP_OPEN)
+            return
+        self.open_received = body
+        opened = self.peer_open = decode_open(body)
+        negotiated = self.negotiated = self.owner.accept_open(opened)
+        self.stream.maximum = negotiated.max_message_size
+        self.timers.hold_time = negotiated.hold_time
+        self.timers.keepalive_time = negotiated.keepalive_time
+        if self.owner.connections.survives(self, opened):
+            self.fire(
+                Event.BGP_OPEN
+                if self.state is State.OPEN_SENT
+                else Event.BGP_OPEN_WITH_DELAY_OPEN_TIMER_RUNNING
+            )
 
     def _notification(self, body: bytes) -> None:
         message = Notification.decode(body)
         self.notified = (message, False)
-        self.peer.notification(message, sent=False)
-        if message.is_version_error:
-            self.fire(Event.NOTIF_MSG_VER_ERR)
-        else:
-            self.fire(Event.NOTIF_MSG)
-
-    def _route_refresh(self, body: bytes) -> None:
-        if self.state is not State.ESTABLISHED:
-            # RFC 2918 gives no event of its own; it fits the state as little as an UPDATE does.
-            self.peer.session_end.failed(f"ROUTE-REFRESH received in {self.state}")
-            self.fire(Event.UPDATE_MSG)
-            return
-        self.timers.restart_hold()
-        self.peer.refresh(self, body)
-
-
-_ERROR_EVENT: Final = {
-    ErrorCode.MESSAGE_HEADER: Event.BGP_HEADER_ERR,
-    ErrorCode.OPEN_MESSAGE: Event.BGP_OPEN_MSG_ERR,
-    ErrorCode.UPDATE_MESSAGE: Event.UPDATE_MSG_ERR,
-}
+        self.owner.notification(message, sent=False)
+        self.fire(Event.NOTIF_MSG_VER_ERR if message.is_version_error else Event.NOTIF_MSG)

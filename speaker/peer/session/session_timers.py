@@ -1,67 +1,69 @@
-"""The timers of one session: which run, until when, and by which negotiated times.
+"""The timers of one session: which of them run, until when, and with which negotiated times.
 
-What it means that one ran out is the session's to say; no clock is asked here.
+The session handles their expiry (`TimerOwner`). No clock is read here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from speaker.peer.engine_context import EngineContext, Timer
-
-if TYPE_CHECKING:
-    from speaker.peer.session.session import Session
+from speaker.peer.engine_context import EngineContext, Timer, TimerOwner
 
 
 @final
 class SessionTimers:
     """The timers of one session. All times are in seconds."""
 
-    __slots__ = ("_context", "_hold", "_session", "hold_time", "keepalive_time")
+    __slots__ = ("_context", "_hold", "_owner", "hold_time", "keepalive_time")
 
-    def __init__(self, context: EngineContext, session: Session) -> None:
+    def __init__(self, context: EngineContext, owner: TimerOwner) -> None:
         self._context = context
-        self._session = session
-        self._hold = (session, Timer.HOLD)
+        self._owner = owner
+        self._hold = (owner, Timer.HOLD)
         self.hold_time = 0
-        """As negotiated; 0 for none."""
+        """As negotiated (RFC 4271 section 4.2); 0 for none."""
         self.keepalive_time = 0
 
     def start(self, timer: Timer, seconds: float) -> None:
-        """Run a timer, from now on."""
-        self._context.timers.start((self._session, timer), self._context.now + seconds)
+        """Start a timer, or restart it."""
+        self._context.timers.start((self._owner, timer), self._context.now + seconds)
 
     def stop(self, timer: Timer) -> None:
-        """Forget a timer."""
-        self._context.timers.stop((self._session, timer))
+        """Stop a timer."""
+        self._context.timers.stop((self._owner, timer))
 
     def deadline(self, timer: Timer) -> float | None:
-        """Return when a timer is due, None where it does not run."""
-        return self._context.timers.deadline((self._session, timer))
+        """Return when a timer expires, None where it does not run."""
+        return self._context.timers.deadline((self._owner, timer))
+
+    def remaining(self, timer: Timer) -> float | None:
+        """Return the seconds until a timer expires, None where it does not run."""
+        due = self.deadline(timer)
+        return None if due is None else max(0.0, due - self._context.now)
 
     def stop_all(self) -> None:
-        """Forget every timer: the session is given up."""
+        """Stop every timer: the session is discarded."""
         for timer in Timer:
             self.stop(timer)
 
     def connection_dropped(self) -> None:
-        """Forget the timers that belong to a connection."""
+        """Stop the timers that belong to a connection."""
         for timer in (Timer.HOLD, Timer.KEEPALIVE, Timer.COLLISION, Timer.SEND_HOLD):
             self.stop(timer)
 
     def restart_hold(self) -> None:
-        """Begin the hold time again: the peer has been heard."""
+        """Restart the hold timer: a message was received."""
         if self.hold_time:
-            # With every UPDATE: the key is made once, and nobody is asked on the way.
+            # For every read with an UPDATE: the key is made once, and no method is called.
             self._context.timers.start(self._hold, self._context.now + self.hold_time)
 
     def restart_keepalive(self) -> None:
-        """Begin the time until our next KEEPALIVE again, with jitter."""
+        """Restart the time until the next KEEPALIVE is sent, with jitter."""
         if self.keepalive_time:
             self.start(Timer.KEEPALIVE, self._context.jitter(self.keepalive_time))
 
     def start_negotiated(self, *, keepalive: bool) -> None:
-        """Begin with what the OPENs say; without ``keepalive`` ours are held back."""
+        """Start the negotiated timers; without ``keepalive`` the KEEPALIVE is still withheld."""
         if self.hold_time:
             self.restart_hold()
             if keepalive:

@@ -188,7 +188,7 @@ def test_identifiers_that_are_not_used_any_more_cost_nothing(
 ) -> None:
     monkeypatch.setattr("speaker.rib.inbound._MAX_ATTRIBUTE_SETS", 50)
     _, _, eye, _ = star(1)
-    (member,) = eye.engine.instance(INSTANCE).members.values()
+    (member,) = eye.engine.instance(INSTANCE).established.values()
     number = next(iter(eye.ends))
     attributes = bytes.fromhex("4001010040020602010000fde8400304 0a000001")
     for path_id in range(1, 500):

@@ -423,7 +423,7 @@ def test_h01_a_stranger_is_closed_before_a_byte_is_read() -> None:
     # All are counted; one a minute is told, whoever it is that comes.
     (told,) = a.events
     assert told == ConnectionsRefused(
-        instance=INSTANCE, address=B, reason="nobody's address", count=1
+        instance=INSTANCE, address=B, reason="no peer has this address", count=1
     )
     (status,) = a.engine.instances()
     assert status.refused > 3

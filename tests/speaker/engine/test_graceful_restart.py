@@ -486,7 +486,7 @@ def test_rfc7313_4_a_refresh_has_a_beginning_and_an_end() -> None:
 
 def test_rfc7313_4_what_is_not_said_between_beginning_and_end_goes() -> None:
     _, _, b = pair()
-    adj_in = next(iter(b.engine.instance(INSTANCE).members.values())).adj_in
+    adj_in = next(iter(b.engine.instance(INSTANCE).established.values())).adj_in
     number = next(iter(b.ends))
     marker = b"\xff" * 16
     begin = marker + bytes.fromhex("00170500010101")

@@ -198,7 +198,7 @@ def test_rfc9234_5_what_came_from_above_goes_only_down(first: Role, second: Role
 
 def otc(host: Host) -> int | None:
     """The mark on the one route."""
-    (member,) = host.engine.instance(INSTANCE).members.values()
+    (member,) = host.engine.instance(INSTANCE).established.values()
     ((_, path, _),) = member.adj_in.routes(IPV4_UNICAST)
     return path.attributes.otc
 

@@ -28,7 +28,7 @@ def test_nothing_happens_until_a_neighbour_is_found() -> None:
     network, near, _ = cable()
     near.peer(config())
     network.run(300)
-    assert near.status().reason == "no neighbour was heard on interface eth0 yet"
+    assert near.status().reason == "no neighbour was discovered on interface eth0 yet"
     assert near.status().address is None
     assert not near.connects
 

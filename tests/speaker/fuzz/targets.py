@@ -22,7 +22,8 @@ from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.message import Notification, RouteRefresh, UpdateDecoder, decode_open
 from speaker.message.header import frame_message
 from speaker.negotiated import MAX_EXTENDED_MESSAGE, Negotiated
-from speaker.peer.stream import Stream
+from speaker.peer.message_stream import MessageStream
+from speaker.peer.session import Session
 from tests.speaker.hostile import BASIC, INSTANCE, PROFILES, RICH, SEEDS, STATES, Arena
 
 _BOTH = frozenset({IPV4_UNICAST, IPV6_UNICAST})
@@ -50,7 +51,7 @@ def decode_octets(data: bytes) -> None:
     session = CONTEXTS[data[0] % len(CONTEXTS)]
     decoder = UpdateDecoder(session)
     try:
-        for kind, bodies in Stream(MAX_EXTENDED_MESSAGE).messages(data[1:]):
+        for kind, bodies in MessageStream(MAX_EXTENDED_MESSAGE).messages(data[1:]):
             for body in bodies:
                 _decode_message(kind, body, decoder)
     except BgpError as error:
@@ -190,10 +191,11 @@ def _happen(arena: Arena, what: int, acts: Acts) -> None:
 def _look(arena: Arena) -> None:
     arena.check()
     engine = arena.engine
-    core = engine._context
-    assert len(core.connections) <= 3
-    assert len(core.timers) < 20
-    for session in core.connections.values():
+    context = engine._context
+    assert len(context.connections) <= 3
+    assert len(context.timers) < 20
+    for session in context.connections.values():
+        assert isinstance(session, Session)
         assert session.stream._have <= MAX_EXTENDED_MESSAGE
     arena.wait(1000)
     arena.check()

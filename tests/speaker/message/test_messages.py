@@ -26,7 +26,7 @@ from speaker.message import (
 )
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
-from speaker.peer.stream import Stream
+from speaker.peer.message_stream import MessageStream
 from tests.speaker.hostile import ATTRIBUTES, SEEDS
 
 SESSION = Negotiated()
@@ -357,7 +357,7 @@ def test_a_route_refresh_of_the_wrong_length_is_an_error_of_its_own() -> None:
 
 
 def _each(octets: bytes) -> Iterator[tuple[int, bytes]]:
-    for kind, bodies in Stream(65535).messages(octets):
+    for kind, bodies in MessageStream(65535).messages(octets):
         for body in bodies:
             yield kind, body
 

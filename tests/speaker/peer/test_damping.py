@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from speaker.peer.damping import LONGEST, STABLE, Damping, retry_after
+from speaker.peer.damping import MAX_IDLE_HOLD_SECONDS, STABLE_SECONDS, Damping, retry_after
 
 
 def damping() -> Damping:
@@ -15,32 +15,32 @@ def damping() -> Damping:
 
 def test_each_failure_doubles_the_pause_up_to_a_limit() -> None:
     it = damping()
-    pauses = [it.pause(1, None, lost=False) for _ in range(12)]
+    pauses = [it.idle_hold(1, None, lost=False) for _ in range(12)]
     for number, pause in enumerate(pauses):
-        nominal = min(2.0**number, LONGEST)
+        nominal = min(2.0**number, MAX_IDLE_HOLD_SECONDS)
         assert 0.75 * nominal <= pause <= nominal
 
 
 def test_a_stable_session_that_was_lost_starts_again_at_once() -> None:
     it = damping()
     for _ in range(5):
-        it.pause(1, None, lost=False)
-    assert it.pause(1, STABLE, lost=True) == 0.0
-    assert it.pause(1, None, lost=False) <= 1.0
+        it.idle_hold(1, None, lost=False)
+    assert it.idle_hold(1, STABLE_SECONDS, lost=True) == 0.0
+    assert it.idle_hold(1, None, lost=False) <= 1.0
 
 
 def test_a_session_that_flaps_is_not_stable() -> None:
     it = damping()
-    pauses = [it.pause(1, STABLE - 1, lost=True) for _ in range(5)]
+    pauses = [it.idle_hold(1, STABLE_SECONDS - 1, lost=True) for _ in range(5)]
     assert pauses[-1] > 10
 
 
 def test_a_new_configuration_is_forgiven() -> None:
     it = damping()
     for _ in range(5):
-        it.pause(1, None, lost=False)
-    it.forgive()
-    assert it.pause(1, None, lost=False) <= 1.0
+        it.idle_hold(1, None, lost=False)
+    it.reset()
+    assert it.idle_hold(1, None, lost=False) <= 1.0
 
 
 @pytest.mark.parametrize(

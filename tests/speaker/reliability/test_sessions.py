@@ -187,7 +187,7 @@ def test_h25_a_mode_of_add_path_that_is_undefined(value: bytes) -> None:
     arena = _with(IPV4 + FOUR + _capability(69, value))
     assert arena.status().established
     (member,) = (
-        m for m in arena.engine.instance(INSTANCE).members.values() if m.peer.name == "attacker"
+        m for m in arena.engine.instance(INSTANCE).established.values() if m.peer.name == "attacker"
     )
     assert bool(member.negotiated.add_path_receive) == value.startswith(b"\0\1\1\3")
 

@@ -251,7 +251,7 @@ def test_h38_a_reach_without_prefixes_announces_nothing() -> None:
 def test_h38_what_looks_like_an_end_of_rib_is_none() -> None:
     """RFC 4724 section 2: nothing else may be in it."""
     arena = established("rich")
-    members = arena.engine.instance(INSTANCE).members.values()
+    members = arena.engine.instance(INSTANCE).established.values()
     (inbound,) = (member.inbound for member in members if member.peer.name == "attacker")
     for octets in (
         ORIGIN + encode_attribute(0x80, 15, b"\0\2\1"),
@@ -374,7 +374,7 @@ def test_h41_a_family_that_was_not_negotiated_is_left_alone_and_counted() -> Non
     stays_up(arena, update(REACH + MANDATORY + UNREACH, PREFIX))
     assert set(arena.received()) == {HELD}
     assert not arena.received(IPV6_UNICAST)
-    members = arena.engine.instance(INSTANCE).members.values()
+    members = arena.engine.instance(INSTANCE).established.values()
     assert [m.inbound.unnegotiated for m in members if m.peer.name == "attacker"] == [1]
 
 

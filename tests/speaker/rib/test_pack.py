@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.message import UpdateDecoder
 from speaker.negotiated import Negotiated
-from speaker.peer.stream import Stream
+from speaker.peer.message_stream import MessageStream
 from speaker.rib import pack
 from speaker.rib.pack_fast_path import fill_fields
 from speaker.rib.pack_fields import fill_fields_one_by_one
@@ -38,7 +38,7 @@ def read(messages: list[bytes], limit: int) -> tuple[list[bytes], list[bytes]]:
     withdrawn: list[bytes] = []
     for message in messages:
         assert len(message) <= limit
-        ((_, (body,)),) = Stream(65535).messages(message)
+        ((_, (body,)),) = MessageStream(65535).messages(message)
         update = decoder.decode(body)
         assert not update.faults
         announced += [nlri for reach in update.announced for nlri in reach.nlri]
@@ -111,5 +111,5 @@ def test_attributes_without_room_for_a_prefix_are_rejected() -> None:
 @pytest.mark.parametrize("family", [IPV4_UNICAST, IPV6_UNICAST])
 def test_end_of_rib_is_decoded_as_such_rfc_4724_section_2(family: tuple[int, int]) -> None:
     known = IPV4_UNICAST if family == IPV4_UNICAST else IPV6_UNICAST
-    ((_, (body,)),) = Stream().messages(pack.end_of_rib(known))
+    ((_, (body,)),) = MessageStream().messages(pack.end_of_rib(known))
     assert UpdateDecoder(SESSION).decode(body).end_of_rib == known

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from speaker.api import BmpCollector
 from speaker.engine import Engine
+from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.inputs import (
     BytesReceived,
     Input,
@@ -18,7 +19,7 @@ from speaker.engine.inputs import (
     TransportFailed,
     WallClock,
 )
-from speaker.engine.instance import EstablishedPeer, Instance
+from speaker.engine.instance import Instance
 from speaker.iana import Afi
 from speaker.peer.actions import Action, Close, Connect, Write
 from tests.support.bmp import Station, Table
@@ -160,8 +161,8 @@ def assert_same(station: Station, instance: Instance) -> None:
     """Compare all that a station of `EVERYTHING` was told with what the instance holds."""
     loc_rib = station.loc_rib.loc_rib.routes
     assert not differences(_tidy(loc_rib), held_best(instance))
-    for member in instance.members.values():
+    for member in instance.established.values():
         told = station.of(member.session.remote[0])
         assert not differences(_tidy(told.pre_policy.routes), held_before_policy(member))
         assert not differences(_tidy(told.post_policy.routes), held_behind_policy(member))
-    assert len(station.monitored) == 1 + len(instance.members)
+    assert len(station.monitored) == 1 + len(instance.established)

@@ -122,15 +122,15 @@ def test_what_a_station_says_is_thrown_away_and_too_much_ends_the_connection() -
     assert raw.status.established
 
 
-def test_without_stations_nobody_looks_on() -> None:
+def test_without_stations_there_is_no_observer() -> None:
     raw = Raw().to_established()
-    instance = raw.engine.instance(INSTANCE)
-    assert instance.observer is None
+    slot = raw.engine._slot
+    assert slot.observer is None
     collector = watched(raw)
-    assert instance.observer is not None
+    assert slot.observer is not None
     collector.configure(replace(PRE, name="other", address="10.99.0.2"))
     raw.give(SetInstance(InstanceConfig(name="j", local_asn=1, router_id="10.0.0.9")))
-    assert raw.engine.instance("j").observer is not None
+    assert raw.engine.instance("j")._slot.observer is not None
 
 
 def test_a_station_that_does_not_read_is_disconnected_and_told_everything_anew() -> None:

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from speaker.bmp import PeerDown, PeerDownReason, PeerKind, PeerUp, PeerUpTlv
 from speaker.engine.inputs import ResetPeer, SetPeer, WallClock
-from speaker.iana import CeaseSubcode
 from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, frame_message
 from tests.speaker.engine.monitoring.collector import Collector
 from tests.speaker.engine.monitoring.watched import last, watched
@@ -58,9 +57,7 @@ def test_rfc7854_4_9_reason_1_our_notification_follows() -> None:
 def test_rfc7854_4_9_reason_2_we_closed_without_a_word() -> None:
     raw = Raw(graceful_restart=None).to_established()
     collector = watched(raw)
-    raw.engine.instance(INSTANCE).peer("p").stop(
-        Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN), silent=True
-    )
+    raw.engine.instance(INSTANCE).peer("p").stop(None)
     raw.give(WallClock(0.0))
     message = down(collector)
     assert (message.reason, message.event) == (PeerDownReason.LOCAL_EVENT, 2)

@@ -126,7 +126,7 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
 @pytest.mark.parametrize("seed", range(8))
 def test_a_station_knows_what_the_speaker_knows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Slices so small that tables change while they are told.
-    monkeypatch.setattr("speaker.engine.monitoring.table_dump.SLICE", 3)
+    monkeypatch.setattr("speaker.engine.monitoring.table_dump.SLICE_ROUTES", 3)
     rng = random.Random(seed)  # noqa: S311  a seed, no secret
     connects = rng.randint(0, 30)
     network = Network(seed, latency=(0.001, 0.02))
@@ -154,7 +154,7 @@ def test_a_station_knows_what_the_speaker_knows(seed: int, monkeypatch: pytest.M
 def assert_told(station: Station, leaves: list[Host]) -> None:
     """Compare Adj-RIBs-Out with what the other sides have received."""
     for leaf in leaves:
-        (member,) = instance_of(leaf).members.values()
+        (member,) = instance_of(leaf).established.values()
         told = station.of(leaf.address).adj_rib_out.routes
         received = collector.held_before_policy(member)
         assert {family: routes for family, routes in told.items() if routes} == received

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from speaker.api import Fault, SessionError
 from speaker.capability import RouteRefreshCapability
 from speaker.engine.inputs import TransportAccepted
+from speaker.engine.instance.plain_updates import PlainUpdates
 from speaker.iana import IPV4_UNICAST, Family
 from speaker.message import KEEPALIVE, RouteRefresh, frame_message
-from speaker.peer.peer import Peer
 from tests.speaker.peer.session.states import STATES, at
 from tests.speaker.raw import (
     ATTRIBUTES,
@@ -198,7 +198,7 @@ def test_f35_an_error_of_ours_in_one_message_costs_one_session_and_is_told(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr(Peer, "usual_updates", broken)
+    monkeypatch.setattr(PlainUpdates, "receive", broken)
     raw.say(update(ATTRIBUTES, NLRI))
     assert raw.notification == (6, 8, b"")
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speaker.errors import NotificationError
 from speaker.message import KEEPALIVE, frame_message
-from speaker.peer.stream import Stream
+from speaker.peer.message_stream import MessageStream
 
 BODIES = st.lists(st.binary(min_size=4, max_size=200), max_size=8)
 
@@ -18,7 +18,7 @@ def test_h09_messages_are_the_same_however_they_are_cut(
     bodies: list[bytes], sizes: list[int]
 ) -> None:
     octets = b"".join(frame_message(2, body) for body in bodies)
-    stream = Stream()
+    stream = MessageStream()
     found: list[bytes] = []
     position = 0
     for size in (*sizes, len(octets)):
@@ -32,7 +32,7 @@ def test_h09_messages_are_the_same_however_they_are_cut(
 def test_updates_in_a_row_come_together_and_anything_else_alone() -> None:
     one, two = frame_message(2, b"\0\0\0\0"), frame_message(2, bytes(5))
     octets = one + two + KEEPALIVE + KEEPALIVE + two + one[:20]
-    assert list(Stream().messages(octets)) == [
+    assert list(MessageStream().messages(octets)) == [
         (2, [b"\0\0\0\0", bytes(5)]),
         (4, [b""]),
         (4, [b""]),
@@ -41,7 +41,7 @@ def test_updates_in_a_row_come_together_and_anything_else_alone() -> None:
 
 
 def test_what_came_before_a_header_that_cannot_be_still_counts() -> None:
-    messages = Stream().messages(frame_message(2, bytes(4)) + frame_message(9, b""))
+    messages = MessageStream().messages(frame_message(2, bytes(4)) + frame_message(9, b""))
     assert next(messages) == (2, [bytes(4)])
     with pytest.raises(NotificationError):
         next(messages)
@@ -49,10 +49,10 @@ def test_what_came_before_a_header_that_cannot_be_still_counts() -> None:
 
 def test_the_limit_may_rise_between_two_messages_rfc_8654() -> None:
     long = frame_message(2, bytes(5000))
-    stream = Stream()
+    stream = MessageStream()
     with pytest.raises(NotificationError):
         list(stream.messages(long))
-    stream = Stream()
+    stream = MessageStream()
     kinds = []
     for kind, _ in stream.messages(KEEPALIVE + long):
         kinds.append(kind)

@@ -1,4 +1,4 @@
-"""An Established session as the RIBs know it, and what is kept of it afterwards."""
+"""An Established session with its Adj-RIB-In and its update group; later its stale routes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speaker.rib.update_group import UpdateGroup
 
 @final
 class EstablishedPeer:
-    """An Established session as the RIBs know it; afterwards what is kept of it."""
+    """A peer from Established on, until its last stale route is removed."""
 
     __slots__ = (
         "adj_in",
@@ -46,3 +46,4 @@ class EstablishedPeer:
         self.limits = prefix_limits_of(peer.config, self.adj_in.families)
         self.stale = stale
         self.group: UpdateGroup[EstablishedPeer] | None = None
+        """None without a session."""

@@ -1,27 +1,24 @@
-"""Octets into messages (RFC 4271 section 4.1), in whatever pieces they come.
+"""Octets into messages (RFC 4271 section 4.1), in pieces of any size.
 
-A message that comes in many pieces is put together once, when it is whole. Must never hold more
-than one message and what came with its last piece.
+A message in many pieces is joined once, when it is complete. Must never hold more than one message
+and the octets that came with its last piece.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Final, final
 
 from speaker.iana import MessageType
-from speaker.message import HEADER_SIZE, MARKER, check_header
+from speaker.message import HEADER_SIZE, check_header
 from speaker.negotiated import MAX_MESSAGE
+from speaker.peer.update_run import take_updates
 
-_header: Final = struct.Struct("!16sHB").unpack_from
 _UPDATE: Final = int(MessageType.UPDATE)
-_MINIMUM: Final = HEADER_SIZE + 4
-"""Octets of the shortest UPDATE. Those are looked at here: they are what comes in numbers."""
 
 
 @final
-class Stream:
+class MessageStream:
     """The receiving side of one connection."""
 
     __slots__ = ("_fragments", "_have", "_need", "maximum")
@@ -34,10 +31,11 @@ class Stream:
         self._need = HEADER_SIZE
 
     def messages(self, data: bytes) -> Iterator[tuple[int, list[bytes]]]:
-        """Take octets and yield the messages that are whole: a type, and bodies of that type.
+        """Receive octets and yield the complete messages: a type, and bodies of that type.
 
-        UPDATEs in a row come together, any other message alone. Who stops taking messages gives up
-        the stream. Raises `NotificationError` for a header that cannot be, after what was before it.
+        UPDATEs in a row are yielded together (`speaker.peer.update_run`), any other message alone.
+        A caller that stops iterating must not use the stream again. Raises `NotificationError` for
+        a bad header (RFC 4271 section 6.1), after the messages before it.
         """
         if self._have:
             self._fragments.append(data)
@@ -50,27 +48,20 @@ class Stream:
         position = 0
         size = len(data)
         need = HEADER_SIZE
-        updates: list[bytes] = []
         while size - position >= HEADER_SIZE:
-            marker, length, kind = _header(data, position)
-            usual = kind == _UPDATE and _MINIMUM <= length <= self.maximum and marker == MARKER
-            if not usual:
-                if updates:
-                    yield _UPDATE, updates
-                    updates = []
-                kind, length = check_header(data, position, self.maximum)
+            updates: list[bytes] = []
+            position = take_updates(data, position, self.maximum, updates)
+            if updates:
+                yield _UPDATE, updates
+                continue
+            kind, length = check_header(data, position, self.maximum)
             end = position + length
             if end > size:
                 need = length
                 break
             body = data[position + HEADER_SIZE : end]
             position = end
-            if usual:
-                updates.append(body)
-            else:
-                yield kind, [body]
-        if updates:
-            yield _UPDATE, updates
+            yield kind, [body]
         if position < size:
             rest = data[position:]
             self._fragments.append(rest)

@@ -1,0 +1,419 @@
+"""One peer: its configuration, its sessions from start to end, and the OPEN that it sends.
+
+A peer never touches another: all that peers share is behind `PeerContext`. Its connections, the
+record of how sessions ended, and the retry backoff are units of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from speaker.api import Confederation, PeerConfig, SessionError, StateChanged
+from speaker.capability import Capability
+from speaker.fsm import Event, State
+from speaker.iana import CeaseSubcode, ErrorCode
+from speaker.message import Notification, Open
+from speaker.negotiated import Negotiated
+from speaker.peer import open_exchange, peer_status
+from speaker.peer.actions import Connect
+from speaker.peer.connections import COLLISION, Connections
+from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.retry_backoff import RetryBackoff
+from speaker.peer.session import Session
+from speaker.peer.session_end import SessionEnd
+
+MAX_REPORTED_DATA: Final = 32
+"""Octets of a NOTIFICATION's data that an event reports."""
+SHUTDOWN: Final = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN)
+CONFIGURATION_CHANGE: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATION_CHANGE)
+CONFIGURATION_CHANGED: Final = "configuration changed"
+
+
+class PeerContext(Protocol):
+    """What a peer needs of its instance, and all that it shares with other peers."""
+
+    name: str
+    local_asn: int
+    router_id: int
+    confederation: Confederation | None
+
+    @property
+    def restarting(self) -> bool:
+        """Whether this router has just restarted (RFC 4724 section 4.1)."""
+
+    def session_up(self, peer: Peer, session: Session) -> None:
+        """Start the exchange of routes."""
+
+    def session_down(self, peer: Peer, *, restart: bool) -> None:
+        """Remove the session's routes, or keep them as stale for a peer that restarts."""
+
+    def keeps_routes(self, peer: Peer) -> bool:
+        """Return whether routes of the peer are kept without a session."""
+
+    def remove_dynamic_peer(self, peer: Peer) -> None:
+        """Remove a dynamic peer whose session has ended."""
+
+
+class Peer:
+    """One peer of one instance (`speaker.peer.session.SessionOwner`)."""
+
+    def __init__(
+        self,
+        context: EngineContext,
+        instance: PeerContext,
+        config: PeerConfig,
+        *,
+        dynamic: str | None = None,
+    ) -> None:
+        self._context = context
+        self.instance = instance
+        self.config = config
+        self.dynamic = dynamic
+        """The name of the dynamic peer configuration that it was created by."""
+        self.session_end = SessionEnd()
+        self.backoff = RetryBackoff(context)
+        self.connections = Connections(context, self, outgoing=not config.passive)
+        self.flaps = 0
+        self.neighbor: str | None = None
+        """Of an unnumbered peer: the address that was discovered on its interface."""
+        self.stopped = False
+        self.down: str | None = None
+        """Why the peer is administratively down, until it is enabled again."""
+        self._was_up = False
+
+    # ------------------------------------------------------------- properties
+
+    @property
+    def name(self) -> str:
+        """The peer's name."""
+        return self.config.name
+
+    @property
+    def where(self) -> tuple[str, str]:
+        """The names of the instance and the peer."""
+        return (self.instance.name, self.config.name)
+
+    @property
+    def address(self) -> str | None:
+        """The configured address, or the one discovered on the interface."""
+        return self.config.address or self.neighbor
+
+    @property
+    def router_id(self) -> int:
+        """The local BGP Identifier."""
+        return self.instance.router_id
+
+    @property
+    def local_asn(self) -> int:
+        """The AS number that the peer sees; outside a confederation its identifier (RFC 5065)."""
+        if self.config.local_asn:
+            return self.config.local_asn
+        confederation = self.instance.confederation
+        if confederation is not None and not self._inside(confederation):
+            return confederation.identifier
+        return self.instance.local_asn
+
+    def _inside(self, confederation: Confederation) -> bool:
+        # An AS that is still to be learnt counts as outside: this side may send its OPEN first.
+        asn = self.config.peer_asn
+        return asn == self.instance.local_asn or asn in confederation.members
+
+    @property
+    def confederation_peer(self) -> bool:
+        """Whether the peer is in another member AS of the confederation (RFC 5065)."""
+        confederation = self.instance.confederation
+        return confederation is not None and self.ebgp and self._inside(confederation)
+
+    @property
+    def remote_asn(self) -> int:
+        """The peer's AS number, from its OPEN where it is not configured; 0 while unknown."""
+        opened = self.connections.primary.peer_open
+        return self.config.peer_asn or (opened.asn if opened is not None else 0)
+
+    @property
+    def ebgp(self) -> bool:
+        """Whether the peer is in another AS, as far as is known."""
+        return self.remote_asn != self.local_asn
+
+    @property
+    def ttl(self) -> int:
+        """The TTL of sent packets, 0 for the system's default."""
+        if self.config.ttl_security:
+            return 255
+        return self.config.ebgp_multihop if self.ebgp else 0
+
+    @property
+    def min_ttl(self) -> int:
+        """The least TTL of received packets, 0 for any (RFC 5082)."""
+        hops = self.config.ttl_security
+        return 256 - hops if hops else 0
+
+    @property
+    def passive(self) -> bool:
+        """Whether only the peer opens connections."""
+        return self.config.passive or self.address is None
+
+    @property
+    def state(self) -> State:
+        """The state of the primary session."""
+        return self.connections.primary.state
+
+    @property
+    def reason(self) -> str:
+        """Why the session is not Established, as text; empty when it is."""
+        return peer_status.reason(
+            self.connections.primary, self.config, address=self.address, down=self.down
+        )
+
+    @property
+    def may_come_up(self) -> bool:
+        """Whether neither the configuration nor a command keeps the peer down."""
+        return self.config.disabled_reason is None and not self.stopped and self.down is None
+
+    # ---------------------------------------------------------- start and end
+
+    def start(self) -> None:
+        """Start the session, unless the peer is kept down."""
+        if self.may_come_up:
+            self.connections.primary.fire(
+                Event.AUTOMATIC_START_WITH_PASSIVE_TCP_ESTABLISHMENT
+                if self.passive
+                else Event.AUTOMATIC_START
+            )
+
+    def _end_sessions(
+        self, event: Event, cease: Notification | None, reason: str | None = None
+    ) -> None:
+        """End all sessions of the peer by a local decision; no other method does."""
+        self.connections.end_secondary(cease)
+        self.connections.primary.end(event, cease, reason)
+
+    def _stay_down(self, cease: Notification | None) -> None:
+        self._end_sessions(Event.MANUAL_STOP, cease)
+        self.connections.primary.timers.stop_all()
+
+    def stop(self, cease: Notification | None) -> None:
+        """End the peer for good; without ``cease`` it keeps the routes (RFC 4724 section 4)."""
+        self.stopped = True
+        self._stay_down(cease)
+
+    def shut_down(self, communication: str) -> None:
+        """Administratively shut the peer down, with a shutdown communication (RFC 9003)."""
+        self.down = f"shut down: {communication}" if communication else "shut down"
+        self._stay_down(Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, communication))
+
+    def enable(self) -> None:
+        """Start again after `shut_down`."""
+        if self.down is not None:
+            self.down = None
+            self.backoff.reset()
+            self.start()
+
+    def reconfigure(self, config: PeerConfig) -> None:
+        """Apply a configuration that needs a new session, or that keeps the peer down."""
+        disabled = self.config.disabled_reason is None and config.disabled_reason is not None
+        self.config = config
+        if disabled:
+            self._stay_down(SHUTDOWN)
+        else:
+            self.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
+
+    def prefix_limit_exceeded(
+        self, reason: str, cease: Notification, restart_after: int | None
+    ) -> None:
+        """End the session and stay in Idle for some seconds, or without end (RFC 4486)."""
+        self.backoff.imposed = None if restart_after is None else float(restart_after)
+        self._end_sessions(Event.AUTOMATIC_STOP, cease, reason)
+
+    def reset(self, cease: Notification, reason: str) -> None:
+        """End the session and start again at once."""
+        primary = self.connections.primary
+        self.backoff.imposed = 0.0
+        self.backoff.reset()
+        if primary.state is State.IDLE:
+            self.connections.end_secondary(cease)
+            self.session_end.failed(reason)
+            primary.timers.stop_all()
+            self.start()
+            return
+        self.backoff.immediate = True
+        self._end_sessions(Event.AUTOMATIC_STOP, cease, reason)
+        self.backoff.immediate = False
+
+    def neighbor_changed(self, address: str | None) -> None:
+        """Start with the neighbour on the interface, or wait for one (None: there is none)."""
+        primary = self.connections.primary
+        if primary.state is State.ESTABLISHED:
+            # The session's own timers detect the loss of the neighbour; until then another router
+            # on the link does not replace it.
+            return
+        had, self.neighbor = self.neighbor, address
+        if not self.may_come_up:
+            return
+        if had is None and primary.state is State.ACTIVE and primary.connection is None:
+            primary.timers.stop_all()
+            primary.state = State.IDLE
+            self.start()
+            return
+        self.reset(
+            CONFIGURATION_CHANGE,
+            "another neighbour was discovered on the interface"
+            if address
+            else "no neighbour is on the interface",
+        )
+
+    # --------------------------------------------------------- for the session
+
+    def start_idle_hold(self, session: Session) -> None:
+        """Start the idle hold timer, unless the peer stays down (`SessionOwner`)."""
+        if (
+            session is not self.connections.primary
+            or self.stopped
+            or self.config.disabled_reason is not None
+        ):
+            return
+        pause = self.backoff.idle_hold(self.config.idle_hold_time, lost=self.session_end.lost)
+        if pause is not None:
+            session.timers.start(Timer.IDLE_HOLD, pause)
+
+    def idle_hold_expired(self) -> None:
+        """Start again after the idle hold time (`SessionOwner`; events 6 and 7)."""
+        self.connections.primary.fire(Event.IDLE_HOLD_TIMER_EXPIRES)
+        self.connections.primary.fire(
+            Event.AUTOMATIC_START_WITH_DAMP_PEER_OSCILLATIONS_AND_PASSIVE_TCP_ESTABLISHMENT
+            if self.passive
+            else Event.AUTOMATIC_START_WITH_DAMP_PEER_OSCILLATIONS
+        )
+
+    def connect_request(self, connection: int) -> Connect:
+        """Return the action that opens a connection to the peer (`SessionOwner`)."""
+        config = self.config
+        assert self.address is not None  # noqa: S101  a peer without address is passive
+        return Connect(
+            connection=connection,
+            instance=self.instance.name,
+            peer=config.name,
+            address=self.address,
+            port=config.port,
+            interface=config.interface,
+            local_address=config.local_address,
+            local_port=config.local_port,
+            ttl=self.ttl,
+            min_ttl=self.min_ttl,
+            password=config.password,
+        )
+
+    def open_message(self) -> bytes:
+        """Return the OPEN to send (`SessionOwner`)."""
+        return Open(
+            asn=self.local_asn,
+            hold_time=self.config.hold_time,
+            router_id=self.instance.router_id,
+            capabilities=self._offered(),
+        ).encode()
+
+    def accept_open(self, opened: Open) -> Negotiated:
+        """Validate the peer's OPEN and negotiate (`SessionOwner`). Raises `NotificationError`."""
+        return open_exchange.accept_open(
+            self.config,
+            opened,
+            local_asn=self.local_asn,
+            local_router_id=self.instance.router_id,
+            offered=self._offered(),
+            confederation=self.confederation_peer,
+        )
+
+    def _offered(self) -> tuple[Capability, ...]:
+        return open_exchange.offered_capabilities(
+            self.config,
+            self.local_asn,
+            plain=self.session_end.refused_capabilities,
+            restarting=self.instance.restarting and not self._was_up,
+            external=self.ebgp and not self.confederation_peer,
+        )
+
+    def session_up(self, session: Session) -> None:
+        """Start the exchange of routes (`SessionOwner`)."""
+        self.session_end.established()
+        self.backoff.established()
+        self._was_up = True
+        self.instance.session_up(self, session)
+
+    def state_changed(self, session: Session, before: State) -> None:
+        """Follow a session that entered another state (`SessionOwner`)."""
+        ended = session.state in (State.IDLE, State.ACTIVE)
+        connections = self.connections
+        if session is connections.secondary:
+            if ended:
+                connections.secondary_ended(session)
+            return
+        if session is not connections.primary:
+            return
+        if ended and before is not State.IDLE and connections.promote_secondary():
+            self._report(before)
+            connections.primary.release()
+            return
+        if before is State.ESTABLISHED:
+            self.flaps += 1
+            self.instance.session_down(self, restart=self.may_restart(session))
+            self.backoff.ended()
+            self.session_end.damped()
+        self._report(before)
+        if (
+            ended
+            and before > State.ACTIVE
+            and self.dynamic is not None
+            and not self.instance.keeps_routes(self)
+        ):
+            self.remove_if_idle()
+
+    def remove_if_idle(self) -> None:
+        """Remove a dynamic peer without a session, unless it is connecting again."""
+        primary = self.connections.primary
+        if primary.state in (State.IDLE, State.ACTIVE) and self.connections.secondary is None:
+            self.stopped = True
+            primary.timers.stop_all()
+            self.instance.remove_dynamic_peer(self)
+
+    def may_restart(self, session: Session) -> bool:
+        """Return whether the routes outlive the end of the session (RFC 4724, RFC 8538)."""
+        negotiated = session.negotiated
+        return (
+            negotiated is not None
+            and negotiated.peer_graceful_restart is not None
+            and self.may_come_up
+            and not self.session_end.hard
+        )
+
+    def _report(self, before: State) -> None:
+        self._context.report(
+            StateChanged(
+                instance=self.instance.name,
+                peer=self.name,
+                address=self.address,
+                old=str(before),
+                new=str(self.connections.primary.state),
+                reason=self.reason,
+            )
+        )
+
+    def notification(self, message: Notification, *, sent: bool, text: str | None = None) -> None:
+        """Record and report a NOTIFICATION (`SessionOwner`); ``text`` in place of its own."""
+        if message.code == ErrorCode.CEASE and message.subcode == COLLISION.subcode:
+            return
+        described = text or str(message)
+        negotiated = self.connections.primary.negotiated
+        graceful = negotiated is not None and negotiated.graceful_notification
+        self.session_end.notified(message, described, sent=sent, graceful=graceful)
+        self._context.report(
+            SessionError(
+                instance=self.instance.name,
+                peer=self.name,
+                address=self.address,
+                sent=sent,
+                code=message.code,
+                subcode=message.subcode,
+                text=described,
+                data=message.data[:MAX_REPORTED_DATA].hex(),
+            )
+        )

@@ -1,0 +1,77 @@
+"""The record of how the last session with a peer ended: text for operators, and facts for rules.
+
+Decides nothing: damping, graceful restart and the next OPEN read their facts here.
+"""
+
+from __future__ import annotations
+
+from speaker.iana import ErrorCode, OpenSubcode
+from speaker.message import Notification
+
+_REFUSES_CAPABILITIES = (
+    OpenSubcode.UNSUPPORTED_OPTIONAL_PARAMETER,
+    OpenSubcode.UNSUPPORTED_CAPABILITY,
+)
+
+
+class SessionEnd:
+    """Facts about the last session of a peer, until the next one is Established."""
+
+    def __init__(self) -> None:
+        self.last_error: str | None = None
+        """The last NOTIFICATION or loss of the transport; survives the next session."""
+        self.failure: str | None = None
+        """Why the last session ended."""
+        self.trouble: str | None = None
+        """A transport failure since then; kept apart, as ``failure`` is more specific."""
+        self.refused_capabilities = False
+        """The peer refused the capabilities: the next OPEN omits the optional ones (RFC 5492)."""
+        self.hard = False
+        """The session ended by a NOTIFICATION that removes its routes (RFC 8538 section 3)."""
+        self._transport_lost = False
+        self._protocol_error = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether the session ended without a protocol error."""
+        return self._transport_lost and not self._protocol_error
+
+    def established(self) -> None:
+        """Clear the record: a session is Established."""
+        self.failure = self.trouble = None
+        self.refused_capabilities = False
+        self.hard = False
+        self.damped()
+
+    def damped(self) -> None:
+        """Clear the facts that the idle hold time depends on: that time has started."""
+        self._transport_lost = self._protocol_error = False
+
+    def failed(self, reason: str) -> None:
+        """Record why the session ends."""
+        self.failure = reason
+        self.trouble = None
+
+    def connect_failed(self, reason: str) -> None:
+        """Record a connection attempt that failed."""
+        self.trouble = reason
+
+    def connection_lost(self, reason: str, *, opened: bool) -> None:
+        """Record the loss of the connection; ``opened``: after the peer's OPEN."""
+        self.last_error = f"connection lost: {reason}"
+        if opened:
+            self.failed(self.last_error)
+        else:
+            self.trouble = self.last_error
+        self._transport_lost = True
+
+    def notified(self, message: Notification, text: str, *, sent: bool, graceful: bool) -> None:
+        """Record a NOTIFICATION; ``graceful``: RFC 8538 was negotiated on the session."""
+        self.last_error = f"{'sent' if sent else 'received'}: {text}"
+        if not sent:
+            self.failed(f"the peer sent {text}")
+            if message.code == ErrorCode.OPEN_MESSAGE and message.subcode in _REFUSES_CAPABILITIES:
+                self.refused_capabilities = True
+        self.hard = message.is_hard_reset or not graceful
+        self._protocol_error = message.code != ErrorCode.CEASE
+        self._transport_lost = self._transport_lost or not sent
