@@ -101,7 +101,13 @@ def _name(path: Path, names: dict[Path, bytes]) -> bytes:
     known = names.get(path)
     if known is None:
         source = path.source
-        content = (source.name, source.number, source.path_id, path.rejected, path.overrides)
+        content = (
+            source.name,
+            source.sent_path_id,
+            source.received_path_id,
+            path.rejected,
+            path.overrides,
+        )
         known = names[path] = hashlib.blake2b(
             msgspec.json.encode((path.attributes, content)), digest_size=8
         ).digest()

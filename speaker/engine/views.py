@@ -181,7 +181,7 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                     peer=peer,
                     best=reason is Reason.BEST,
                     reason=reason.value,
-                    path_id=path.source.path_id,
+                    path_id=path.source.received_path_id,
                 )
     for ribs in instance.outbound.sets.values():
         if family not in ribs:
@@ -217,7 +217,7 @@ def advertised(established: EstablishedPeer, family: Family) -> Iterator[RouteVi
             peer=established.peer.name,
             best=True,
             reason="advertised",
-            path_id=path.source.number if skip else None,
+            path_id=path.source.sent_path_id if skip else None,
             next_hop=known[1],
         )
 
@@ -243,5 +243,5 @@ def received(
             peer=established.peer.name,
             best=best,
             reason=reason,
-            path_id=path.source.path_id,
+            path_id=path.source.received_path_id,
         )

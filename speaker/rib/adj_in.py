@@ -1,23 +1,21 @@
-"""The Adj-RIB-In of one session: what the peer says, all of it, whether we use it or not.
+"""The Adj-RIB-In of one session: every received route, whether it is used or not.
 
-Holds received paths before policy, and passes on to the Loc-RIB those that are eligible and
-accepted. A change of the import rule is applied to what is held, without asking the peer again. It
-must never keep an object per prefix: a family is one dictionary from wire bytes to shared paths, and
-where there is no import rule only what is not eligible is in it: the rest is held in the Loc-RIB
-alone (`speaker.rib.adj_in_shared`).
+Holds paths as received, before the import policy, and announces to the Loc-RIB those that are
+eligible and accepted; so a changed policy applies without a ROUTE-REFRESH (soft reconfiguration
+inbound). Holds no object per prefix: a family is one dictionary from wire octets to shared paths, or
+no dictionary at all where the import policy leaves routes unchanged (`speaker.rib.adj_in_shared`).
 
-With ADD-PATH (RFC 7911) the key of a route has its path identifier in front, as on the wire, and
-each identifier is a source of its own for the Loc-RIB.
+With ADD-PATH (RFC 7911) the key of a route is the prefix behind its path identifier, as on the wire,
+and each identifier is a source of its own for the Loc-RIB.
 
-Routes may be stale: held from before a restart of the peer (RFC 4724), or from before it began to
-say all again (RFC 7313). A stale route is used like any other until it is said again, withdrawn or
-swept.
+Routes may be stale: retained while the peer restarts (RFC 4724), or received before the beginning of an
+enhanced route refresh (RFC 7313). A stale route is used like any other until it is announced again,
+withdrawn or swept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
-from typing import Final
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
@@ -25,25 +23,20 @@ from speaker.rib.adj_in_shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
-
-MAX_PATHS: Final = 64
-"""How many paths of one prefix are taken from a peer (RFC 7911): each costs all the others time."""
+from speaker.rib.received_path_ids import ReceivedPathIds
 
 
 class AdjRibIn:
-    """One session's received routes."""
+    """The received routes of one session."""
 
     __slots__ = (
         "_loc",
         "_not_installed",
-        "_path_id_sources",
-        "_paths_per_prefix",
         "_policy",
         "_shared",
-        "_source_numbers",
         "_stale",
         "_tables",
-        "add_path",
+        "path_ids",
         "rejected_by_policy",
         "source",
     )
@@ -56,74 +49,63 @@ class AdjRibIn:
         numbers: Iterator[int],
         add_path: frozenset[Family] = frozenset(),
     ) -> None:
-        """Begin empty; ``numbers`` are those that new sources get."""
+        """Start empty, with the families of ``loc_rib``.
+
+        ``numbers`` are those of new sources, ``add_path`` the families with path identifiers. A
+        policy of None accepts every route unchanged.
+        """
         self.source = source
-        self.add_path = add_path
-        self._source_numbers = numbers
-        self._path_id_sources: dict[bytes, Source] = {}
+        self.path_ids = ReceivedPathIds(source, numbers, add_path)
         self._tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
+        """Received routes by key. Of families in `_shared` only the ineligible ones."""
         self._policy = policy
         self._loc = loc_rib
         self._not_installed: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
-        """Prefixes that are held but are not in the Loc-RIB; unless nothing is accepted at all."""
+        """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
         self._stale: dict[Family, set[bytes]] = {}
-        """Only families that have stale routes."""
-        self._paths_per_prefix: dict[Family, dict[bytes, int]] = {family: {} for family in add_path}
-        """How many paths of each prefix are held, where a prefix may have several."""
+        """The keys of stale routes, for families that have any."""
         self.rejected_by_policy = 0
-        """How many announcements of a prefix the import policy has refused."""
+        """Announced prefixes that the import policy rejected."""
         self._shared: dict[Family, SharedAdjRibIn] = {}
-        """What is held of families that need no dictionary of their own for it."""
+        """The families whose eligible routes are held in the Loc-RIB alone."""
         for family in loc_rib:
             self._choose_storage(family)
 
     def _choose_storage(self, family: Family) -> None:
-        """Decide how a family of which nothing is held will be."""
+        """Decide where the routes of an empty family will be held."""
         self._shared.pop(family, None)
-        if self._policy is None and family not in self.add_path:
+        if self._policy is None and family not in self.path_ids.families:
             self._shared[family] = SharedAdjRibIn(self._loc[family], self.source)
 
     def admit(self, family: Family, items: Sequence[PathNlri]) -> list[PathNlri]:
-        """Return those of the paths that may be announced next: no prefix has more than `MAX_PATHS`.
-
-        Whoever gets fewer back has a peer that says too much; what is left out is not held at all.
-        """
-        table, held = self._tables[family], self._paths_per_prefix[family]
-        admitted = []
-        for path_id, nlri in dict.fromkeys(items):
-            if path_id.to_bytes(4, "big") + nlri not in table:
-                count = held.get(nlri, 0)
-                if count >= MAX_PATHS:
-                    continue
-                held[nlri] = count + 1
-            admitted.append((path_id, nlri))
-        return admitted
+        """Return the paths that may be announced: at most `MAX_PATHS` of a prefix."""
+        return self.path_ids.admit(family, items, self._tables[family])
 
     def announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
-        """Take in prefixes with a path, in place of what the peer said of them before.
+        """Announce routes: keys with a path, which replaces the path before.
 
-        The caller leaves the list alone from here.
+        The caller must not change the list.
         """
         if self._stale:
             self._clear_stale(family, nlri)
         shared = self._shared.get(family)
         if shared is not None:
-            refused = self._tables[family]
+            ineligible = self._tables[family]
             if path.rejected is not None:
                 shared.withdraw(nlri)
-                refused.update(dict.fromkeys(nlri, path))
+                ineligible.update(dict.fromkeys(nlri, path))
                 return
-            if refused:
+            if ineligible:
                 for prefix in nlri:
-                    refused.pop(prefix, None)
+                    ineligible.pop(prefix, None)
             shared.announce(path, nlri)
             return
         self._tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
-            unused = self._not_installed[family]
-            if unused:
-                unused.difference_update(nlri)
-            if family in self.add_path:
+            not_installed = self._not_installed[family]
+            if not_installed:
+                not_installed.difference_update(nlri)
+            if family in self.path_ids.families:
                 self._loc[family].announce(path, [key[4:] for key in nlri])
             else:
                 self._loc[family].announce(path, nlri)
@@ -135,9 +117,9 @@ class AdjRibIn:
     def announce_fields(
         self, family: Family, paths: Sequence[Path], fields: Sequence[bytes]
     ) -> int:
-        """Take in NLRI fields, each with a path that may be used, in place of what was said before.
+        """Announce the prefixes of NLRI fields, each field with its eligible path.
 
-        None of them is empty. Returns how many: the next one is no field of prefixes.
+        No field is empty. Returns the number of fields before the first malformed one.
         """
         taken = 0
         shared = self._shared.get(family)
@@ -157,9 +139,10 @@ class AdjRibIn:
         return self._policy is not None and self._policy.accepts_nothing
 
     def _apply_policy(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
+        """Announce to the Loc-RIB what the policy accepts, and withdraw the other routes."""
         policy = self._policy
-        unused = self._not_installed[family]
-        skip = 4 if family in self.add_path else 0
+        not_installed = self._not_installed[family]
+        skip = 4 if family in self.path_ids.families else 0
         parts = (
             ((0, nlri),) if policy is None else policy.group_by_matching_lists(family, nlri, skip)
         )
@@ -167,50 +150,33 @@ class AdjRibIn:
             accepted = path if policy is None else policy.apply(path, family, lists)
             if accepted is None or path.rejected is not None:
                 self.rejected_by_policy += len(keys) if accepted is None else 0
-                unused.update(keys)
+                not_installed.update(keys)
                 self._withdraw_from_loc_rib(family, keys)
             else:
-                unused.difference_update(keys)
+                not_installed.difference_update(keys)
                 used = [key[skip:] for key in keys] if skip else keys
                 self._loc[family].announce(accepted, used)
 
-    def _withdraw_from_loc_rib(self, family: Family, nlri: Sequence[bytes]) -> None:
-        """Withdraw from the Loc-RIB."""
-        if family not in self.add_path:
-            self._loc[family].withdraw(self.source, nlri)
+    def _withdraw_from_loc_rib(self, family: Family, keys: Sequence[bytes]) -> None:
+        if family not in self.path_ids.families:
+            self._loc[family].withdraw(self.source, keys)
             return
-        by_id: dict[bytes, list[bytes]] = {}
-        for key in nlri:
-            by_id.setdefault(key[:4], []).append(key[4:])
-        for path_id, prefixes in by_id.items():
-            if path_id in self._path_id_sources:
-                self._loc[family].withdraw(self._path_id_sources[path_id], prefixes)
+        for source, prefixes in self.path_ids.by_source(keys):
+            self._loc[family].withdraw(source, prefixes)
 
     def source_of(self, path_id: int) -> Source:
-        """Return the source of the paths with an identifier of the peer's."""
-        key = path_id.to_bytes(4, "big")
-        known = self._path_id_sources.get(key)
-        if known is None:
-            known = self._path_id_sources[key] = self.source.with_path_id(
-                path_id, next(self._source_numbers)
-            )
-        return known
+        """Return the source of the paths with a path identifier."""
+        return self.path_ids.source_of(path_id)
 
     def forget_unused_sources(self) -> None:
-        """Forget path identifiers that no route has: a peer can name four thousand million.
-
-        Whoever remembers paths with them has to forget these, too.
-        """
-        used = {key[:4] for family in self.add_path for key in self._tables.get(family, ())}
-        self._path_id_sources = {
-            key: part for key, part in self._path_id_sources.items() if key in used
-        }
+        """Forget path identifiers without a route; see `ReceivedPathIds.forget_unused_sources`."""
+        self.path_ids.forget_unused_sources(self._tables)
 
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
-        """Forget prefixes; unknown ones are passed over."""
+        """Withdraw routes by key; unknown ones are ignored."""
         table = self._tables[family]
-        if family in self.add_path:
-            self._forget_path_ids(family, nlri)
+        if family in self.path_ids.families:
+            self.path_ids.withdraw(family, nlri, table)
         if table:
             for prefix in nlri:
                 table.pop(prefix, None)
@@ -220,34 +186,21 @@ class AdjRibIn:
         if shared is not None:
             shared.withdraw(nlri)
             return
-        unused = self._not_installed[family]
-        if unused:
-            unused.difference_update(nlri)
+        not_installed = self._not_installed[family]
+        if not_installed:
+            not_installed.difference_update(nlri)
         if not self._rejects_all:
             self._withdraw_from_loc_rib(family, nlri)
 
-    def _forget_path_ids(self, family: Family, keys: Sequence[bytes]) -> None:
-        table, held = self._tables[family], self._paths_per_prefix[family]
-        for key in dict.fromkeys(keys):
-            if key in table:
-                prefix = key[4:]
-                if held[prefix] == 1:
-                    del held[prefix]
-                else:
-                    held[prefix] -= 1
-
     def attach(self, loc_rib: Mapping[Family, LocRib], add_path: frozenset[Family]) -> None:
-        """Go on in another session, with its families; those that it has not are forgotten.
+        """Continue in a new session of the peer, with its families; the others are cleared.
 
-        So are those that have path identifiers in one of the sessions only: the keys are others.
+        So are families with path identifiers in only one of the two sessions: their keys differ.
         """
-        for family in self._tables.keys() & (self.add_path ^ add_path):
+        for family in self._tables.keys() & (self.path_ids.families ^ add_path):
             self.drop(family)
             self._shared.pop(family, None)
-        self.add_path = add_path
-        self._paths_per_prefix = {
-            family: self._paths_per_prefix.get(family, {}) for family in add_path
-        }
+        self.path_ids.set_families(add_path)
         for family in self._tables.keys() - loc_rib.keys():
             self.drop(family)
             del self._tables[family], self._not_installed[family]
@@ -261,12 +214,12 @@ class AdjRibIn:
                 self._choose_storage(family)
 
     def clear(self) -> None:
-        """Forget everything: the session is over."""
+        """Withdraw all routes: the session ended."""
         for family in self._tables:
             self.drop(family)
 
     def drop(self, family: Family) -> None:
-        """Forget a family's routes."""
+        """Withdraw the routes of a family."""
         if family in self._shared:
             self._shared[family].clear()
         elif not self._rejects_all:
@@ -274,32 +227,31 @@ class AdjRibIn:
         self._tables[family] = {}
         self._not_installed[family] = set()
         self._stale.pop(family, None)
-        if family in self._paths_per_prefix:
-            self._paths_per_prefix[family] = {}
+        self.path_ids.clear(family)
 
     # ------------------------------------------------------------------ stale
 
     def mark_stale(self, family: Family) -> None:
-        """Take everything that is held as said in an earlier life of the peer."""
+        """Mark all held routes of a family as stale."""
         if self.received(family):
             self._stale[family] = {key for key, _ in self.items(family)}
 
     def sweep(self, family: Family) -> Sequence[bytes]:
-        """Forget the routes that are stale, and return them."""
+        """Withdraw the stale routes of a family; return their keys."""
         stale = self._stale.pop(family, None)
         if not stale:
             return ()
-        # In the table's order, which is that of no hash: a recorded run can be played again.
+        # In the order of the table: it must not depend on hashes, so that a recorded run replays.
         gone = [nlri for nlri, _ in self.items(family) if nlri in stale]
         self.withdraw(family, gone)
         return gone
 
     def stale(self, family: Family) -> int:
-        """Return how many prefixes are stale."""
+        """Return the number of stale routes."""
         return len(self._stale.get(family, ()))
 
     def stale_paths(self, family: Family) -> dict[Path, list[bytes]]:
-        """Return the stale prefixes by their path."""
+        """Return the keys of the stale routes by path."""
         stale = self._stale.get(family, ())
         groups: dict[Path, list[bytes]] = {}
         for nlri, path in self.items(family):
@@ -308,7 +260,7 @@ class AdjRibIn:
         return groups
 
     def replace_stale(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
-        """Give stale prefixes another path; they stay stale."""
+        """Replace the path of stale routes; they remain stale."""
         stale = self._stale.pop(family, set())
         self.announce(family, path, nlri)
         self._stale[family] = stale
@@ -321,7 +273,7 @@ class AdjRibIn:
                 del self._stale[family]
 
     def set_policy(self, policy: CompiledPolicy | None) -> None:
-        """Change the import rule and apply it to what is held (soft reconfiguration inbound)."""
+        """Change the import policy and apply it to all held routes (soft reconfiguration inbound)."""
         held: dict[Family, dict[Path, list[bytes]]] = {}
         for family, table in self._tables.items():
             by_path = held[family] = {}
@@ -343,22 +295,22 @@ class AdjRibIn:
 
     @property
     def families(self) -> KeysView[Family]:
-        """The families of which anything may be held."""
+        """The families of the session."""
         return self._tables.keys()
 
     def items(self, family: Family) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over all that is held of a family: keys, and paths as they were received."""
+        """Iterate over the held routes of a family: key, and path as received."""
         if family in self._shared:
             yield from self._shared[family].items()
         yield from self._tables.get(family, {}).items()
 
     def received(self, family: Family) -> int:
-        """Return how many prefixes are held."""
+        """Return the number of held routes."""
         shared = self._shared.get(family)
         return len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
 
     def accepted(self, family: Family) -> int:
-        """Return how many of them are in the Loc-RIB."""
+        """Return the number of held routes that are in the Loc-RIB."""
         shared = self._shared.get(family)
         if shared is not None:
             return shared.count
@@ -369,7 +321,7 @@ class AdjRibIn:
     def by_path(
         self, family: Family, keys: Iterable[bytes]
     ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
-        """Group keys of routes by the path that is held now; those that are not held come last."""
+        """Group keys by path as received; the second list is the keys that are not held."""
         table = self._tables.get(family, {})
         shared = self._shared.get(family)
         if shared is not None and not table:
@@ -387,9 +339,9 @@ class AdjRibIn:
         return groups, gone
 
     def keys(self, family: Family) -> list[Sequence[bytes]]:
-        """Return lists of the keys that are held, as they are now, at little cost.
+        """Return lists with every held key, without a look at each; duplicates may be among them.
 
-        A key may be there twice, or not be held any more.
+        Keys that are no longer held may be among them, too.
         """
         shared = self._shared.get(family)
         lists = [] if shared is None else shared.prefix_lists()
@@ -398,36 +350,36 @@ class AdjRibIn:
 
     @property
     def accepts_all(self) -> bool:
-        """Whether every route is imported as it is, unless it is rejected for itself."""
+        """Whether every eligible route is imported unchanged."""
         return self._policy is None
 
     def imported(
         self, family: Family, path: Path, keys: Sequence[bytes]
     ) -> Iterable[tuple[Path | None, Sequence[bytes]]]:
-        """Return what becomes of routes with a path: the path in the Loc-RIB, or None."""
+        """Return routes by their path in the Loc-RIB; None for those that are not imported."""
         policy = self._policy
         if path.rejected is not None or self._rejects_all:
             return ((None, keys),)
         if policy is None:
             return ((path, keys),)
-        skip = 4 if family in self.add_path else 0
+        skip = 4 if family in self.path_ids.families else 0
         return (
             (policy.apply(path, family, lists), part)
             for lists, part in policy.group_by_matching_lists(family, keys, skip)
         )
 
     def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
-        """Iterate over prefix, path as received, and path in the Loc-RIB, or None if not there."""
+        """Iterate over the routes: prefix, path as received, and path in the Loc-RIB or None."""
         if family in self._shared:
             for nlri, path in self.items(family):
                 yield nlri, path, None if path.rejected is not None else path
             return
-        unused = self._not_installed.get(family, set())
-        skip = 4 if family in self.add_path else 0
+        not_installed = self._not_installed.get(family, set())
+        skip = 4 if family in self.path_ids.families else 0
         policy = self._policy
         for key, path in self._tables.get(family, {}).items():
             nlri = key[skip:]
-            if self._rejects_all or key in unused:
+            if self._rejects_all or key in not_installed:
                 yield nlri, path, None
             elif policy is None:
                 yield nlri, path, path

@@ -17,7 +17,7 @@ from speaker.rib.path import Path, Source
 
 def wire(path: Path, nlri: bytes) -> bytes:
     """Return a prefix behind its path identifier (RFC 7911 section 3)."""
-    return path.source.number.to_bytes(4, "big") + nlri
+    return path.source.sent_path_id.to_bytes(4, "big") + nlri
 
 
 @final

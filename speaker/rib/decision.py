@@ -1,8 +1,8 @@
-"""The decision process of RFC 4271 section 9.1.2, with the reason of each choice as data.
+"""Route selection (RFC 4271 section 9.1.2), with the reason of each choice.
 
-Pure functions over paths that are eligible for the same prefix. MED is compared only between
-paths from the same neighbouring AS, over the whole set at once, so that the result does not
-depend on the order in which paths came.
+Pure functions over the eligible paths of one prefix. MED is compared only between paths from the same
+neighbouring AS, and over the whole set at once, so that the result does not depend on the order in
+which the paths were received.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Reason(enum.Enum):
-    """Why a path is best, or the first rule by which it lost; the value is for people."""
+    """Why a path is best, or the first rule by which it lost; the value is shown to operators."""
 
     BEST = "best"
     LOCAL = "a route of this router is preferred"
@@ -50,7 +50,7 @@ _LATE = (
 
 
 def best(paths: Sequence[Path]) -> Path:
-    """Return the best of at least one path."""
+    """Return the best path; ``paths`` is not empty."""
     ranks = [path.rank for path in paths]
     early = min([rank.early for rank in ranks])
     candidates = [path for path, rank in zip(paths, ranks, strict=True) if rank.early == early]
@@ -60,13 +60,13 @@ def best(paths: Sequence[Path]) -> Path:
 
 
 def order(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the same paths, the best one first."""
+    """Return the same paths, best first; ``paths`` is not empty."""
     first = best(paths)
     return (first, *(path for path in paths if path is not first))
 
 
 def explain(path: Path, paths: Sequence[Path]) -> Reason:
-    """Return why this one of the paths is best, or the first rule by which it is not."""
+    """Return why one of ``paths`` is best, or the first rule by which it lost to the best one."""
     first = best(paths)
     if path is first:
         return Reason.BEST

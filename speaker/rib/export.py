@@ -1,7 +1,7 @@
-"""What a peer is told of a path: whether at all, and with which attributes.
+"""Export of a path: whether it is advertised, and with which attributes.
 
-Pure functions of a path and an `ExportRules`, which is also the key of an update group: sessions
-with equal rules are sent equal octets. RFC 4271 sections 5.1 and 9.1.3, RFC 1997, RFC 4760.
+Pure functions of a path and of `ExportRules`, the key of an update group: sessions with equal rules
+get equal octets. RFC 4271 sections 5.1 and 9.1.3, RFC 1997, RFC 4760.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ NO_EXPORT_SUBCONFED: Final = WELL_KNOWN_COMMUNITIES["no-export-subconfed"]
 _NOT_UPWARDS: Final = frozenset({Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLIENT})
 """Our roles towards a provider, a peer and a route server."""
 _MARKS: Final = frozenset({Role.PROVIDER, Role.PEER, Role.ROUTE_SERVER})
-"""Our roles towards those who must not pass on upwards what we tell them (RFC 9234 section 5)."""
+"""Our roles towards peers that must not pass our routes on upwards (RFC 9234 section 5)."""
 _WELL_KNOWN_TRANSITIVE: Final = 0x40
 _NOT_TRANSITIVE: Final = 0x40
-"""The bit of an extended community's first octet: not across the border of an AS (RFC 4360)."""
+"""The T bit of an extended community's first octet: non-transitive across ASes (RFC 4360)."""
 
 
 class NextHop(msgspec.Struct, frozen=True):
@@ -48,11 +48,11 @@ class NextHop(msgspec.Struct, frozen=True):
     octets: bytes
     """4, 16 or 32 octets; empty where the session cannot carry the family."""
     mp: bool
-    """Whether it goes into MP_REACH_NLRI."""
+    """Whether it is sent in MP_REACH_NLRI."""
 
 
 class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """Everything that decides what a session is sent."""
+    """Everything that the octets for a session depend on, besides the table."""
 
     export: Export
     route_set: str | None
@@ -61,21 +61,21 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     confederation: bool
     """Whether the peer is in another member AS of our confederation (RFC 5065)."""
     role: int | None
-    """What we are to the peer (RFC 9234)."""
+    """Our role towards the peer (RFC 9234)."""
     local_asn: int
     as4: bool
     max_message: int
     long_lived: bool
-    """Whether the peer knows long-lived stale routes for what they are (RFC 9494)."""
+    """Whether the peer supports long-lived graceful restart (RFC 9494)."""
     families: tuple[Family, ...]
-    """Negotiated ones, in order."""
+    """The negotiated families, in order."""
     add_path: tuple[Family, ...]
-    """Those in which all paths of a prefix are told (RFC 7911)."""
+    """The families in which all paths of a prefix are advertised (RFC 7911)."""
     next_hops: tuple[NextHop, ...]
 
     @property
     def exports_received(self) -> bool:
-        """Whether received routes are told, so that their selection matters."""
+        """Whether received routes are exported: then the initial table waits for route selection."""
         return self.export == "all"
 
     @property
@@ -84,29 +84,29 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         return tuple(hop.family for hop in self.next_hops if hop.octets)
 
     def next_hop(self, family: Family) -> NextHop | None:
-        """Return our next hop of a family."""
+        """Return our next hop of a family, or None for a family without prefixes."""
         for hop in self.next_hops:
             if hop.family == family:
                 return hop
         return None
 
     def uses_mp(self, family: Family) -> bool:
-        """Whether a family goes into MP_REACH_NLRI and MP_UNREACH_NLRI."""
+        """Return whether a family is sent in MP_REACH_NLRI and MP_UNREACH_NLRI."""
         hop = self.next_hop(family)
         return hop is None or hop.mp
 
     def exports(self, path: Path) -> bool:
-        """Whether a path is told to the sessions of these rules, its own source and policy aside."""
+        """Return whether a path is exported, before policy and to sessions other than its source."""
         attributes = path.attributes
         if attributes.otc is not None and self.role in _NOT_UPWARDS:
-            # RFC 9234 section 5: it came down once, and must not go up or sideways again.
+            # RFC 9234 section 5: only to customers, never to providers and peers.
             return False
         if path.source.local:
             return True
         if self.export != "all":
             return False
         if not self.ebgp and path.source.internal:
-            # RFC 4271 section 9.2: routes of an internal peer are not for internal peers.
+            # RFC 4271 section 9.2: routes from an internal peer are not advertised to internal peers.
             return False
         communities = attributes.communities
         if communities:
@@ -123,7 +123,7 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
-    """Return a path's attributes as these sessions see them, the next hop aside."""
+    """Return the attributes with which a path is advertised, except for the next hop."""
     attributes = path.attributes
     if rules.ebgp and not rules.confederation:
         return msgspec.structs.replace(
@@ -135,7 +135,7 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
                 else attributes.otc
             ),
             local_preference=None,
-            # RFC 4271 section 5.1.4: a MED that was received is not for another AS.
+            # RFC 4271 section 5.1.4: a received MED is not advertised to another AS.
             med=attributes.med if path.source.local or path.overrides & MED_SET else None,
             originator_id=None,
             cluster_list=(),
@@ -144,8 +144,8 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
         )
     preference = attributes.local_preference
     if rules.confederation:
-        # RFC 5065 section 5.2: LOCAL_PREF and MED cross member ASes; those of route reflection,
-        # which belong to one AS, do not.
+        # RFC 5065 section 5.2: LOCAL_PREF and MED cross member ASes; the attributes of route
+        # reflection belong to one AS.
         attributes = msgspec.structs.replace(
             attributes,
             as_path=prepend(attributes.as_path, rules.local_asn, AS_CONFED_SEQUENCE),
@@ -160,9 +160,9 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
 
 
 def _within_the_as(path: Path) -> dict[str, tuple[bytes, ...]]:
-    """Return the extended communities of a received path without those that stay in an AS.
+    """Return the extended communities of a received path without the non-transitive ones.
 
-    RFC 4360 section 6 and RFC 5701 section 2. What we were told to say ourselves is said.
+    RFC 4360 section 6 and RFC 5701 section 2. Locally configured communities are kept.
     """
     attributes = path.attributes
     if path.source.local:
@@ -178,7 +178,7 @@ def _within_the_as(path: Path) -> dict[str, tuple[bytes, ...]]:
 
 
 def _partial(attributes: PathAttributes) -> tuple[UnknownAttribute, ...]:
-    # RFC 4271 section 5: an unrecognised transitive attribute is passed on with the Partial bit.
+    # RFC 4271 section 5: an unrecognized transitive attribute is passed on with the Partial bit.
     return tuple(
         msgspec.structs.replace(unknown, flags=unknown.flags | 0x20)
         for unknown in attributes.unknown
@@ -186,7 +186,7 @@ def _partial(attributes: PathAttributes) -> tuple[UnknownAttribute, ...]:
 
 
 def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
-    """Return the next hop of a path on these sessions: 4, 16 or 32 octets."""
+    """Return the next hop with which a path is advertised: 4, 16 or 32 octets."""
     hop = rules.next_hop(family)
     own = b"" if hop is None else hop.octets
     theirs = path.attributes.next_hop
@@ -198,7 +198,7 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
     )
     if not keep or path.overrides & NEXT_HOP_SELF:
         return own
-    # A third party's address of the other kind cannot be told without RFC 8950.
+    # A third-party next hop of the other address family needs RFC 8950.
     same_kind = (len(theirs) == 4) == (len(own) == 4)
     if same_kind:
         return theirs
@@ -210,7 +210,7 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
 def rewrite(path: Path, family: Family, rules: ExportRules) -> tuple[bytes, bytes, bool]:
     """Return the next hop, the encoded attributes, and whether MP_REACH_NLRI is used.
 
-    The classic NEXT_HOP attribute is among the attributes exactly when MP_REACH_NLRI is not used.
+    The attributes include NEXT_HOP if MP_REACH_NLRI is not used. Raises `EncodingError`.
     """
     before, behind = encode_attributes(export_attributes(path, rules), as4=rules.as4)
     next_hop = export_next_hop(path, family, rules)

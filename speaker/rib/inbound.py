@@ -16,9 +16,10 @@ from speaker.attribute import AS_CONFED_SET, AS_SET, ErrorHandling, PathAttribut
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, encode_add_path
-from speaker.rib.adj_in import MAX_PATHS, AdjRibIn
+from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound_fast_path import InboundFastPath
 from speaker.rib.path import Path, Source
+from speaker.rib.received_path_ids import MAX_PATHS
 from speaker.rib.route_leaks import check_route_leak
 from speaker.rib.usable_next_hop import is_loopback, unusable_reason
 

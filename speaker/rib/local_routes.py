@@ -1,6 +1,6 @@
-"""Routes of this router: attributes as the API has them, turned into paths and shared.
+"""Routes that this router originates: attributes of the API as shared paths.
 
-The same attributes are the same `Path`, for as long as a table holds it.
+Equal attributes are the same `Path` for as long as a table holds it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 
 LOCAL = Source("local")
-"""The source of every route of this router, in every instance."""
+"""The source of every originated route, in every instance."""
 
 
 class LocalPaths:
-    """Attributes -> path."""
+    """The path of each attribute set."""
 
     __slots__ = ("_known",)
 
@@ -28,7 +28,7 @@ class LocalPaths:
         self._known: WeakValueDictionary[RouteAttributes, Path] = WeakValueDictionary()
 
     def path(self, attributes: RouteAttributes) -> Path:
-        """Return the path that stands for these attributes."""
+        """Return the path with these attributes."""
         path = self._known.get(attributes)
         if path is None:
             path = self._known[attributes] = Path(_as_path_attributes(attributes), LOCAL)
@@ -39,7 +39,7 @@ class LocalPaths:
         table_of: Callable[[Family], LocRib],
         changes: Mapping[Family, Mapping[bytes, RouteAttributes | None]],
     ) -> None:
-        """Announce and withdraw in the tables of the families."""
+        """Apply changes of originated routes: prefix to attributes, None to withdraw."""
         for family, routes in changes.items():
             gone: list[bytes] = []
             announced: dict[RouteAttributes, list[bytes]] = {}

@@ -1,9 +1,8 @@
-"""Paths and whence they come: the values that all RIBs share.
+"""Paths and their sources: the values that all RIBs share.
 
-One `Path` stands for one attribute set of one source, however many prefixes carry it: a RIB maps
-a prefix's wire bytes straight to a shared `Path`, so that there is no object per route. Everything
-that can be worked out once per attribute set is worked out here: eligibility and the keys of the
-decision process.
+A `Path` is one attribute set from one source, whatever number of prefixes has it. A RIB maps a
+prefix's wire octets to a shared `Path`, so there is no object per route. What depends on the
+attribute set alone is computed once per path: its eligibility and the keys of route selection.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ DEFAULT_LOCAL_PREFERENCE: Final = 100
 MED_SET: Final = 1
 NEXT_HOP_SET: Final = 2
 NEXT_HOP_SELF: Final = 4
-"""What a policy has decided, so that the rules of a session leave it alone."""
+"""Attributes that a policy has set: the export rules of a session do not change them (bit mask)."""
 LLGR_STALE: Final = WELL_KNOWN_COMMUNITIES["llgr-stale"]
 
 
 @final
 class Source:
-    """Who a path comes from: one session's lifetime, or this router itself.
+    """The source of a path: one session from Established to its end, or this router.
 
-    Compared by identity. A session that comes up again is another source, unless the peer had
-    asked to keep its routes while it restarts. With ADD-PATH each path identifier of a session is a
-    source, so that a RIB has at most one path of a source for a prefix.
+    Compared by identity. The next session of a peer is a new source, unless its routes are retained
+    during a graceful restart. With ADD-PATH each path identifier of a session is a source of its
+    own, so that a RIB has at most one path of a source for a prefix.
     """
 
     __slots__ = (
@@ -40,9 +39,9 @@ class Source:
         "internal",
         "local",
         "name",
-        "number",
-        "path_id",
+        "received_path_id",
         "router_id",
+        "sent_path_id",
         "session",
     )
 
@@ -54,38 +53,43 @@ class Source:
         router_id: int = 0,
         ebgp: bool = False,
         internal: bool | None = None,
-        number: int = 1,
+        sent_path_id: int = 1,
     ) -> None:
-        """Name a session; a peer in our confederation is neither eBGP nor internal (RFC 5065)."""
+        """Describe a session; without an address the source is this router.
+
+        ``address`` has 4 or 16 octets. ``internal`` defaults to the opposite of ``ebgp``; a peer in
+        another member AS of our confederation is neither (RFC 5065). ``sent_path_id`` is the path
+        identifier with which its paths are advertised.
+        """
         self.internal = not ebgp if internal is None else internal
         self.name = name
-        self.number = number
-        """The path identifier under which its paths are told (RFC 7911); 1 is this router."""
-        self.path_id: int | None = None
-        """The path identifier under which the peer tells them."""
+        self.sent_path_id = sent_path_id
+        """The path identifier with which its paths are advertised (RFC 7911); 1 is this router."""
+        self.received_path_id: int | None = None
+        """The path identifier with which the peer sends them, or None without ADD-PATH."""
         self.session = self
-        """Itself, or the source that it is a part of."""
+        """The source of the session: itself, unless it is that of a path identifier."""
         self.address = address
         self.router_id = router_id
         self.ebgp = ebgp
         self.local = not address
 
-    def with_path_id(self, path_id: int, number: int) -> Source:
-        """Return the source of the paths that the peer tells under an identifier (RFC 7911)."""
-        part = Source(
+    def with_path_id(self, path_id: int, sent_path_id: int) -> Source:
+        """Return the source of the session's paths with a path identifier (RFC 7911)."""
+        source = Source(
             self.name,
             address=self.address,
             router_id=self.router_id,
             ebgp=self.ebgp,
             internal=self.internal,
-            number=number,
+            sent_path_id=sent_path_id,
         )
-        part.path_id = path_id
-        part.session = self
-        return part
+        source.received_path_id = path_id
+        source.session = self
+        return source
 
     def same_router(self, other: Source) -> bool:
-        """Tell whether another session is one with the same router, as after its restart."""
+        """Return whether another session has the same peer, as after its restart."""
         return (self.address, self.router_id, self.ebgp) == (
             other.address,
             other.router_id,
@@ -97,7 +101,10 @@ class Source:
 
 
 class Rank(NamedTuple):
-    """What the decision process compares; keys compare with ``<``, smaller is better."""
+    """The keys of route selection, compared with ``<``: the smaller one is better.
+
+    MED is between ``early`` and ``late`` because it counts only among equal neighbouring ASes.
+    """
 
     early: tuple[object, ...]
     med: int
@@ -109,47 +116,44 @@ class Rank(NamedTuple):
 class Path(msgspec.Struct, eq=False, weakref=True):
     """One attribute set from one source; frozen by convention, compared by identity.
 
-    ``rejected`` says why no prefix with these attributes may be used (a loop ...), or is None.
-    ``overrides`` are `MED_SET` and the like. Attributes that came as octets which are known to be
-    well-formed are read when they are first asked for, and ranked when there is a choice.
+    ``rejected`` is why routes with these attributes are ineligible (an AS loop ...), or None.
+    ``overrides`` is a mask of `MED_SET`, `NEXT_HOP_SET` and `NEXT_HOP_SELF`. Attributes that took the
+    fast path are decoded on first access; the rank is computed when there is more than one path.
     """
 
     _attributes: PathAttributes | None
     source: Source
     rejected: str | None = None
     overrides: int = 0
-    _field: bytes = b""
-    """What the attributes are read from when they are first asked for, where they are None ..."""
-    _read: Callable[[bytes], PathAttributes] | None = None
-    """... by whom."""
+    _encoded: bytes = b""
+    """The path attributes field of attributes that are not decoded yet."""
+    _decode: Callable[[bytes], PathAttributes] | None = None
+    """The decoder of ``_encoded``."""
     _rank: Rank | None = None
 
     @property
     def attributes(self) -> PathAttributes:
-        """The attributes as they are in the RIBs."""
+        """The attributes as received, or as a policy has changed them."""
         attributes = self._attributes
         if attributes is None:
-            assert self._read is not None  # noqa: S101  one of them was given
-            attributes = self._attributes = self._read(self._field)
-            self._field, self._read = b"", None
+            assert self._decode is not None  # noqa: S101  one of them was given
+            attributes = self._attributes = self._decode(self._encoded)
+            self._encoded, self._decode = b"", None
         return attributes
 
     @property
-    def field(self) -> bytes:
-        """The path attribute field, NEXT_HOP included and four octets per AS, or nothing.
-
-        It is there only where it came like that, and until the attributes are asked for.
-        """
-        return self._field
+    def encoded(self) -> bytes:
+        """The undecoded path attributes field, with four-octet AS numbers; empty once decoded."""
+        return self._encoded
 
     @property
     def long_lived(self) -> bool:
-        """Whether it is stale for long (RFC 9494), also where another router marked it."""
+        """Whether the path is long-lived stale (RFC 9494), also if another router marked it."""
         return LLGR_STALE in self.attributes.communities
 
     @property
     def rank(self) -> Rank:
-        """The keys of the decision process."""
+        """The keys of route selection."""
         return self._rank or self._ranked()
 
     def _ranked(self) -> Rank:
@@ -158,7 +162,7 @@ class Path(msgspec.Struct, eq=False, weakref=True):
         rank = self._rank = Rank(
             early=(
                 not source.local,
-                # RFC 9494 section 4.3: such a path is the last choice.
+                # RFC 9494 section 4.3: least preferred.
                 self.long_lived,
                 -(DEFAULT_LOCAL_PREFERENCE if preference is None else preference),
                 hop_count(attributes.as_path),
@@ -168,13 +172,13 @@ class Path(msgspec.Struct, eq=False, weakref=True):
             neighbor_as=_neighbor_as(attributes.as_path),
             late=(
                 not source.ebgp,
-                # RFC 4456 section 9: the originator stands for the router ID, then the shorter
-                # cluster list wins.
+                # RFC 4456 section 9: ORIGINATOR_ID replaces the BGP Identifier; then the shorter
+                # CLUSTER_LIST is preferred.
                 _originator(attributes, source),
                 len(attributes.cluster_list),
                 len(source.address),
                 source.address,
-                source.path_id or 0,
+                source.received_path_id or 0,
             ),
         )
         return rank
@@ -184,7 +188,7 @@ class Path(msgspec.Struct, eq=False, weakref=True):
 
 
 def same_export(one: Path, other: Path) -> bool:
-    """Tell whether two paths make the same of a prefix for a peer."""
+    """Return whether two paths lead to the same advertisement of a prefix."""
     return one is other or (
         one.attributes == other.attributes
         and one.overrides == other.overrides
@@ -193,7 +197,7 @@ def same_export(one: Path, other: Path) -> bool:
 
 
 def _neighbor_as(as_path: AsPath) -> int:
-    # RFC 5065 section 5.3: the AS next to the confederation, whatever member the path came through.
+    # RFC 5065 section 5.3: the AS next to the confederation, whatever member AS is in between.
     for kind, asns in as_path:
         if kind not in CONFEDERATION:
             return asns[0] if kind == AS_SEQUENCE else 0

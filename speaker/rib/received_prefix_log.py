@@ -1,7 +1,8 @@
-"""Which prefixes a source has said: as it said them, and tidied up a little at a time.
+"""The received-prefix log: the prefixes of one source, as received, compacted incrementally.
 
-Must never look at more prefixes at once than a small multiple of those that have just been said: a
-peer with a full table would otherwise stop everybody for a second now and then.
+It finds a source's prefixes in a shared table without scanning the whole table, and without a second
+dictionary of them. Compaction looks at no more prefixes at once than a small multiple of those that
+were just added: compacting a full table at once would stop the speaker for a second.
 """
 
 from __future__ import annotations
@@ -12,82 +13,84 @@ from typing import Final, final
 from speaker.nlri import LazyNlriField
 
 SLACK_PREFIXES: Final = 256
-"""So many prefixes too many are never worth tidying up."""
+"""The number of surplus prefixes that never start a compaction."""
 CHECKS_PER_PREFIX: Final = 2
-"""How many old prefixes are looked at for each new one."""
+"""The number of old prefixes that a compaction checks for each added one."""
 
 
 @final
 class ReceivedPrefixLog:
-    """Lists and NLRI fields that name every prefix that is held, some perhaps twice or no more."""
+    """Lists and NLRI fields with every held prefix; duplicates and withdrawn ones may be among them."""
 
-    __slots__ = ("_afi", "_at", "_fields", "_held", "_kept", "_lists", "_named", "_old")
+    __slots__ = ("_afi", "_fields", "_held", "_kept", "_lists", "_named", "_next", "_old")
 
     def __init__(self, held: Callable[[Sequence[bytes]], list[bytes]]) -> None:
-        """Begin empty; ``held`` returns which of some prefixes are still held."""
+        """Start empty; ``held`` returns which of some prefixes the source still has."""
         self._held = held
         self._lists: list[Sequence[bytes]] = []
         self._fields: list[bytes] = []
         self._afi = 0
-        """The address family of the fields."""
+        """The AFI of the fields."""
         self._named = 0
-        """How many prefixes are named, also in what is being tidied up."""
+        """The number of prefixes in the log, duplicates included."""
         self._old: list[Sequence[bytes]] = []
-        """What has still to be looked at, the next ones last, ..."""
-        self._at = 0
-        """... from where on in the next one, ..."""
+        """The lists that a running compaction still has to check, the next one last."""
+        self._next = 0
+        """The index of the next prefix to check in the last list of `_old`."""
         self._kept: dict[bytes, None] = {}
-        """... and what was held of that before."""
+        """The prefixes that the running compaction has checked and kept."""
 
     def add(self, nlri: Sequence[bytes], held: int) -> None:
-        """Add a list, which the caller leaves alone from here; ``held`` is how many are held now."""
+        """Add a list, which the caller must not change; ``held`` is the number of held prefixes."""
         self._lists.append(nlri)
-        self._note(len(nlri), held)
+        self._added(len(nlri), held)
 
     def add_fields(self, fields: Sequence[bytes], afi: int, named: int, held: int) -> None:
-        """Add NLRI fields of one address family that name so many prefixes."""
+        """Add NLRI fields of one AFI with ``named`` prefixes; ``held`` as in `add`."""
         self._afi = afi
         self._fields.extend(fields)
-        self._note(named, held)
+        self._added(named, held)
 
     def lists(self) -> list[Sequence[bytes]]:
-        """Return lists that name every prefix."""
+        """Return lists that together contain every held prefix."""
         lists = self._old[::-1]
-        if lists and self._at:
-            lists[0] = lists[0][self._at :]
+        if lists and self._next:
+            lists[0] = lists[0][self._next :]
         if self._kept:
             lists.append(list(self._kept))
         return [*lists, *self._lists, *(LazyNlriField(data, self._afi) for data in self._fields)]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all prefixes."""
         self._lists.clear()
         self._fields.clear()
         self._old.clear()
         self._kept = {}
-        self._named = self._at = 0
+        self._named = self._next = 0
 
-    def _note(self, named: int, held: int) -> None:
+    def _added(self, named: int, held: int) -> None:
+        """Count added prefixes, and start or continue a compaction."""
         self._named += named
         if not self._old:
             if self._named <= 3 * held + SLACK_PREFIXES:
                 return
             self._old = self.lists()[::-1]
             self._lists, self._fields = [], []
-        self._tidy(CHECKS_PER_PREFIX * named)
+        self._compact(CHECKS_PER_PREFIX * named)
 
-    def _tidy(self, most: int) -> None:
+    def _compact(self, most: int) -> None:
+        """Check up to ``most`` old prefixes, and keep those that are held."""
         while most > 0 and self._old:
             oldest = self._old[-1]
-            some = oldest[self._at : self._at + most]
+            some = oldest[self._next : self._next + most]
             before = len(self._kept)
             self._kept.update(dict.fromkeys(self._held(some)))
             self._named -= len(some) - (len(self._kept) - before)
-            self._at += len(some)
+            self._next += len(some)
             most -= len(some)
-            if self._at >= len(oldest):
+            if self._next >= len(oldest):
                 self._old.pop()
-                self._at = 0
+                self._next = 0
         if not self._old:
             self._lists.insert(0, list(self._kept))
             self._kept = {}

@@ -1,6 +1,6 @@
-"""Route leaks kept out by roles and the Only to Customer attribute (RFC 9234 section 5), inbound.
+"""Route leak detection by roles and the Only to Customer attribute, inbound (RFC 9234 section 5).
 
-Pure. What is told to peers of a role is in `speaker.rib.export`.
+The outbound rules are in `speaker.rib.export`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _FROM_ABOVE: Final = frozenset({Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLIE
 def check_route_leak(
     role: int, peer_asn: int, attributes: PathAttributes
 ) -> tuple[str | None, PathAttributes]:
-    """Return why received attributes are a leak, or None, and the attributes with their mark.
+    """Return why a received route is a leak, or None; and its attributes with OTC where it is due.
 
-    ``role`` is what we are to the peer.
+    ``role`` is our role towards the peer.
     """
     otc = attributes.otc
     if otc is None:

@@ -1,7 +1,7 @@
-"""Which next hops a route can be used with (RFC 4271 section 5.1.3 and 6.3): pure rules on octets.
+"""Which next hops are usable (RFC 4271 sections 5.1.3 and 6.3): pure rules on octets.
 
-An address that could not be a next hop at all makes the UPDATE malformed (`speaker.attribute`); here
-are those that are well-formed and of no use. A route with one stays visible as not used.
+An address that cannot be a next hop makes the UPDATE malformed (`speaker.attribute`). A well-formed but
+unusable one makes the route ineligible; the route remains visible in the Adj-RIB-In.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ _LOOPBACK_6: Final = bytes(15) + b"\x01"
 
 
 def is_loopback(address: bytes) -> bool:
-    """Tell whether 4 or 16 octets are an address of a host to itself."""
+    """Return whether an address of 4 or 16 octets is a loopback address."""
     return address[0] == 127 if len(address) == 4 else address == _LOOPBACK_6
 
 
 def unusable_reason(next_hop: bytes, own: frozenset[bytes], *, loopback: bool) -> str | None:
-    """Return why a route with this next hop is not used, or None.
+    """Return why a next hop is unusable, or None.
 
-    ``next_hop`` has 4, 16 or 32 octets, the link-local address behind the global one not looked at.
-    ``loopback``: the peer is on this host, and may have its loopback addresses as next hops.
+    ``next_hop`` has 4, 16 or 32 octets; of 32 only the global address counts. ``own`` are the
+    addresses of this router. ``loopback`` permits loopback addresses: the peer is on this host.
     """
     hop = next_hop[:16]
     if hop.startswith(_MAPPED):

@@ -42,7 +42,7 @@ class SessionSetup:
         self._loc = loc
         self._on_no_stale = on_no_stale
         self._on_stale_removed = on_stale_removed
-        self._numbers = itertools.count(LOCAL.number + 1)
+        self._numbers = itertools.count(LOCAL.sent_path_id + 1)
 
     def established(
         self, peer: Peer, session: Session, before: EstablishedPeer | None
@@ -86,7 +86,7 @@ class SessionSetup:
             router_id=negotiated.peer_router_id,
             ebgp=negotiated.ebgp and not negotiated.confederation,
             internal=not negotiated.ebgp,
-            number=next(self._numbers),
+            sent_path_id=next(self._numbers),
         )
 
 

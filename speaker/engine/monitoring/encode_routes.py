@@ -30,9 +30,9 @@ def announced(family: Family, path: Path, keys: Sequence[bytes], *, as4: bool) -
     """
     for limit in (MAX_MESSAGE, MAX_EXTENDED_MESSAGE):
         try:
-            if path.field and family == IPV4_UNICAST:
+            if path.encoded and family == IPV4_UNICAST:
                 # The received attributes can be copied without decoding them.
-                return pack.announce(path.field, keys, limit)
+                return pack.announce(path.encoded, keys, limit)
             return _encoded(family, path.attributes, keys, limit, as4=as4)
         except (pack.AttributesTooLong, EncodingError):
             continue

@@ -1,10 +1,10 @@
-"""Policies compiled and applied: per attribute set where that is possible, never per peer and prefix.
+"""Import and export policies, compiled; applied once per attribute set, not per peer and prefix.
 
-* `prefixes`: lists of prefixes with lengths, on wire octets
+* `prefixes`: prefix lists with length ranges, matched on wire octets
 * `communities`, `as_path`: patterns for attributes
-* `policy`: terms in order, with results remembered per path
+* `compiled`: terms in order; the result is cached per path
 
-Pure. Text is read when a policy is compiled; an error there is `speaker.api.InvalidConfig`.
+Text is parsed when a policy is compiled; an error there is `speaker.api.InvalidConfig`.
 """
 
 from speaker.rib.policy.compiled import CompiledPolicy, compile_export, compile_import

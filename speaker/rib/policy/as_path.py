@@ -1,6 +1,6 @@
 """Patterns for AS paths: AS numbers, ranges, ``?`` for one hop and ``*`` for any number of hops.
 
-Matched in time proportional to path times pattern, whatever a peer sends: no regular expressions.
+A match takes time proportional to path times pattern, whatever the peer sends: no regular expression.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from speaker.attribute.as_path import without_confederation
 
 _RANGE: Final = re.compile(r"(\d+)(?:\.\.(\d+))?")
 _MANY: Final = None
-"""Stands for ``*``."""
+"""The word ``*``."""
 _ONE: Final = (0, 0xFFFFFFFF)
 
 
 @final
 class AsPathPattern:
-    """A compiled pattern. Raises ValueError naming the word that is wrong."""
+    """A compiled pattern. Raises ValueError with the invalid word."""
 
     __slots__ = ("_words",)
 
@@ -41,11 +41,11 @@ class AsPathPattern:
             self._words.append((low, high))
 
     def matches(self, path: AsPath) -> bool:
-        """Tell whether the whole path matches."""
+        """Return whether the whole path matches; confederation segments are ignored."""
         hops = _hops(path)
         words = self._words
         word = hop = 0
-        # Where to go on when it does not: the last ``*`` takes one hop more.
+        # Backtracking: after a mismatch the last ``*`` takes one hop more.
         retry_word, retry_hop = -1, 0
         while hop < len(hops):
             current = words[word] if word < len(words) else ()

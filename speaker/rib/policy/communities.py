@@ -1,6 +1,6 @@
-"""Communities as text with wildcards, matched against and applied to attributes.
+"""Communities as text with wildcards, matched against attributes and applied to them.
 
-One notation for all kinds, by the number of parts; see `speaker.api.policy`.
+The number of parts selects the kind; the notation is documented in `speaker.api.policy`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ANY: Final = "*"
 
 
 class Pattern(NamedTuple):
-    """A community, or all that agree with it in the parts that are not None."""
+    """A community pattern; a part of None is a wildcard."""
 
     parts: tuple[int | None, ...]
-    """Two or three numbers, or none for an extended community."""
+    """Two numbers (standard), three (large), or none for an extended community."""
     extended: bytes = b""
 
     def found_in(self, attributes: PathAttributes) -> bool:
-        """Tell whether a route has one that matches."""
+        """Return whether a route has a matching community."""
         if self.extended:
             return self.extended in attributes.extended_communities
         if len(self.parts) == 3:
@@ -35,21 +35,21 @@ class Pattern(NamedTuple):
         return any(map(self.is_standard, attributes.communities))
 
     def is_standard(self, value: Standard) -> bool:
-        """Tell whether a standard community matches."""
+        """Return whether a standard community matches."""
         if len(self.parts) != 2:
             return False
         high, low = self.parts
         return high in (None, value >> 16) and low in (None, value & 0xFFFF)
 
     def is_large(self, value: Large) -> bool:
-        """Tell whether a large community matches."""
+        """Return whether a large community matches."""
         return len(self.parts) == 3 and all(
             part in (None, number) for part, number in zip(self.parts, value, strict=True)
         )
 
 
 def pattern(text: str) -> Pattern:
-    """Read a community with wildcards. Raises ValueError."""
+    """Parse a community with wildcards. Raises ValueError."""
     well_known = WELL_KNOWN_COMMUNITIES.get(text)
     if well_known is not None:
         return Pattern((well_known >> 16, well_known & 0xFFFF))
@@ -80,7 +80,7 @@ class Communities(NamedTuple):
 
 
 def exact(texts: Iterable[str]) -> Communities:
-    """Read communities. Raises ValueError, also for wildcards."""
+    """Parse communities. Raises ValueError, also for wildcards."""
     standard: list[Standard] = []
     large: list[Large] = []
     extended: list[Extended] = []
@@ -107,7 +107,7 @@ def communities_of(attributes: PathAttributes) -> Communities:
 
 
 def without(communities: Communities, patterns: Sequence[Pattern]) -> Communities:
-    """Leave out what matches any of the patterns."""
+    """Return the communities that match none of the patterns."""
     return Communities(
         tuple(c for c in communities.standard if not any(p.is_standard(c) for p in patterns)),
         tuple(c for c in communities.large if not any(p.is_large(c) for p in patterns)),
@@ -116,7 +116,7 @@ def without(communities: Communities, patterns: Sequence[Pattern]) -> Communitie
 
 
 def joined(one: Communities, other: Communities) -> Communities:
-    """Put communities together, each once, in order."""
+    """Return the communities of both, in order, without duplicates."""
     return Communities(
         tuple(dict.fromkeys(one.standard + other.standard)),
         tuple(dict.fromkeys(one.large + other.large)),

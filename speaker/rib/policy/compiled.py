@@ -1,8 +1,8 @@
-"""Policies compiled: terms in order, applied to a path once, whatever number of prefixes has it.
+"""Compiled policies: terms in order, applied to a path once, whatever number of prefixes has it.
 
-Only prefix lists look at prefixes: which of a policy's lists a prefix is in is a number (one bit per
-list), and a path with that number has one result, which is remembered for as long as the path lives.
-A result is another `Path` of the same source, or the same path where nothing was changed.
+Only prefix lists depend on the prefix. The lists that contain it are a bit mask; a path with a mask
+has one result, which is cached while the path lives. The result is a new `Path` of the same source,
+or the same path if the policy does not change it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Change = Callable[[PathAttributes], PathAttributes]
 
 
 def compile_import(peer: str, rule: Import) -> CompiledPolicy | None:
-    """Return what decides about received routes, or None where all are accepted.
+    """Return the import policy of a peer, or None if all routes are accepted.
 
     Raises `InvalidConfig`.
     """
@@ -51,24 +51,27 @@ def compile_import(peer: str, rule: Import) -> CompiledPolicy | None:
 
 
 def compile_export(peer: str, policy: Policy | None) -> CompiledPolicy | None:
-    """Return what decides about routes that are told, or None. Raises `InvalidConfig`."""
+    """Return the export policy of a peer, or None without one. Raises `InvalidConfig`."""
     return None if policy is None else CompiledPolicy(policy, peer, "export_policy")
 
 
 @final
 class CompiledPolicy:
-    """A policy that can be applied. Raises `InvalidConfig` with the term and what is wrong in it."""
+    """A policy ready to be applied. Raises `InvalidConfig` with the term and its error."""
 
     __slots__ = ("_default", "_lists", "_results", "_terms")
 
     def __init__(self, policy: Policy, peer: str, field: str) -> None:
         self._default = policy.default == "accept"
         self._lists: list[PrefixList] = []
-        self._terms: list[_Term] = []
+        self._terms: list[_CompiledTerm] = []
         self._results: WeakKeyDictionary[Path, dict[tuple[Family, int], Path | bool]] = (
             WeakKeyDictionary()
         )
-        """True is the path itself, so that a result never keeps its own key; False rejects it."""
+        """Result by path, family and prefix lists: True is the path itself, False is rejected.
+
+        A path as its own result would keep its weak key alive.
+        """
         for index, term in enumerate(policy.terms):
             try:
                 self._terms.append(self._compile(term))
@@ -76,22 +79,22 @@ class CompiledPolicy:
                 where = term.name or f"term {index}"
                 raise InvalidConfig("peer", peer, field, f"{where}: {error}") from None
 
-    def _compile(self, term: Term) -> _Term:
+    def _compile(self, term: Term) -> _CompiledTerm:
         bit = 0
         if term.match.prefixes is not None:
             compiled = prefix_list(term.match.prefixes)
             if compiled not in self._lists:
                 self._lists.append(compiled)
             bit = 1 << self._lists.index(compiled)
-        return _Term(term, bit)
+        return _CompiledTerm(term, bit)
 
     @property
     def accepts_nothing(self) -> bool:
-        """Whether it needs no look at a route."""
+        """Whether every route is rejected."""
         return not self._terms and not self._default
 
     def matching_lists(self, family: Family, nlri: bytes) -> int:
-        """Return which prefix lists a prefix is in, one bit per list."""
+        """Return the prefix lists that contain a prefix in wire form: a mask, one bit per list."""
         found = 0
         for number, compiled in enumerate(self._lists):
             if compiled.covers(family, nlri):
@@ -101,7 +104,7 @@ class CompiledPolicy:
     def group_by_matching_lists(
         self, family: Family, nlri: Sequence[bytes], skip: int = 0
     ) -> Iterable[tuple[int, Sequence[bytes]]]:
-        """Group prefixes by their lists; ``skip`` octets of each stand before the prefix."""
+        """Group prefixes by `matching_lists`; ``skip`` octets (a path identifier) precede each."""
         if not self._lists:
             return ((0, nlri),)
         groups: dict[int, list[bytes]] = {}
@@ -112,7 +115,7 @@ class CompiledPolicy:
         return groups.items()
 
     def apply(self, path: Path, family: Family, lists: int) -> Path | None:
-        """Return the path as it passes, or None where it does not."""
+        """Return the path after policy, or None if it is rejected; ``lists`` as of its prefixes."""
         results = self._results.get(path)
         if results is None:
             results = self._results[path] = {}
@@ -145,8 +148,8 @@ class CompiledPolicy:
 
 
 @final
-class _Term:
-    """One term as functions."""
+class _CompiledTerm:
+    """One term: its tests, its changes and its action."""
 
     __slots__ = ("_next_hop", "_overrides", "action", "bit", "changes", "tests")
 
@@ -160,7 +163,7 @@ class _Term:
         self._overrides = MED_SET if touches_med else 0
 
     def override(self, before: int) -> int:
-        """Return what the rules of a session may not change any more."""
+        """Return the mask of attributes that the export rules must not change after this term."""
         after = before | self._overrides
         if self._next_hop is None:
             return after
@@ -254,4 +257,4 @@ def _prepended(attributes: PathAttributes, asns: Sequence[int]) -> PathAttribute
 
 
 REJECT_ALL: Final = CompiledPolicy(Policy(), "", "")
-"""Rejects everything."""
+"""The policy that rejects every route."""

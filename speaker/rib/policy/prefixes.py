@@ -1,7 +1,7 @@
-"""Lists of prefixes with lengths, matched on wire octets.
+"""Prefix lists with length ranges, matched on wire octets.
 
-A list is grouped by the lengths of its prefixes, so that a match costs one dictionary lookup per
-distinct length however long the list is.
+A list is indexed by the lengths of its prefixes: a match costs one dictionary lookup per distinct
+length, whatever the size of the list.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from speaker.nlri import ADDRESS_BITS, Family, prefix_to_wire
 
 
 def _bits(wire: bytes, length: int) -> int:
-    """Return the first bits of a prefix as a number."""
+    """Return the first ``length`` bits of a prefix in wire form as a number."""
     octets = wire[1 : 1 + ((length + 7) >> 3)]
     return int.from_bytes(octets, "big") >> (len(octets) * 8 - length)
 
 
 @final
 class PrefixList:
-    """A compiled list. Raises ValueError for what is no prefix, or lengths that cannot be."""
+    """A compiled prefix list. Raises ValueError for an invalid prefix or length range."""
 
     __slots__ = ("_by_afi",)
 
@@ -48,7 +48,7 @@ class PrefixList:
         }
 
     def covers(self, family: Family, nlri: bytes) -> bool:
-        """Tell whether a prefix is within one of the list, with a length that it allows."""
+        """Return whether an entry contains a prefix in wire form and permits its length."""
         actual = nlri[0]
         for length, table in self._by_afi.get(family.afi, ()):
             if length > actual:
@@ -61,5 +61,5 @@ class PrefixList:
 
 @lru_cache(maxsize=256)
 def prefix_list(rules: tuple[PrefixRule, ...]) -> PrefixList:
-    """Compile a list, once for all peers that have it."""
+    """Compile a prefix list; equal lists of several peers are compiled once."""
     return PrefixList(rules)

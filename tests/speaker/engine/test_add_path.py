@@ -202,7 +202,7 @@ def test_identifiers_that_are_not_used_any_more_cost_nothing(
     assert eye.status().established
     assert paths(eye) == {}
     assert eye.available(IPV4_UNICAST) == {}
-    assert len(member.adj_in._path_id_sources) <= 51
+    assert len(member.adj_in.path_ids.sources) <= 51
 
 
 @settings(max_examples=examples(25), deadline=None)
