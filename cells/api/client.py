@@ -18,6 +18,8 @@ from urllib.parse import urlencode
 from cells.api.model import default_path
 
 TIMEOUT = 10.0
+ACTION_TIMEOUT = 120.0
+"""Seconds; an action leaves the agent's loop to its sessions for half of the time."""
 SOCKET_ENV = "WAGGLE_API_SOCKET"
 
 
@@ -38,13 +40,19 @@ def default_socket() -> Path:
 
 def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]:
     """Return the agent's answer; raises `AgentError`. Unset query members are left out."""
-    with _request(path, target, query) as response:
+    with _request(path, "GET", _with_query(target, query)) as response:
+        return _answer(path, response)
+
+
+def post(path: Path, target: str) -> dict[str, Any]:
+    """Request an action and return its result once it is done; raises `AgentError`."""
+    with _request(path, "POST", target, timeout=ACTION_TIMEOUT) as response:
         return _answer(path, response)
 
 
 def stream(path: Path, target: str, query: dict[str, str | None]) -> Iterator[dict[str, Any]]:
     """Yield the items of an answer that goes on, as they come; raises `AgentError` when it ends."""
-    with _request(path, target, query, endless=True) as response:
+    with _request(path, "GET", _with_query(target, query), endless=True) as response:
         if response.status >= 400:
             first = (_answer(path, response)["errors"] or [{}])[0]
             raise AgentError(first.get("code", "Refused"), first.get("message", "refused"))
@@ -56,15 +64,19 @@ def stream(path: Path, target: str, query: dict[str, str | None]) -> Iterator[di
     raise AgentError("AgentStopped", "the agent has closed the connection")
 
 
+def _with_query(target: str, query: dict[str, str | None]) -> str:
+    given = {key: value for key, value in query.items() if value is not None}
+    return f"{target}?{urlencode(given)}" if given else target
+
+
 @contextmanager
 def _request(
-    path: Path, target: str, query: dict[str, str | None], *, endless: bool = False
+    path: Path, method: str, target: str, *, timeout: float = TIMEOUT, endless: bool = False
 ) -> Iterator[http.client.HTTPResponse]:
     """Send a request; between two lines of an ``endless`` answer any time may pass."""
-    asked = {key: value for key, value in query.items() if value is not None}
-    connection = _UnixConnection(path)
+    connection = _UnixConnection(path, timeout)
     try:
-        connection.request("GET", f"{target}?{urlencode(asked)}" if asked else target)
+        connection.request(method, target)
         sock = connection.sock
         response = connection.getresponse()
         if endless:
@@ -106,8 +118,8 @@ def _answer(path: Path, response: http.client.HTTPResponse) -> dict[str, Any]:
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=TIMEOUT)
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
         self._path = path
 
     def connect(self) -> None:

@@ -200,3 +200,42 @@ class WatchItem(Item, frozen=True, kw_only=True):
     kind: str
     namespace: str | None = None
     name: str
+
+
+class ReconcilerItem(Item, frozen=True, kw_only=True):
+    """One reconciler: what it needs, and its last run."""
+
+    name: str
+    order: int
+    """Objects are created in this order, and deleted in the opposite one."""
+    summary: str
+    target: str
+    """What holds the actual state."""
+    tables: list[str]
+    """The tables that the desired state is read from."""
+    objects: int | None = None
+    """Objects with a status; absent, as the numbers below, before the first run."""
+    errors: int | None = None
+    """Objects that fail, and are retried."""
+    waiting: int | None = None
+    """Objects that are still to be reconciled, failed ones included."""
+    drifted: int | None = None
+    """Objects and routes that full verifications found to differ, since the start."""
+    last_run_time: datetime | None = None
+    duration_seconds: float | None = None
+
+
+class DriftItem(Item, frozen=True, kw_only=True):
+    """An object that a full verification found to differ from the intent."""
+
+    reconciler: str
+    object: str
+    missing: int = 0
+    """Parts that were absent: routes of a route set, or the object itself."""
+    unexpected: int = 0
+    different: int = 0
+    details: list[str] = []
+    """The first prefixes of a route set, the fields of another object."""
+    repaired: bool
+    error: str | None = None
+    """Why it was not repaired; it is retried."""

@@ -1,12 +1,12 @@
-"""A resource of the local API: a path, its parameters, and the items that a GET returns.
+"""Resources and actions of the local API: a path each, and the items that a GET or POST returns.
 
-Any cell may contribute members to the groups `ApiResource` (an answer that ends) and `ApiStream` (items
-as they come); the server knows none by name.
+Any cell may contribute members to the groups `ApiResource` (an answer that ends), `ApiStream` (items as
+they come) and `ApiAction` (work that a POST requests); the server knows none by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,6 +21,10 @@ class NotFoundError(Exception):
 
 class BadRequestError(Exception):
     """A parameter that cannot be read; ``str()`` is one sentence."""
+
+
+class UnavailableError(Exception):
+    """An action that is not possible yet; ``str()`` is one sentence."""
 
 
 class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,3 +53,17 @@ class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     parameters: tuple[str, ...] = ()
     read: Callable[[Query], AsyncGenerator[Sequence[Any]]]
+
+
+class ApiAction(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that a POST requests.
+
+    ``run`` returns the items once the work is done. It raises `UnavailableError` where it cannot be
+    done at present.
+    """
+
+    path: str
+    """For example ``/v1/verify``."""
+    kind: str
+    """Of the list, for example ``DriftList``."""
+    run: Callable[[], Awaitable[Sequence[Any]]]

@@ -1,7 +1,7 @@
 """The api cell's server: HTTP over the Unix socket, answers as in `cells.api.model`.
 
-Reads only. A long answer is made and sent in slices, so that listing a million routes neither
-holds up a session's keepalive nor fills the memory when the reader is slow.
+A GET reads, a POST runs an action. A long answer is encoded and sent in slices, so that a list of a
+million routes neither delays a session's keepalive nor fills the memory when the reader is slow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ import structlog
 from aiohttp import web
 
 from cells.api.model import API_VERSION, Envelope, ErrorItem, default_path
-from cells.api.resource import ApiResource, ApiStream, BadRequestError, NotFoundError, Query
+from cells.api.resource import (
+    ApiAction,
+    ApiResource,
+    ApiStream,
+    BadRequestError,
+    NotFoundError,
+    Query,
+    UnavailableError,
+)
 from cells.api.sockets import Bound, bind
 from cells.hive import Group, Health, Lifecycle, Options, setting
 
@@ -56,6 +64,7 @@ class ApiServer:
         options: ApiOptions,
         resources: Group[ApiResource],
         streams: Group[ApiStream],
+        actions: Group[ApiAction],
     ) -> None:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
@@ -63,6 +72,7 @@ class ApiServer:
         self._streams = streams
         self._followed: set[asyncio.Task[Any]] = set()
         """The requests whose answers go on."""
+        self._actions = actions
         self._bound: Bound | None = None
         self._runner: web.AppRunner | None = None
         lifecycle.append("api", start=self.start, stop=self.stop)
@@ -75,6 +85,8 @@ class ApiServer:
             app.router.add_get(resource.path, functools.partial(_get, resource))
         for stream in self._streams:
             app.router.add_get(stream.path, functools.partial(self._follow, stream))
+        for action in self._actions:
+            app.router.add_post(action.path, functools.partial(_post, action))
         runner = web.AppRunner(
             app,
             access_log=None,
@@ -153,6 +165,15 @@ def _read(
         return _refusal(400, "BadRequest", str(error), kind)
     except NotFoundError as error:
         return _refusal(404, "NotFound", str(error), kind)
+
+
+async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
+    for key in request.query:
+        return _refusal(400, "BadRequest", f"unknown parameter {key}", action.kind)
+    try:
+        return _answer(action.kind, await action.run())
+    except UnavailableError as error:
+        return _refusal(503, "Unavailable", str(error), action.kind)
 
 
 def _answer(kind: str, items: Sequence[Any]) -> web.Response:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
+from cells.apply.verification import ApplyOptions, DriftMetrics, VerificationLoop
 from cells.hive import Cell, Group, provide
+from cells.metrics import MetricsCollector
 from reconcilers.apply import Reconciler, Runner
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
@@ -31,13 +34,18 @@ def make_runner(
 
 CELL = Cell(
     name="apply",
-    description="Makes the speaker hold what the intent says.",
-    provides=(FirstPass, make_runner),
-    invokes=(ApplyLoop,),
+    description="Reconciles the speaker with the intent, in order, and verifies it in full.",
+    options=ApplyOptions,
+    provides=(FirstPass, ApplyLoop, make_runner),
+    private=(VerificationLoop,),
+    invokes=(ApplyLoop, VerificationLoop),
     contributes=(
         provide(Instances, as_=Reconciler),
         provide(RouteSets, as_=Reconciler),
         provide(ImportPolicies, as_=Reconciler),
         provide(make_peers, as_=Reconciler),
+        provide(DriftMetrics, as_=MetricsCollector),
+        reconciler_resource,
+        verify_action,
     ),
 )

@@ -77,22 +77,38 @@ class ApplyLoop:
         if summary.changed:
             self._duration.observe(time.perf_counter() - began)
             self._sessions.poke()
-            self.report()
             # The speaker writes its UPDATEs in the next turn of the loop.
             await asyncio.sleep(0)
             if since is not None:
                 self._metrics.propagation_duration.observe(time.monotonic() - since)
+        if summary.changed or not self._first_pass.is_set():
+            self.report()
         self._open()
         self._first_pass.set()
         return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
-    def retry(self) -> None:
-        """Report failures of a verification, and schedule their retries."""
-        self.report()
+    def wake(self) -> None:
+        """Run a round soon: for what changes without a round of intent."""
         self._signal.raise_flag()
 
     def report(self) -> None:
         """Log the statuses that changed, and derive the cell's health from all of them."""
+        self._log_statuses()
+        for report in self._runner.reports():
+            scope = self._health.scope(report.description.name)
+            text = f"{report.objects} objects, last run took {1000 * report.seconds:.1f} ms"
+            if report.errors:
+                scope.degraded(f"{report.errors} fail of {text}")
+            else:
+                scope.ok(text)
+        if self._failing:
+            (reconciler, name), error = min(self._failing.items())
+            more = f" (and {len(self._failing) - 1} more)" if len(self._failing) > 1 else ""
+            self._health.degraded(f"{reconciler} {name}: {error}{more}")
+        else:
+            self._health.ok("the speaker holds the intent")
+
+    def _log_statuses(self) -> None:
         for change in self._statuses.next(self._database.snapshot()):
             row = change.row
             key = (row.reconciler, row.object)
@@ -116,9 +132,3 @@ class ApplyLoop:
                     attempts=row.attempts,
                 )
             self._failing[key] = row.error
-        if self._failing:
-            (reconciler, name), error = min(self._failing.items())
-            more = f" (and {len(self._failing) - 1} more)" if len(self._failing) > 1 else ""
-            self._health.degraded(f"{reconciler} {name}: {error}{more}")
-        else:
-            self._health.ok("the speaker holds the intent")

@@ -23,6 +23,8 @@ COMMANDS = (
     "routes",
     "explain",
     "watch",
+    "reconcilers",
+    "verify",
     "render",
     "convert",
     "crds",
@@ -35,7 +37,7 @@ COMMANDS = (
 EXIT_CODES = """\
 exit status:
   0    done
-  1    failed, or the agent does not run
+  1    failed, or the agent does not run; verify: something had drifted
   2    wrong usage, or input that cannot be read
   4    what was asked for by name does not exist
   130  interrupted

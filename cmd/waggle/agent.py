@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cells.api.client import SOCKET_ENV, AgentError, default_socket, get, stream
+from cells.api.client import SOCKET_ENV, AgentError, default_socket, get, post, stream
 
-__all__ = ["AgentError", "add_socket_flag", "default_socket", "get", "stream"]
+__all__ = ["AgentError", "add_socket_flag", "default_socket", "get", "post", "stream"]
 
 
 def add_socket_flag(parser: argparse.ArgumentParser) -> None:

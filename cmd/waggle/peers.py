@@ -6,6 +6,7 @@ It shows what the agent says and computes nothing but ages.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -101,9 +102,17 @@ def run(args: argparse.Namespace) -> int:
 def ask(
     program: str, kind: str, args: argparse.Namespace, target: str, query: dict[str, str | None]
 ) -> dict[str, Any] | None:
-    """Return the agent's answer, or say why there is none, in the form that was asked for."""
+    """Return the agent's answer; on an error print it in the requested form and return None."""
+    socket = args.socket or agent.default_socket()
+    return answer(program, kind, args, lambda: agent.get(socket, target, query))
+
+
+def answer(
+    program: str, kind: str, args: argparse.Namespace, request: Callable[[], dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the answer to a request; on an error print it in the requested form and return None."""
     try:
-        return agent.get(args.socket or agent.default_socket(), target, query)
+        return request()
     except agent.AgentError as error:
         if args.output not in ("table", "wide"):
             failure = {"code": error.code, "message": str(error)}

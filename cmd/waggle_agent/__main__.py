@@ -15,7 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -23,14 +23,17 @@ import uvloop
 
 from cells.agent import CELLS
 from cells.api.client import AgentError, get
-from cells.api.model import default_path
+from cells.api.model import ReconcilerItem, default_path
 from cells.api.server import ApiOptions
+from cells.apply.api import reconciler_item
+from cells.apply.show import lines
 from cells.arguments import Parser
 from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
 from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
+from reconcilers.apply import Runner
 
 SOURCES = ("manifests", "kubernetes")
 """The cells that bring objects; one of them does."""
@@ -42,11 +45,14 @@ advertises to which routers, and speaks BGP to them.
 
   waggle-agent                run the agent
   waggle-agent cells [--dot]  print the cells that it is made of, and their state
+  waggle-agent reconcilers    print its reconcilers in their order, and their state
 """
 EPILOG = """\
 Every option is a flag, an environment variable (in brackets) and a key of the
 configuration file; the flag wins over the variable, the variable over the file.
 """
+
+T = TypeVar("T")
 
 log = structlog.get_logger("waggle.agent")
 
@@ -58,6 +64,8 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
         settings = _settings(vars(args), os.environ if env is None else env)
         if args.command == "cells":
             return _quietly_cut(lambda: _cells(settings, as_dot=args.dot))
+        if args.command == "reconcilers":
+            return _quietly_cut(lambda: _reconcilers(settings))
         hive = Hive(CELLS, settings)
     except HiveError as error:
         _complain(error)
@@ -84,10 +92,10 @@ def _parser() -> Parser:
     parser.add_argument(
         "command",
         nargs="?",
-        choices=("run", "cells"),
+        choices=("run", "cells", "reconcilers"),
         default="run",
         metavar="COMMAND",
-        help="run (the default) or cells",
+        help="run (the default), cells or reconcilers",
     )
     parser.add_argument("--dot", action="store_true", help="with cells: print Graphviz")
     parser.add_argument(
@@ -113,19 +121,26 @@ def _cells(settings: Settings, *, as_dot: bool) -> int:
         return EXIT_OK
     # Building shows what would fail at start, without starting anything.
     Hive(CELLS, settings)
-    print(tree(_running(settings) or views(CELLS, settings)))
+    print(tree(_running(settings, "/v1/cells", CellView) or views(CELLS, settings)))
     return EXIT_OK
 
 
-def _running(settings: Settings) -> list[CellView] | None:
-    """Return the cells of the agent that runs with these settings, if one does."""
+def _reconcilers(settings: Settings) -> int:
+    runner = Hive(CELLS, settings).get(Runner)
+    known = _running(settings, "/v1/reconcilers", ReconcilerItem)
+    print(lines(known or map(reconciler_item, runner.reports())))
+    return EXIT_OK
+
+
+def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
+    """Return the items of the agent that runs with these settings, if one does."""
     options = settings.options["api"]
-    asked = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
+    socket = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
     try:
-        answer = get(asked or default_path(), "/v1/cells", {})
+        answer = get(socket or default_path(), path, {})
     except AgentError:
         return None
-    return msgspec.convert(answer["items"], list[CellView])
+    return [msgspec.convert(item, kind) for item in answer["items"]]
 
 
 async def _run(hive: Hive) -> int:

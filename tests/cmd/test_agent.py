@@ -96,3 +96,18 @@ def test_cells_prints_the_tree_and_the_graph(capsys: pytest.CaptureFixture[str])
     graph = capsys.readouterr().out
     assert graph.startswith("digraph cells {")
     assert '"http" -> "metrics" [label="Metrics"];' in graph
+
+
+def test_reconcilers_are_printed_in_their_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reconcilers", "--api-socket", str(tmp_path / "none")], {}) == 0
+    shown = capsys.readouterr().out
+    heads = [line for line in shown.splitlines() if not line.startswith(" ")]
+    assert heads == [
+        "10 instance: has not run",
+        "20 route-set: has not run",
+        "30 import-policy: has not run",
+        "40 peer: has not run",
+    ]
+    assert "needs instances, peers, secrets (tables), speaker (target)" in shown

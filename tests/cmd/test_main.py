@@ -48,7 +48,7 @@ def test_help_lists_every_sub_command_and_the_exit_codes() -> None:
     done = run("--help")
     assert done.returncode == 0
     for name in COMMANDS:
-        assert f"\n    {name} " in done.stdout
+        assert f"\n    {name}" in done.stdout
     assert "exit status:" in done.stdout
 
 

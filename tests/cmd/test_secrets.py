@@ -73,7 +73,7 @@ def test_a_password_is_nowhere_to_be_read(tmp_path: Path) -> None:
             eventually(refused, within=20, context=agent.daemon.tail)
             collector.wait_for("apply.round")
             for changed in (OTHER, PASSWORD):
-                targets = ("/v1/peers", "/v1/health", "/v1/cells")
+                targets = ("/v1/peers", "/v1/health", "/v1/cells", "/v1/reconcilers")
                 answers += [client.get(agent.socket, target, {}) for target in targets]
                 answers += [
                     client.get(agent.socket, "/v1/routes", {"table": table})

@@ -1,0 +1,29 @@
+"""The list of reconcilers for people: text out of the items of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cells.api.model import ReconcilerItem
+
+
+def lines(items: Iterable[ReconcilerItem]) -> str:
+    """Describe reconcilers in their order: what they do and need, and how they are."""
+    found = []
+    for item in items:
+        found.append(f"{item.order} {item.name}: {_state(item)}")
+        found.append(f"    {item.summary}")
+        found.append(f"    needs {', '.join(item.tables)} (tables), {item.target} (target)")
+    return "\n".join(found)
+
+
+def _state(item: ReconcilerItem) -> str:
+    if item.last_run_time is None:
+        return "has not run"
+    text = f"{item.objects} objects, {item.errors} errors"
+    if item.waiting:
+        text += f", {item.waiting} waiting"
+    if item.drifted:
+        text += f", {item.drifted} drifted"
+    milliseconds = 1000 * (item.duration_seconds or 0.0)
+    return f"{text} (last run {item.last_run_time:%Y-%m-%dT%H:%M:%SZ}, {milliseconds:.1f} ms)"

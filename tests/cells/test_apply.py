@@ -1,0 +1,215 @@
+"""The apply cell in the whole agent: reconcilers as a group, their list, and full verification."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from cells.agent import CELLS
+from cells.apply.cell import CELL as APPLY
+from cells.apply.loop import FirstPass
+from cells.hive import Hive, load, provide
+from cells.metrics import Metrics
+from cells.speaker.cell import CELL as SPEAKER
+from cells.speaker.events import SpeakerEvents
+from cells.speaker.sessions import Sessions
+from reconcilers.apply import Description, Reconciler
+from reconcilers.apply.instances import Instances
+from reconcilers.apply.reconciler import ObjectKey, Parts
+from speaker.api import SpeakerPort
+from statedb import Snapshot
+from tests.cells.stand_in_speaker import StandInSpeaker
+from tests.cmd.lab import NODE, configuration, service
+from tests.support.wait import until
+from waggle.__main__ import main
+
+T = TypeVar("T")
+
+
+def agent(tmp_path: Path, **flags: Any) -> Hive:  # noqa: ANN401
+    """Make an agent with a stand-in for the speaker; its socket is ``agent.sock``."""
+    manifests = tmp_path / "manifests"
+    manifests.mkdir(exist_ok=True)
+    for item in (*configuration([1179]), service("web", "198.51.100.10")):
+        path = manifests / f"{item['kind']}-{item['metadata']['name']}.json"
+        path.write_text(json.dumps(item))
+    stand_in = msgspec.structs.replace(
+        SPEAKER,
+        provides=(SpeakerEvents, Sessions, provide(StandInSpeaker, as_=SpeakerPort)),
+        invokes=(Sessions,),
+    )
+    cells = tuple(stand_in if cell is SPEAKER else cell for cell in CELLS)
+    given = {
+        "--manifests": [str(manifests)],
+        "--node-name": NODE,
+        "--ready-timeout-seconds": "0",
+        "--api-socket": str(tmp_path / "agent.sock"),
+        **{f"--{name.replace('_', '-')}": value for name, value in flags.items()},
+    }
+    return Hive(cells, load(cells, flags=given))
+
+
+def running(hive: Hive, scenario: Callable[[], Awaitable[T]]) -> T:
+    """Run an agent for as long as a scenario takes, which begins after the first round."""
+
+    async def run() -> T:
+        task = asyncio.create_task(hive.run())
+        await asyncio.wait_for(hive.get(FirstPass).wait(), 10)
+        try:
+            return await scenario()
+        finally:
+            hive.shutdown()
+            await task
+
+    return asyncio.run(run())
+
+
+async def waggle(tmp_path: Path, *arguments: str) -> int:
+    """Run the waggle command against the agent; returns its exit status."""
+    return await asyncio.to_thread(
+        main, [*arguments, "--socket", str(tmp_path / "agent.sock"), "--color", "never"]
+    )
+
+
+def test_verify_finds_repairs_prints_counts_and_logs_drift(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hive = agent(tmp_path, verify_interval="0")
+    speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
+
+    async def scenario() -> tuple[int, int]:
+        assert await waggle(tmp_path, "verify") == 0
+        assert "nothing had drifted" in capfd.readouterr().out
+        (instance,) = speaker.instance_configs()
+        (peer,) = speaker.peer_configs(instance)
+        (route_set,) = speaker.route_sets(instance)
+        speaker.remove_peer(instance, peer)
+        prefixes = speaker.route_set_prefixes(instance, route_set)
+        assert prefixes is not None
+        for family, held in prefixes.items():
+            speaker.update_routes(instance, route_set, {family: dict.fromkeys(held)})
+        drifted = await waggle(tmp_path, "verify")
+        assert list(speaker.peer_configs(instance)) == [peer]
+        assert speaker.route_set_prefixes(instance, route_set) == prefixes
+        return drifted, await waggle(tmp_path, "verify", "-o", "json")
+
+    assert running(hive, scenario) == (1, 0)
+    shown, logged = capfd.readouterr()
+    assert "198.51.100.10/32" in shown
+    assert "route-set" in shown
+    assert "yes" in shown
+    assert '"kind": "DriftList"' in shown
+    assert logged.count("event=apply.drift ") == 2
+    assert "reconciler=peer" in logged
+    metrics = hive.get(Metrics).render().decode()
+    assert 'waggle_reconcile_drift_total{reconciler="peer"} 1.0' in metrics
+    assert 'waggle_reconcile_drift_total{reconciler="route-set"} 1.0' in metrics
+    assert 'waggle_reconcile_drift_total{reconciler="instance"} 0.0' in metrics
+    health = {"/".join(status.path): status.message for status in hive.health.report()}
+    assert health["apply/verification"] != ""
+
+
+def test_drift_is_repaired_without_a_request_every_interval(tmp_path: Path) -> None:
+    hive = agent(tmp_path, verify_interval="0.05")
+    speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
+
+    async def scenario() -> None:
+        (instance,) = speaker.instance_configs()
+        (peer,) = speaker.peer_configs(instance)
+        speaker.remove_peer(instance, peer)
+        await until(lambda: list(speaker.peer_configs(instance)) == [peer])
+
+    running(hive, scenario)
+
+
+def test_the_list_of_reconcilers_has_order_needs_and_the_last_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hive = agent(tmp_path)
+
+    async def scenario() -> list[dict[str, Any]]:
+        assert await waggle(tmp_path, "reconcilers") == 0
+        table = capsys.readouterr().out
+        assert await waggle(tmp_path, "reconcilers", "-o", "json") == 0
+        items: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["items"]
+        names = [line.split()[1] for line in table.splitlines()[1:]]
+        assert names == [item["name"] for item in items]
+        return items
+
+    items = running(hive, scenario)
+    assert [(item["order"], item["name"], item["objects"]) for item in items] == [
+        (10, "instance", 1),
+        (20, "route-set", 1),
+        (30, "import-policy", 1),
+        (40, "peer", 1),
+    ]
+    for item in items:
+        assert item["target"] == "speaker"
+        assert (item["errors"], item["waiting"], item["drifted"]) == (0, 0, 0)
+        assert item["lastRunTime"].endswith("Z")
+        assert item["durationSeconds"] > 0
+    assert items[3]["tables"] == ["instances", "peers", "secrets"]
+    health = {"/".join(status.path): status.message for status in hive.health.report()}
+    assert health["apply/peer"].startswith("1 objects, last run took ")
+
+
+class Forwarding(Instances):
+    """A reconciler with another target than the speaker: a list of the instances of the intent."""
+
+    description = Description(
+        name="forwarding",
+        order=50,
+        tables=("instances",),
+        target="list",
+        summary="one entry per instance",
+    )
+    entries: dict[ObjectKey, object]
+
+    def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
+        self.entries = self.__dict__.setdefault("entries", {})
+        return super().changes(snapshot)
+
+    def actual_objects(self) -> list[ObjectKey]:
+        return list(self.entries)
+
+    def still_used(self, keys: object) -> tuple[()]:  # noqa: ARG002  nothing uses an entry
+        return ()
+
+    def actual_value(self, key: ObjectKey) -> Any:  # noqa: ANN401
+        return self.entries.get(key)
+
+    def set_value(self, key: ObjectKey, value: object) -> None:
+        self.entries[key] = value
+
+    def delete(self, key: ObjectKey) -> None:
+        del self.entries[key]
+
+
+def test_another_cell_contributes_a_reconciler_with_another_target(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    original = agent(tmp_path)
+    extra = msgspec.structs.replace(
+        APPLY, contributes=(*APPLY.contributes, provide(Forwarding, as_=Reconciler))
+    )
+    cells = tuple(extra if cell is APPLY else cell for cell in original.cells)
+    hive = Hive(cells, original.settings)
+
+    async def scenario() -> list[dict[str, Any]]:
+        assert await waggle(tmp_path, "verify") == 0
+        capsys.readouterr()
+        assert await waggle(tmp_path, "reconcilers", "-o", "json") == 0
+        found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["items"]
+        return found
+
+    items = running(hive, scenario)
+    assert [(item["name"], item["target"], item["objects"]) for item in items][-2:] == [
+        ("peer", "speaker", 1),
+        ("forwarding", "list", 1),
+    ]
