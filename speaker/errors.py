@@ -1,14 +1,14 @@
-"""The errors that octets from a peer, or values for the wire, can lead to.
+"""The exceptions of decoding and encoding.
 
 ::
 
     BgpError
-    ├── NotificationError      the session ends with this NOTIFICATION (RFC 4271 section 6)
+    ├── NotificationError      the session is reset with this NOTIFICATION (RFC 4271 section 6)
     │   └── (built by header_error, open_error, update_error, refresh_error)
-    ├── Truncated              a field needs more octets than there are; its caller knows the code
-    └── EncodingError          a value that does not fit the wire; a fault of this side
+    ├── Truncated              a field needs more octets than there are; the caller adds the code
+    └── EncodingError          a value that does not fit its field; an error of this side
 
-RFC 7606's milder outcomes are not exceptions but values: `speaker.attribute.values.Fault`.
+Errors that do not reset the session are values: `speaker.attribute.AttributeFault` (RFC 7606).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from speaker.iana import (
 
 
 class BgpError(Exception):
-    """Base of everything that this package raises for what a peer sent."""
+    """Base class of the package's exceptions."""
 
 
 class NotificationError(BgpError):
-    """The session cannot go on; code, subcode and data are those of the NOTIFICATION."""
+    """The session is reset; code, subcode and data are those of the NOTIFICATION."""
 
     def __init__(self, code: int, subcode: int = 0, data: bytes = b"", detail: str = "") -> None:
         text = describe_error(code, subcode)
@@ -39,33 +39,33 @@ class NotificationError(BgpError):
         self.detail = detail
 
 
-class Truncated(BgpError):  # noqa: N818  the name says what happened
+class Truncated(BgpError):  # noqa: N818  named after the event
     """Fewer octets than a field needs."""
 
 
 class EncodingError(BgpError):
-    """A value that cannot be put on the wire."""
+    """A value does not fit its field."""
 
 
 def header_error(subcode: HeaderSubcode, data: bytes = b"", detail: str = "") -> NotificationError:
-    """Make a Message Header Error (RFC 4271 section 6.1)."""
+    """Return a Message Header Error (RFC 4271 section 6.1)."""
     return NotificationError(ErrorCode.MESSAGE_HEADER, subcode, data, detail)
 
 
 def open_error(
     subcode: OpenSubcode | int, data: bytes = b"", detail: str = ""
 ) -> NotificationError:
-    """Make an OPEN Message Error (RFC 4271 section 6.2)."""
+    """Return an OPEN Message Error (RFC 4271 section 6.2)."""
     return NotificationError(ErrorCode.OPEN_MESSAGE, subcode, data, detail)
 
 
 def update_error(subcode: UpdateSubcode, data: bytes = b"", detail: str = "") -> NotificationError:
-    """Make an UPDATE Message Error (RFC 4271 section 6.3)."""
+    """Return an UPDATE Message Error (RFC 4271 section 6.3)."""
     return NotificationError(ErrorCode.UPDATE_MESSAGE, subcode, data, detail)
 
 
 def refresh_error(
     subcode: RefreshSubcode, data: bytes = b"", detail: str = ""
 ) -> NotificationError:
-    """Make a ROUTE-REFRESH Message Error (RFC 7313 section 5)."""
+    """Return a ROUTE-REFRESH Message Error (RFC 7313 section 5)."""
     return NotificationError(ErrorCode.ROUTE_REFRESH, subcode, data, detail)

@@ -1,18 +1,16 @@
-"""The finite state machine of one connection: the table of RFC 4271 section 8.2.2, and RFC 9687.
+"""The finite state machine of one connection: the table of RFC 4271 section 8.2.2, with RFC 9687.
 
-Pure: an event in, the next state and the actions out. It must never send, wait or look at a
-configuration; what an action means is up to `speaker.peer`. Events carry the RFC's names and
-numbers, and the table has an entry for every state and event.
+Pure: state and event in, next state and actions out. `speaker.peer` performs the actions. Events have
+the RFC's names and numbers, and the table has an entry for every state and event.
 
-Where we differ from the letter, on purpose:
+Intended deviations from RFC 4271:
 
-* Connect, event 18 (the TCP connection fails): RFC 4271 goes to Idle unless DelayOpen runs, and
-  Idle refuses connections. Two speakers that cannot reach each other in one direction would then
-  miss each other for ever, so we go on listening in Active until the connect-retry timer, as the
-  RFC does with DelayOpen.
-* A message that does not fit the state is answered with the subcodes of RFC 6608.
-* Errors before the peer's OPEN are answered with a NOTIFICATION where a connection exists (the
-  optional attribute SendNOTIFICATIONwithoutOPEN is on).
+* Connect, event 18 (TcpConnectionFails): the RFC moves to Idle unless the DelayOpenTimer runs, and Idle
+  rejects connections. If only one of two speakers can reach the other, they would never meet; so the
+  next state is Active, until the ConnectRetryTimer expires, as the RFC has it with DelayOpen.
+* A message that is unexpected in a state is answered with the subcodes of RFC 6608.
+* Errors before the peer's OPEN are answered with a NOTIFICATION if there is a connection (the optional
+  attribute SendNOTIFICATIONwithoutOPEN is TRUE).
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ class State(enum.IntEnum):
     ESTABLISHED = 6
 
     def __str__(self) -> str:
-        """Spell the state as the RFC does."""
+        """Return the state's name in the RFC."""
         return _STATE_NAMES[self]
 
 
@@ -82,35 +80,35 @@ class Event(enum.IntEnum):
 
 
 class Action(enum.Enum):
-    """What the owner of the machine does for a transition, in the order given."""
+    """What the session does for a transition, in the order given."""
 
     START_CONNECT_RETRY = enum.auto()
     STOP_CONNECT_RETRY = enum.auto()
     START_DELAY_OPEN = enum.auto()
     STOP_DELAY_OPEN = enum.auto()
     START_IDLE_HOLD = enum.auto()
-    """The pause of peer oscillation damping, before the automatic start."""
+    """The IdleHoldTimer of peer oscillation damping, before the automatic start."""
     STOP_IDLE_HOLD = enum.auto()
     START_LARGE_HOLD = enum.auto()
-    """The hold timer with the large value (four minutes is suggested) until the OPEN is there."""
+    """The HoldTimer with a large value (4 minutes suggested), until the peer's OPEN is received."""
     START_NEGOTIATED_TIMERS = enum.auto()
-    """Hold and keepalive with the negotiated times; both off where the hold time is zero."""
+    """HoldTimer and KeepaliveTimer with the negotiated times; neither with a hold time of zero."""
     RESTART_HOLD = enum.auto()
     RESTART_KEEPALIVE = enum.auto()
     INITIATE_CONNECT = enum.auto()
     SEND_OPEN = enum.auto()
     SEND_KEEPALIVE = enum.auto()
     SEND_CEASE = enum.auto()
-    """With the subcode of the reason for which the session ends (RFC 4486)."""
+    """With the subcode of the reason (RFC 4486)."""
     SEND_HOLD_EXPIRED = enum.auto()
     SEND_SEND_HOLD_EXPIRED = enum.auto()
-    """Towards a peer that takes nothing: for the case that it reads again."""
+    """To a peer that does not read: in case that it reads again (RFC 9687 section 3)."""
     SEND_FSM_ERROR = enum.auto()
     """With the subcode of the state (RFC 6608)."""
     SEND_ERROR = enum.auto()
-    """The NOTIFICATION that the malformed message calls for."""
+    """With code, subcode and data of the malformed message."""
     DROP = enum.auto()
-    """Close the connection and release everything that belongs to it, routes included."""
+    """Drop the TCP connection and release all resources of the session, routes included."""
     ZERO_RETRY_COUNTER = enum.auto()
     COUNT_RETRY = enum.auto()
     SESSION_UP = enum.auto()
@@ -118,7 +116,7 @@ class Action(enum.Enum):
 
 
 class Transition(NamedTuple):
-    """Where an event leads, and what is done on the way."""
+    """The next state, and the actions before it is entered."""
 
     state: State
     actions: tuple[Action, ...] = ()
@@ -146,7 +144,7 @@ _ACTIVE_OPEN: Final = Transition(
 )
 _PASSIVE_OPEN: Final = Transition(_S.ACTIVE, (_A.STOP_IDLE_HOLD, _A.ZERO_RETRY_COUNTER))
 _STAY_IDLE: Final = Transition(_S.IDLE)
-# Events 6, 7 and 13 belong to the damping that counts retries, so they keep the counter.
+# Events 6, 7 and 13 belong to damping, which depends on the ConnectRetryCounter: it is kept.
 _DAMPED_OPEN: Final = Transition(
     _S.CONNECT, (_A.STOP_IDLE_HOLD, _A.START_CONNECT_RETRY, _A.INITIATE_CONNECT)
 )
@@ -186,7 +184,7 @@ _OPEN_DELAYED: Final = Transition(
 
 
 def _end(*notify: Action) -> Transition:
-    """Return the end of a connection by an error: told, closed, counted, and a pause."""
+    """Return the transition to Idle after an error: notify, drop, count the retry, idle hold."""
     return Transition(
         _S.IDLE,
         (*notify, _A.STOP_CONNECT_RETRY, _A.DROP, _A.COUNT_RETRY, _A.START_IDLE_HOLD),
@@ -202,7 +200,7 @@ _SEND_HOLD_END: Final = _end(_A.SEND_SEND_HOLD_EXPIRED)
 _FSM_END: Final = _end(_A.SEND_FSM_ERROR)
 _ERROR_END: Final = _end(_A.SEND_ERROR)
 _SILENT_END: Final = _end()
-# RFC 4271 counts no retry for a version error (event 24).
+# RFC 4271 does not increment the ConnectRetryCounter for a version error (event 24).
 _VERSION_END: Final = Transition(_S.IDLE, (_A.STOP_CONNECT_RETRY, _A.DROP, _A.START_IDLE_HOLD))
 
 TABLE: Final[dict[State, dict[Event, Transition]]] = {
@@ -217,12 +215,12 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
             _DAMPED_PASSIVE_OPEN
         ),
         _E.AUTOMATIC_STOP: Transition(_S.IDLE, (_A.STOP_IDLE_HOLD,)),
-        # The RFC lets every other event pass in Idle.
+        # RFC 4271: any other event does not change the Idle state.
         _E.CONNECT_RETRY_TIMER_EXPIRES: _STAY_IDLE,
         _E.HOLD_TIMER_EXPIRES: _STAY_IDLE,
         _E.KEEPALIVE_TIMER_EXPIRES: _STAY_IDLE,
         _E.DELAY_OPEN_TIMER_EXPIRES: _STAY_IDLE,
-        # The owner answers it with event 6 or 7: whether to be passive is its knowledge.
+        # The peer answers it with event 6 or 7, by its configuration.
         _E.IDLE_HOLD_TIMER_EXPIRES: _STAY_IDLE,
         _E.TCP_CONNECTION_VALID: Transition(_S.IDLE, (_A.DROP,)),
         _E.TCP_CR_INVALID: Transition(_S.IDLE, (_A.DROP,)),
@@ -309,7 +307,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.KEEPALIVE_TIMER_EXPIRES: _FSM_END,
         _E.DELAY_OPEN_TIMER_EXPIRES: _FSM_END,
         _E.IDLE_HOLD_TIMER_EXPIRES: _FSM_END,
-        # A second connection has a machine of its own: events 14, 16 and 17 change nothing here.
+        # A second connection has a state machine of its own: no effect of events 14, 16 and 17.
         _E.TCP_CONNECTION_VALID: Transition(_S.OPEN_SENT),
         _E.TCP_CR_INVALID: Transition(_S.OPEN_SENT),
         _E.TCP_CR_ACKED: Transition(_S.OPEN_SENT),
@@ -331,8 +329,8 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.BGP_OPEN_MSG_ERR: _ERROR_END,
         _E.OPEN_COLLISION_DUMP: _AUTOMATIC_END,
         _E.NOTIF_MSG_VER_ERR: _VERSION_END,
-        # The RFC lists event 25 among those answered with an FSM error; section 6 and common sense
-        # forbid to answer a NOTIFICATION.
+        # The RFC lists event 25 among the FSM errors, but a NOTIFICATION is never answered with a
+        # NOTIFICATION (RFC 4271 section 6.4).
         _E.NOTIF_MSG: _SILENT_END,
         _E.KEEPALIVE_MSG: _FSM_END,
         _E.UPDATE_MSG: _FSM_END,
@@ -355,7 +353,7 @@ TABLE: Final[dict[State, dict[Event, Transition]]] = {
         _E.TCP_CR_ACKED: Transition(_S.OPEN_CONFIRM),
         _E.TCP_CONNECTION_CONFIRMED: Transition(_S.OPEN_CONFIRM),
         _E.TCP_CONNECTION_FAILS: _SILENT_END,
-        # A second OPEN on the same connection; the one of a collision comes on another.
+        # A second OPEN on the same connection; a collision has its OPEN on another connection.
         _E.BGP_OPEN: _FSM_END,
         _E.BGP_OPEN_WITH_DELAY_OPEN_TIMER_RUNNING: _FSM_END,
         _E.BGP_HEADER_ERR: _ERROR_END,
@@ -407,16 +405,16 @@ DELAY_OPEN_TABLE: Final[dict[State, dict[Event, Transition]]] = {
     state: {
         _E.TCP_CR_ACKED: Transition(state, _DELAYED),
         _E.TCP_CONNECTION_CONFIRMED: Transition(state, _DELAYED),
-        # While the DelayOpenTimer runs a version error counts no retry.
+        # While the DelayOpenTimer runs, a version error does not count as a retry.
         _E.NOTIF_MSG_VER_ERR: _DELAYED_VERSION_END,
     }
     for state in (_S.CONNECT, _S.ACTIVE)
 }
-"""What is different with the DelayOpen attribute: a connection waits for the peer's OPEN first."""
+"""The entries that differ with the DelayOpen attribute: a new connection waits for the peer's OPEN."""
 
 
 def step(state: State, event: Event, *, delay_open: bool = False) -> Transition:
-    """Return what an event does in a state; total over all states and events."""
+    """Return the transition of an event in a state; total over all states and events."""
     if delay_open:
         delayed = DELAY_OPEN_TABLE.get(state, {}).get(event)
         if delayed is not None:

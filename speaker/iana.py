@@ -1,4 +1,4 @@
-"""The numbers that IANA keeps for BGP-4, with names for people. Nothing but constants.
+"""The IANA registries of BGP-4, as constants.
 
 Sources: the registries "Border Gateway Protocol (BGP) Parameters", "Address Family Numbers",
 "Subsequent Address Family Identifiers", "Capability Codes" and "BGP Well-known Communities".
@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 AS_TRANS: Final = 23456
-"""Stands for an AS number that two octets cannot hold (RFC 6793)."""
+"""Replaces an AS number beyond 65,535 in a field of two octets (RFC 6793)."""
 
 
 class Afi(IntEnum):
@@ -54,7 +54,7 @@ class Family(NamedTuple):
     safi: int
 
     def __str__(self) -> str:
-        """Spell it as configuration does: ``ipv4-unicast``, or ``afi-7-safi-9`` for the unknown."""
+        """Format it as in configuration: ``ipv4-unicast``; unknown numbers as ``afi-7-safi-9``."""
         try:
             return f"{_dashed(Afi(self.afi).name)}-{_dashed(Safi(self.safi).name)}"
         except ValueError:
@@ -62,7 +62,7 @@ class Family(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Family:
-        """Read what `str` gives. Raises ValueError naming the text."""
+        """Parse the format of `str`. Raises ValueError with the text."""
         afi, _, safi = text.partition("-")
         try:
             if afi == "afi":
@@ -142,7 +142,7 @@ class CapabilityCode(IntEnum):
 
 
 class Role(IntEnum):
-    """BGP roles (RFC 9234): what the sender is to its peer."""
+    """BGP roles (RFC 9234): the sender's role towards its peer."""
 
     PROVIDER = 0
     ROUTE_SERVER = 1
@@ -158,7 +158,7 @@ ROLES: Final[dict[str, Role]] = {
     "customer": Role.CUSTOMER,
     "peer": Role.PEER,
 }
-"""What people call them."""
+"""Numbers by their names in the registry and in configuration."""
 
 
 class ErrorCode(IntEnum):
@@ -292,7 +292,7 @@ SUBCODE_NAMES: Final[dict[tuple[int, int], str]] = {
 
 
 def describe_error(code: int, subcode: int) -> str:
-    """Name a NOTIFICATION's code and subcode for people: ``Cease / Administrative Reset``."""
+    """Format a NOTIFICATION's code and subcode: ``Cease / Administrative Reset``."""
     name = ERROR_NAMES.get(code, f"error code {code}")
     if not subcode:
         return name
@@ -300,7 +300,7 @@ def describe_error(code: int, subcode: int) -> str:
 
 
 def is_assigned(code: int, subcode: int) -> bool:
-    """Tell whether a NOTIFICATION's code and subcode are IANA's; a peer can send any."""
+    """Return whether IANA has assigned a NOTIFICATION's code and subcode."""
     return (code, subcode) in SUBCODE_NAMES or (not subcode and code in ERROR_NAMES)
 
 

@@ -1,7 +1,6 @@
-"""What two OPENs agree on: the context in which later messages are read and written.
+"""The negotiated parameters of a session, a pure function of the two OPENs.
 
-A pure function of the two messages. `Negotiated` is also the whole context of the codecs, so that
-`waggle decode` can make one up.
+`Negotiated` is the whole context of the codecs, so `waggle decode` works without a session.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ MAX_EXTENDED_MESSAGE = 65535
 
 
 class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
-    """The context of one session; the defaults are those of a modern eBGP session."""
+    """The negotiated parameters; the defaults are those of a modern eBGP session."""
 
     local_asn: int = 0
     peer_asn: int = 0
-    """0 where it is unknown (only when decoding without a session): the first AS is not checked."""
+    """0 if unknown, which is possible only without a session: the first AS is not checked."""
     ebgp: bool = True
     confederation: bool = False
-    """Whether the peer is a member of the same confederation (RFC 5065)."""
+    """Whether the peer is in the same confederation (RFC 5065)."""
     as4: bool = True
     families: frozenset[Family] = frozenset({IPV4_UNICAST, IPV6_UNICAST})
     add_path_receive: frozenset[Family] = frozenset()
     add_path_send: frozenset[Family] = frozenset()
     extended_message: bool = False
     extended_next_hop: frozenset[Family] = frozenset()
-    """Families that may have a next hop of the other address family (RFC 8950)."""
+    """IPv4 families whose next hop may be an IPv6 address (RFC 8950)."""
     route_refresh: bool = False
     enhanced_route_refresh: bool = False
     hold_time: int = 90
@@ -54,20 +53,20 @@ class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
     local_role: int | None = None
     peer_role: int | None = None
     peer_graceful_restart: GracefulRestartCapability | None = None
-    """What the peer said, where we offered graceful restart ourselves."""
+    """The peer's capability, if both sides have it (RFC 4724)."""
     graceful_notification: bool = False
-    """Whether a NOTIFICATION leaves the routes in place unless it is a hard reset (RFC 8538)."""
+    """Whether routes are retained after a NOTIFICATION other than Hard Reset (RFC 8538)."""
     peer_long_lived: LongLivedGracefulRestart | None = None
 
     @property
     def max_message_size(self) -> int:
-        """The largest message that may be sent or received, in octets (RFC 8654)."""
+        """The largest message on the session, in octets (RFC 8654)."""
         return MAX_EXTENDED_MESSAGE if self.extended_message else MAX_MESSAGE
 
 
 def _families(capabilities: Iterable[Capability]) -> frozenset[Family]:
     found = frozenset(c.family for c in capabilities if isinstance(c, Multiprotocol))
-    # A speaker without the capability speaks IPv4 unicast (RFC 4760 section 8).
+    # Without the capability: IPv4 unicast (RFC 4760 section 8).
     return found or frozenset({IPV4_UNICAST})
 
 
@@ -105,12 +104,11 @@ def negotiate(
     confederation: bool = False,
     local_role: int | None = None,
 ) -> Negotiated:
-    """Work out what a session may use.
+    """Return the parameters that both OPENs permit.
 
-    ``local_role`` counts whether the peer was told it or not (RFC 9234 section 5).
-
-    The hold time is the smaller of the two (RFC 4271 section 4.2); the keepalive time is the
-    configured one, but no more than a third of it, and 0 with a hold time of 0.
+    ``local_role`` applies whether it was sent as a capability or not (RFC 9234 section 5). Times are in
+    seconds. The hold time is the smaller of the two (RFC 4271 section 4.2); the keepalive time is the
+    configured one, at most a third of the hold time, and 0 with a hold time of 0.
     """
     ours, theirs = local_capabilities, peer_capabilities
 
@@ -129,7 +127,7 @@ def negotiate(
         our_restart, GracefulRestartCapability
     ):
         restart = our_restart = None
-    # RFC 9494 section 4.1: without the other capability this one means nothing.
+    # RFC 9494 section 4.1: ignored without the graceful restart capability.
     long_lived = first(LongLivedGracefulRestart, theirs) if restart is not None else None
     return Negotiated(
         local_asn=local_asn,
@@ -169,5 +167,5 @@ _ROLE_PAIRS = {
 
 
 def roles_match(local: int, peer: int) -> bool:
-    """Tell whether two roles go together (RFC 9234 section 4.2)."""
+    """Return whether two roles are a permitted pair (RFC 9234 section 4.2)."""
     return (local, peer) in _ROLE_PAIRS

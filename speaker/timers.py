@@ -1,8 +1,8 @@
-"""Named deadlines on a clock that others read: what every timer of RFC 4271 section 8 becomes.
+"""Timers by key, such as the session timers of RFC 4271 section 8: a heap of deadlines.
 
-A heap with lazy correction. Moving a deadline later (a hold timer, at every message) costs one
-dictionary write; the heap learns of it when the old deadline comes. It must never read a clock:
-`now` is always given.
+The heap is corrected lazily: moving a deadline later, as every message does with the hold timer, is
+one dictionary write; the heap entry moves when the old deadline is due. Never reads a clock: ``now``
+is an argument.
 """
 
 from __future__ import annotations
@@ -15,36 +15,38 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Timers(Generic[K]):
-    """At most one deadline per key."""
+    """One deadline per key, in seconds of the caller's clock."""
 
     __slots__ = ("_deadlines", "_heap", "_queued", "_serial")
 
     def __init__(self) -> None:
         self._deadlines: dict[K, float] = {}
         self._queued: dict[K, float] = {}
-        """The earliest entry of the heap that stands for a key, for keys that have one."""
+        """The earliest heap entry of each key that has one."""
         self._heap: list[tuple[float, int, K]] = []
         self._serial = 0
 
     def start(self, key: K, deadline: float) -> None:
-        """Set or move a deadline."""
+        """Start a timer, or move its deadline."""
         self._deadlines[key] = deadline
         queued = self._queued.get(key)
         if queued is None or deadline < queued:
             self._push(key, deadline)
 
     def stop(self, key: K) -> None:
-        """Forget a deadline, also one that was never set."""
-        if self._deadlines.pop(key, None) is not None and len(self._heap) > self._worth_tidying:
-            self._tidy()
+        """Stop a timer; no effect if it does not run."""
+        if self._deadlines.pop(key, None) is not None and len(self._heap) > self._rebuild_size:
+            self._rebuild()
 
     @property
-    def _worth_tidying(self) -> int:
+    def _rebuild_size(self) -> int:
+        """The number of heap entries beyond which the heap is rebuilt."""
         return 64 + 4 * len(self._deadlines)
 
-    def _tidy(self) -> None:
-        # Timers that were stopped keep their keys, sessions among them, until their time has come:
-        # without this, whoever connects and goes away decides how many those are.
+    def _rebuild(self) -> None:
+        """Rebuild the heap without the entries of stopped timers."""
+        # Such an entry keeps its key, a session, alive until its deadline: without this, a client
+        # that connects and disconnects in a loop would determine their number.
         self._queued = dict(self._deadlines)
         self._heap = [
             (deadline, serial, key) for serial, (key, deadline) in enumerate(self._queued.items())
@@ -53,18 +55,18 @@ class Timers(Generic[K]):
         heapq.heapify(self._heap)
 
     def deadline(self, key: K) -> float | None:
-        """Return when a timer is due, or None where it does not run."""
+        """Return the deadline of a timer, or None if it does not run."""
         return self._deadlines.get(key)
 
     def __len__(self) -> int:
         return len(self._deadlines)
 
     def items(self) -> Iterator[tuple[K, float]]:
-        """Iterate over all deadlines, in no order that means anything."""
+        """Iterate over keys and deadlines, in no particular order."""
         yield from self._deadlines.items()
 
     def next_deadline(self) -> float | None:
-        """Return the earliest deadline of all; never later than the truth, perhaps earlier."""
+        """Return a lower bound of the earliest deadline, or None without timers."""
         heap = self._heap
         while heap:
             when, _, key = heap[0]
@@ -76,7 +78,7 @@ class Timers(Generic[K]):
         return None
 
     def expire(self, now: float) -> list[tuple[K, float]]:
-        """Take out what is due, in order, each with the time at which it was due."""
+        """Stop the timers that are due; return them in order, each with its deadline."""
         due: list[tuple[K, float]] = []
         heap = self._heap
         while heap and heap[0][0] <= now:

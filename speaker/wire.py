@@ -1,4 +1,4 @@
-"""Bounds-checked reading of octets; only this and the loops over NLRI take octets apart."""
+"""Bounds-checked decoding of big-endian fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from speaker.errors import Truncated
 
 @final
 class Reader:
-    """Reads big-endian fields from octets. Raises `speaker.errors.Truncated` at the end of them."""
+    """Decodes fields from octets. Each method raises `speaker.errors.Truncated` at the end."""
 
     __slots__ = ("_data", "_end", "_position")
 
@@ -20,16 +20,16 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """How many octets are left."""
+        """The number of octets that are left."""
         return self._end - self._position
 
     @property
     def next(self) -> int | None:
-        """The octet that is read next, or None at the end."""
+        """The next octet, without consuming it, or None at the end."""
         return self._data[self._position] if self.remaining else None
 
     def take(self, count: int) -> bytes:
-        """Read so many octets."""
+        """Return the next ``count`` octets."""
         start = self._position
         if count < 0 or start + count > self._end:
             raise Truncated(f"{count} octets needed, {self.remaining} left")
@@ -37,17 +37,17 @@ class Reader:
         return self._data[start : start + count]
 
     def rest(self) -> bytes:
-        """Read all that is left."""
+        """Return all octets that are left."""
         return self.take(self.remaining)
 
     def u8(self) -> int:
-        """Read one octet."""
+        """Return an integer of one octet."""
         return self.take(1)[0]
 
     def u16(self) -> int:
-        """Read two octets."""
+        """Return an integer of two octets."""
         return int.from_bytes(self.take(2), "big")
 
     def u32(self) -> int:
-        """Read four octets."""
+        """Return an integer of four octets."""
         return int.from_bytes(self.take(4), "big")

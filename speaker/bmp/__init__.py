@@ -1,13 +1,12 @@
-"""The BGP Monitoring Protocol: messages as values, to octets and from octets.
+"""The BGP Monitoring Protocol (RFC 7854), with Loc-RIB (RFC 9069) and Adj-RIB-Out (RFC 8671).
 
-RFC 7854, with Loc-RIB (RFC 9069) and Adj-RIB-Out (RFC 8671). Pure: what is sent to whom and when is
-decided in `speaker.engine.monitoring`. Nothing here looks into the BGP messages that are carried,
-beyond their headers.
+Pure: `speaker.engine.monitoring` decides which station gets which message. Encapsulated BGP messages
+are opaque but for their headers.
 
-* `numbers`: what IANA keeps for BMP
-* `values`: messages
-* `encode`: values to octets, and the quick way for many messages of one peer
-* `decode`: octets to values, with every check of the RFCs
+* `numbers`: the IANA registries of BMP
+* `values`: messages as values
+* `encode`: values to octets, also many Route Monitoring messages of one peer at once
+* `decode`: octets to values, with the checks of the RFCs
 """
 
 from speaker.bmp.decode import BmpError, Framer, decode

@@ -1,7 +1,7 @@
-"""Octets to BMP messages, with every check of RFC 7854, 8671 and 9069.
+"""Octets to BMP messages, with the checks of RFC 7854, 8671 and 9069.
 
-For tests and tools: the speaker itself never reads BMP. Whatever the octets are, the only exception
-is `BmpError`, and no more is held than one message of the largest size.
+For tests and tools: the speaker never receives BMP. For any octets the only exception is `BmpError`,
+and at most one message of the largest size is buffered.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from speaker.negotiated import MAX_EXTENDED_MESSAGE
 from speaker.wire import Reader
 
 MAX_SIZE: Final = 1 << 20
-"""Octets of the largest message that is taken: a BGP message has at most 65,535."""
+"""The largest accepted message in octets; an encapsulated BGP message has at most 65,535."""
 _PEER: Final = struct.Struct(">BBQ16sIIII")
 _KNOWN: Final = frozenset(StatisticKind)
 
 
 class BmpError(BgpError):
-    """Octets that are no BMP; the text says which rule they break."""
+    """Octets that are no BMP message; the text is the violated rule."""
 
 
 @final
 class Framer:
-    """Cuts octets, in whatever pieces they come, into messages."""
+    """Splits a byte stream, received in any pieces, into messages."""
 
     __slots__ = ("_buffer",)
 
@@ -68,7 +68,7 @@ class Framer:
         self._buffer = b""
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take octets; the messages that are complete. Raises `BmpError`."""
+        """Add received octets; return the messages that are complete. Raises `BmpError`."""
         buffer = self._buffer + data if self._buffer else data
         found = []
         position = 0
@@ -83,7 +83,7 @@ class Framer:
 
 
 def _header(data: bytes, position: int = 0) -> tuple[int, int]:
-    """Read the type and the size of a message (RFC 7854 section 4.1)."""
+    """Return type and size of a message (RFC 7854 section 4.1)."""
     if data[position] != VERSION:
         raise BmpError(f"version {data[position]}, not {VERSION}")
     size = int.from_bytes(data[position + 1 : position + 5], "big")
@@ -93,7 +93,7 @@ def _header(data: bytes, position: int = 0) -> tuple[int, int]:
 
 
 def decode(data: bytes) -> Message:
-    """Read one whole message. Raises `BmpError`."""
+    """Decode one whole message. Raises `BmpError`."""
     if len(data) < HEADER_SIZE:
         raise BmpError(f"{len(data)} octets where a header has {HEADER_SIZE}")
     kind, size = _header(data)
@@ -136,7 +136,7 @@ def _tlvs(reader: Reader) -> tuple[Tlv, ...]:
 
 
 def _peer(reader: Reader) -> PeerHeader:
-    """Read a per-peer header (RFC 7854 section 4.2, RFC 8671 section 4, RFC 9069 section 4.2)."""
+    """Decode a per-peer header (RFC 7854 section 4.2, RFC 8671 section 4, RFC 9069 section 4.2)."""
     kind, flags, distinguisher, address, asn, router_id, seconds, microseconds = _PEER.unpack(
         reader.take(PEER_HEADER_SIZE)
     )
@@ -176,7 +176,7 @@ def _peer(reader: Reader) -> PeerHeader:
 
 
 def _bgp(reader: Reader, kind: MessageType, *, whole: bool = False) -> bytes:
-    """Read a BGP message with its header; ``whole`` says that nothing may follow it."""
+    """Decode a BGP message with its header; with ``whole`` nothing may follow it."""
     head = reader.take(BGP_HEADER_SIZE)
     try:
         found, size = check_header(head, maximum=MAX_EXTENDED_MESSAGE)
@@ -217,7 +217,7 @@ def _up(reader: Reader) -> PeerUp:
             raise BmpError("a Loc-RIB with an address or a port")
         address = b""
     elif len(peer.address) == 4:
-        # The V flag is that of the session: both ends are of one kind.
+        # The V flag applies to the session: both addresses are of one family.
         if any(address[:12]):
             raise BmpError("an IPv6 local address towards an IPv4 peer")
         address = address[12:]

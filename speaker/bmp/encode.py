@@ -45,20 +45,20 @@ _VERSION: Final = bytes((VERSION,))
 
 
 def frame(kind: int, *parts: bytes) -> bytes:
-    """Put the common header before a body (RFC 7854 section 4.1)."""
+    """Return a message: the common header (RFC 7854 section 4.1), then the parts."""
     size = HEADER_SIZE + sum(map(len, parts))
     return b"".join((_HEADER.pack(VERSION, size, kind), *parts))
 
 
 def _address(octets: bytes) -> bytes:
-    """Return the 16 octets of an address field: IPv4 in the last four."""
+    """Return an address field of 16 octets; an IPv4 address is in the last four."""
     if len(octets) not in (0, 4, 16):
         raise EncodingError(f"an address of {len(octets)} octets")
     return octets.rjust(16, b"\0")
 
 
 def encode_peer_header(peer: PeerHeader) -> bytes:
-    """Write the 42 octets of a per-peer header (RFC 7854 section 4.2)."""
+    """Return the 42 octets of a per-peer header (RFC 7854 section 4.2)."""
     if peer.kind == PeerKind.LOC_RIB:
         flags = FILTERED if peer.filtered else 0
     else:
@@ -82,7 +82,7 @@ def encode_peer_header(peer: PeerHeader) -> bytes:
 
 
 def encode_route_monitoring(peer: bytes, updates: Iterable[bytes]) -> bytes:
-    """Write Route Monitoring messages: the octets of a per-peer header, and whole UPDATEs."""
+    """Return Route Monitoring messages with an encoded per-peer header, one for each UPDATE."""
     parts: list[bytes] = []
     for update in updates:
         size = HEADER_SIZE + len(peer) + len(update)
@@ -110,7 +110,7 @@ def _statistic(statistic: Statistic) -> bytes:
     elif kind in GAUGES:
         value = statistic.value.to_bytes(8, "big")
     else:
-        # A counter of 32 bits goes round.
+        # A counter of 32 bits wraps around.
         value = (statistic.value & 0xFFFFFFFF).to_bytes(4, "big")
     return kind.to_bytes(2, "big") + len(value).to_bytes(2, "big") + value
 
@@ -129,7 +129,7 @@ def _down(message: PeerDown) -> bytes:
 
 
 def encode(message: Message) -> bytes:
-    """Write a whole message. Raises `EncodingError`."""
+    """Return a whole message. Raises `EncodingError`."""
     match message:
         case RouteMonitoring(peer, update):
             return encode_route_monitoring(encode_peer_header(peer), (update,))

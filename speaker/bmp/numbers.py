@@ -1,4 +1,4 @@
-"""The numbers that IANA keeps for BMP: "BGP Monitoring Protocol (BMP) Parameters". Only constants."""
+"""The IANA registry "BGP Monitoring Protocol (BMP) Parameters", as constants."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 VERSION: Final = 3
 BMP_PORT: Final = 11019
-"""Where stations listen by default: IANA's number for BMP."""
+"""The registered TCP port of BMP stations."""
 HEADER_SIZE: Final = 6
 PEER_HEADER_SIZE: Final = 42
 
@@ -83,7 +83,7 @@ class PeerDownReason(IntEnum):
     """RFC 7854 section 4.9, RFC 9069 section 4.5."""
 
     LOCAL_NOTIFICATION = 1
-    """A NOTIFICATION that we sent follows."""
+    """The NOTIFICATION that was sent follows."""
     LOCAL_EVENT = 2
     """The number of the state machine's event follows (RFC 4271 section 8.1), 0 where none fits."""
     REMOTE_NOTIFICATION = 3
@@ -91,7 +91,7 @@ class PeerDownReason(IntEnum):
     DECONFIGURED = 5
     """The peer is not encode_route_monitoring any more; it need not be down."""
     LOCAL_TLV = 6
-    """TLVs follow; for Loc-RIBs."""
+    """TLVs follow; for Loc-RIBs (RFC 9069)."""
 
 
 class MirroringTlv(IntEnum):
@@ -132,7 +132,7 @@ GAUGES: Final = frozenset(
         StatisticKind.ADJ_RIB_OUT_POST_POLICY,
     }
 )
-"""Of 64 bits; all that are neither here nor in `FAMILY_GAUGES` are counters of 32 bits."""
+"""Gauges of 64 bits. Kinds that are neither here nor in `FAMILY_GAUGES` are counters of 32 bits."""
 FAMILY_GAUGES: Final = frozenset(
     {
         StatisticKind.ADJ_RIB_IN_FAMILY,
@@ -141,4 +141,4 @@ FAMILY_GAUGES: Final = frozenset(
         StatisticKind.ADJ_RIB_OUT_POST_POLICY_FAMILY,
     }
 )
-"""AFI, SAFI and 64 bits."""
+"""Gauges of one family: AFI, SAFI, then 64 bits."""

@@ -1,4 +1,4 @@
-"""BMP messages as frozen values. BGP messages in them are octets, header included."""
+"""BMP messages as frozen values. Encapsulated BGP messages are octets, header included."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from speaker.iana import Family
 
 
 class Tlv(msgspec.Struct, frozen=True):
-    """A type of two octets and a value; what a type means depends on the message."""
+    """A type of two octets and a value; the meaning of a type depends on the message."""
 
     type: int
     value: bytes
 
     @property
     def text(self) -> str:
-        """The value of a string, for people."""
+        """The value of a string TLV; invalid UTF-8 escaped."""
         return self.value.decode("utf-8", "backslashreplace")
 
 
 class PeerHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a message is about (RFC 7854 section 4.2)."""
+    """The per-peer header: the peer or the Loc-RIB of a message (RFC 7854 section 4.2)."""
 
     kind: int = PeerKind.GLOBAL
     distinguisher: int = 0
@@ -33,15 +33,15 @@ class PeerHeader(msgspec.Struct, frozen=True, kw_only=True):
     asn: int
     router_id: int
     post_policy: bool = False
-    """L: the routes are as policy leaves them."""
+    """L: the routes are those after policy."""
     legacy_as_path: bool = False
     """A: AS_PATH has two octets per AS."""
     adj_rib_out: bool = False
-    """O: the routes are those that the peer is told (RFC 8671)."""
+    """O: the routes are those advertised to the peer (RFC 8671)."""
     filtered: bool = False
-    """F: not the whole Loc-RIB (RFC 9069)."""
+    """F: the Loc-RIB is filtered (RFC 9069)."""
     time: int = 0
-    """When the routes were received, in microseconds of Unix time; 0 where that is not known."""
+    """The time of reception in microseconds since the epoch; 0 if unknown."""
 
 
 class Initiation(msgspec.Struct, frozen=True):
@@ -57,12 +57,12 @@ class Termination(msgspec.Struct, frozen=True):
 
     @classmethod
     def because(cls, reason: TerminationReason) -> Termination:
-        """Make one with a reason."""
+        """Return a Termination with a reason."""
         return cls((Tlv(TerminationTlv.REASON, reason.to_bytes(2, "big")),))
 
     @property
     def reason(self) -> int | None:
-        """The reason, where there is one."""
+        """The reason code, or None."""
         for tlv in self.information:
             if tlv.type == TerminationTlv.REASON:
                 return int.from_bytes(tlv.value, "big")
@@ -70,7 +70,7 @@ class Termination(msgspec.Struct, frozen=True):
 
 
 class PeerUp(msgspec.Struct, frozen=True, kw_only=True):
-    """A session is Established (RFC 7854 section 4.10), or a Loc-RIB is there (RFC 9069)."""
+    """A session is Established (RFC 7854 section 4.10), or a Loc-RIB exists (RFC 9069)."""
 
     peer: PeerHeader
     local_address: bytes = b""
@@ -83,7 +83,7 @@ class PeerUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerDown(msgspec.Struct, frozen=True, kw_only=True):
-    """A session, or a Loc-RIB, is gone (RFC 7854 section 4.9)."""
+    """A session or a Loc-RIB is no longer monitored (RFC 7854 section 4.9)."""
 
     peer: PeerHeader
     reason: int
@@ -94,18 +94,18 @@ class PeerDown(msgspec.Struct, frozen=True, kw_only=True):
     information: tuple[Tlv, ...] = ()
     """With `LOCAL_TLV`."""
     data: bytes = b""
-    """With a reason that this decoder does not know."""
+    """With an unknown reason."""
 
 
 class RouteMonitoring(msgspec.Struct, frozen=True):
-    """Routes, as an UPDATE (RFC 7854 section 4.6)."""
+    """Routes as one UPDATE (RFC 7854 section 4.6)."""
 
     peer: PeerHeader
     update: bytes
 
 
 class Statistic(msgspec.Struct, frozen=True):
-    """One number (RFC 7854 section 4.8); ``family`` where it is that of one family."""
+    """One counter or gauge (RFC 7854 section 4.8); ``family`` for gauges of one family."""
 
     kind: int
     value: int
@@ -113,21 +113,21 @@ class Statistic(msgspec.Struct, frozen=True):
 
 
 class StatisticsReport(msgspec.Struct, frozen=True):
-    """Numbers of a peer or a Loc-RIB; kinds that nobody knows are left out when it is read."""
+    """Statistics of a peer or a Loc-RIB; decoding omits unknown kinds."""
 
     peer: PeerHeader
     statistics: tuple[Statistic, ...]
 
 
 class RouteMirroring(msgspec.Struct, frozen=True):
-    """Messages as they were received (RFC 7854 section 4.7); read here, never sent."""
+    """Messages as received from a peer (RFC 7854 section 4.7); only decoded, never sent."""
 
     peer: PeerHeader
     items: tuple[Tlv, ...]
 
 
 class UnknownMessage(msgspec.Struct, frozen=True):
-    """A message of a type that nobody knows: to be passed over (RFC 7854 section 4.1)."""
+    """A message of an unknown type, which a receiver ignores (RFC 7854 section 4.1)."""
 
     kind: int
     body: bytes

@@ -1,8 +1,8 @@
-"""Capabilities (RFC 5492): the values that an OPEN carries, each with its RFC, to and from octets.
+"""Capabilities (RFC 5492): values, decoding and encoding.
 
-An unknown capability is kept as octets and ignored. A known one whose length cannot be is ignored
-as well (`Ignored`), which RFC 5492 permits and which costs nobody a session; lengths that do not add
-up to the parameter's are the OPEN's error, not decided here.
+An unknown capability is kept as octets (`Unknown`). A known one with an invalid value is ignored
+(`Ignored`), as RFC 5492 permits, and the session comes up. Lengths that do not add up to the
+parameter's are an error of the OPEN: `Truncated`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Capabilities (RFC 5492) to and from octets; total functions over whatever a peer may send."""
+"""Capabilities (RFC 5492) to and from octets. Decoding is total over the values of capabilities."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from speaker.errors import EncodingError, Truncated
 from speaker.iana import CapabilityCode, Family
 from speaker.wire import Reader
 
-_TEXT_LIMIT: Final = 64
+_MAX_TEXT_LENGTH: Final = 64
 
 
 def decode_capabilities(data: bytes) -> list[v.Capability]:
-    """Read the capabilities of one parameter. Raises `Truncated` when lengths do not add up."""
+    """Decode the capabilities of one parameter. Raises `Truncated` if the lengths do not add up."""
     reader = Reader(data)
     found: list[v.Capability] = []
     while reader.remaining:
@@ -26,13 +26,13 @@ def decode_capabilities(data: bytes) -> list[v.Capability]:
             continue
         try:
             found.append(decode(value))
-        except (Truncated, _Bad) as error:
+        except (Truncated, _InvalidValue) as error:
             found.append(v.Ignored(code, value, str(error)))
     return found
 
 
 def encode_capabilities(capabilities: Iterable[v.Capability]) -> bytes:
-    """Write capabilities one behind the other."""
+    """Encode capabilities. Raises `EncodingError` for a value of more than 255 octets."""
     parts = []
     for capability in capabilities:
         value = _encode(capability)
@@ -42,19 +42,19 @@ def encode_capabilities(capabilities: Iterable[v.Capability]) -> bytes:
     return b"".join(parts)
 
 
-class _Bad(Exception):  # noqa: N818  a signal within this module
+class _InvalidValue(Exception):  # noqa: N818  a signal within this module
     """A value that the capability's RFC does not allow."""
 
 
-def _exact(data: bytes, size: int) -> bytes:
+def _exact_length(data: bytes, size: int) -> bytes:
     if len(data) != size:
-        raise _Bad(f"{len(data)} octets instead of {size}")
+        raise _InvalidValue(f"{len(data)} octets instead of {size}")
     return data
 
 
-def _every(data: bytes, size: int) -> list[bytes]:
+def _items_of(data: bytes, size: int) -> list[bytes]:
     if len(data) % size:
-        raise _Bad(f"{len(data)} octets are no multiple of {size}")
+        raise _InvalidValue(f"{len(data)} octets are no multiple of {size}")
     return [data[i : i + size] for i in range(0, len(data), size)]
 
 
@@ -63,47 +63,47 @@ def _family(data: bytes) -> Family:
 
 
 def sanitize(raw: bytes) -> str:
-    """Make text of a peer fit for people: escaped, and not longer than 64 characters."""
+    """Return text of a peer with non-printable characters escaped, at most 64 characters."""
     text = raw.decode("utf-8", "backslashreplace")
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return shown if len(shown) <= _TEXT_LIMIT else shown[: _TEXT_LIMIT - 1] + "…"
+    return shown if len(shown) <= _MAX_TEXT_LENGTH else shown[: _MAX_TEXT_LENGTH - 1] + "…"
 
 
 def _multiprotocol(data: bytes) -> v.Capability:
-    _exact(data, 4)
+    _exact_length(data, 4)
     return v.Multiprotocol(Family(int.from_bytes(data[:2], "big"), data[3]))
 
 
 def _extended_next_hop(data: bytes) -> v.Capability:
-    # The SAFI has two octets here (RFC 8950 section 4); one that does not fit one octet is nobody's.
+    # The SAFI has two octets here (RFC 8950 section 4); one beyond 255 matches no family.
     entries = []
-    for item in _every(data, 6):
+    for item in _items_of(data, 6):
         afi, safi, next_hop = (int.from_bytes(item[i : i + 2], "big") for i in (0, 2, 4))
         entries.append((Family(afi, safi), next_hop))
     return v.ExtendedNextHop(tuple(entries))
 
 
 def _role(data: bytes) -> v.Capability:
-    return v.RoleCapability(_exact(data, 1)[0])
+    return v.RoleCapability(_exact_length(data, 1)[0])
 
 
 def _graceful_restart(data: bytes) -> v.Capability:
     reader = Reader(data)
     head = reader.u16()
-    families = tuple((_family(item), bool(item[3] & 0x80)) for item in _every(reader.rest(), 4))
+    families = tuple((_family(item), bool(item[3] & 0x80)) for item in _items_of(reader.rest(), 4))
     return v.GracefulRestartCapability(
         head & 0x0FFF, bool(head & 0x8000), bool(head & 0x4000), families
     )
 
 
 def _four_octet_as(data: bytes) -> v.Capability:
-    return v.FourOctetAs(int.from_bytes(_exact(data, 4), "big"))
+    return v.FourOctetAs(int.from_bytes(_exact_length(data, 4), "big"))
 
 
 def _add_path(data: bytes) -> v.Capability:
     # Undefined modes are ignored, entry by entry (RFC 7911 section 4).
     return v.AddPath(
-        tuple((_family(item), item[3]) for item in _every(data, 4) if 1 <= item[3] <= 3)
+        tuple((_family(item), item[3]) for item in _items_of(data, 4) if 1 <= item[3] <= 3)
     )
 
 
@@ -111,7 +111,7 @@ def _long_lived(data: bytes) -> v.Capability:
     return v.LongLivedGracefulRestart(
         tuple(
             (_family(item), bool(item[3] & 0x80), int.from_bytes(item[4:], "big"))
-            for item in _every(data, 7)
+            for item in _items_of(data, 7)
         )
     )
 
@@ -130,10 +130,10 @@ def _software_version(data: bytes) -> v.Capability:
 
 
 def _orf(data: bytes) -> v.Capability:
-    # RFC 5291 section 5: families, each with its ORF types. Not used here, so kept as octets.
+    # RFC 5291 section 5: families, each with its ORF types. Unsupported: only the framing is checked.
     reader = Reader(data)
     if not data:
-        raise _Bad("no octets")
+        raise _InvalidValue("no octets")
     while reader.remaining:
         reader.take(4)
         reader.take(2 * reader.u8())
@@ -142,7 +142,7 @@ def _orf(data: bytes) -> v.Capability:
 
 def _flag(value: v.Capability) -> Callable[[bytes], v.Capability]:
     def decode(data: bytes) -> v.Capability:
-        _exact(data, 0)
+        _exact_length(data, 0)
         return value
 
     return decode

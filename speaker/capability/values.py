@@ -1,4 +1,4 @@
-"""The capabilities as frozen values; ``code`` is IANA's, ``str()`` is for people."""
+"""The capabilities as frozen values; ``code`` is the registered code, ``str()`` the displayed name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from speaker.iana import CapabilityCode, Family, Role
 
 
 class Multiprotocol(msgspec.Struct, frozen=True):
-    """RFC 4760: a family that the sender speaks."""
+    """RFC 4760: a family that the sender supports."""
 
     code: ClassVar[int] = CapabilityCode.MULTIPROTOCOL
     family: Family
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return str(self.family)
 
 
@@ -26,7 +26,7 @@ class RouteRefreshCapability(msgspec.Struct, frozen=True):
     code: ClassVar[int] = CapabilityCode.ROUTE_REFRESH
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "route-refresh"
 
 
@@ -38,7 +38,7 @@ class ExtendedNextHop(msgspec.Struct, frozen=True):
     """NLRI family and next-hop AFI."""
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "extended-next-hop"
 
 
@@ -48,18 +48,18 @@ class ExtendedMessage(msgspec.Struct, frozen=True):
     code: ClassVar[int] = CapabilityCode.EXTENDED_MESSAGE
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "extended-message"
 
 
 class RoleCapability(msgspec.Struct, frozen=True):
-    """RFC 9234: what the sender is to its peer; a number beyond `Role` is kept."""
+    """RFC 9234: the sender's role towards its peer; a number beyond `Role` is kept."""
 
     code: ClassVar[int] = CapabilityCode.ROLE
     role: int
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         try:
             return f"role {Role(self.role).name.lower().replace('_', '-')}"
         except ValueError:
@@ -67,17 +67,17 @@ class RoleCapability(msgspec.Struct, frozen=True):
 
 
 class GracefulRestartCapability(msgspec.Struct, frozen=True):
-    """RFC 4724, and the N bit of RFC 8538; the time is in seconds."""
+    """RFC 4724, with the N bit of RFC 8538 as ``notification``; the restart time is in seconds."""
 
     code: ClassVar[int] = CapabilityCode.GRACEFUL_RESTART
     restart_time: int
     restarting: bool = False
     notification: bool = False
     families: tuple[tuple[Family, bool], ...] = ()
-    """Family, and whether its forwarding state was preserved."""
+    """Family and F bit: whether its forwarding state was preserved."""
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return f"graceful-restart {self.restart_time}s"
 
 
@@ -88,7 +88,7 @@ class FourOctetAs(msgspec.Struct, frozen=True):
     asn: int
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "four-octet-as"
 
 
@@ -99,7 +99,7 @@ class AddPath(msgspec.Struct, frozen=True):
     entries: tuple[tuple[Family, int], ...]
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "add-path"
 
 
@@ -109,7 +109,7 @@ class EnhancedRouteRefresh(msgspec.Struct, frozen=True):
     code: ClassVar[int] = CapabilityCode.ENHANCED_ROUTE_REFRESH
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "enhanced-route-refresh"
 
 
@@ -120,7 +120,7 @@ class LongLivedGracefulRestart(msgspec.Struct, frozen=True):
     families: tuple[tuple[Family, bool, int], ...] = ()
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "long-lived-graceful-restart"
 
 
@@ -133,7 +133,7 @@ class Fqdn(msgspec.Struct, frozen=True):
     raw: bytes
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "fqdn"
 
 
@@ -145,30 +145,30 @@ class SoftwareVersion(msgspec.Struct, frozen=True):
     raw: bytes
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return "software-version"
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A capability that this speaker does not know."""
+    """A capability with a code that this speaker does not support."""
 
     code: int
     value: bytes
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return f"capability {self.code}"
 
 
 class Ignored(msgspec.Struct, frozen=True):
-    """A known capability with a value that cannot be."""
+    """A supported capability with an invalid value; ``rule`` is the violated rule."""
 
     code: int
     value: bytes
     rule: str
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the displayed name."""
         return f"capability {self.code} (ignored: {self.rule})"
 
 

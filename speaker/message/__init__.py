@@ -1,6 +1,6 @@
-"""The messages of BGP-4 as values, to and from octets, with every check of RFC 4271 section 6.
+"""The messages of BGP-4 (RFC 4271 section 4), decoded and encoded, with the checks of its section 6.
 
-Pure functions and values. Writing UPDATEs for many peers at once is `speaker.rib.pack`.
+Pure functions and values. UPDATEs for update groups are encoded in `speaker.rib.pack`.
 """
 
 from speaker.message.header import (

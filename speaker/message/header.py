@@ -14,15 +14,15 @@ HEADER_SIZE: Final = 19
 _MINIMUM: Final = {
     MessageType.OPEN: 29,
     MessageType.UPDATE: 23,
-    MessageType.NOTIFICATION: 19,  # a short one is not answered either (RFC 4271 section 6.4)
+    MessageType.NOTIFICATION: 19,  # no NOTIFICATION in reply to a short one (RFC 4271 section 6.4)
     MessageType.KEEPALIVE: 19,
-    MessageType.ROUTE_REFRESH: 19,  # its length error has a code of its own (RFC 7313 section 5)
+    MessageType.ROUTE_REFRESH: 19,  # its length has an error code of its own (RFC 7313 section 5)
 }
 _NEVER_EXTENDED: Final = frozenset({MessageType.OPEN, MessageType.KEEPALIVE})
 
 
 def frame_message(kind: int, body: bytes) -> bytes:
-    """Put the header before a body."""
+    """Return a message of a type with the body: header, then body."""
     return b"".join((MARKER, (HEADER_SIZE + len(body)).to_bytes(2, "big"), bytes((kind,)), body))
 
 
@@ -30,9 +30,10 @@ KEEPALIVE: Final = frame_message(MessageType.KEEPALIVE, b"")
 
 
 def check_header(data: bytes, position: int = 0, maximum: int = MAX_MESSAGE) -> tuple[int, int]:
-    """Read the header at a position: the type, and the length of the whole message.
+    """Return the type and the length of the message whose header is at ``position``.
 
-    Raises `NotificationError` as RFC 4271 section 6.1 has it. At least 19 octets have to be there.
+    ``data`` has the 19 octets of the header; ``maximum`` is the largest message in octets. Raises
+    `NotificationError` (RFC 4271 section 6.1).
     """
     if data[position : position + 16] != MARKER:
         raise header_error(HeaderSubcode.CONNECTION_NOT_SYNCHRONIZED, detail="bad marker")
@@ -41,7 +42,7 @@ def check_header(data: bytes, position: int = 0, maximum: int = MAX_MESSAGE) -> 
     length = int.from_bytes(octets, "big")
     minimum = _MINIMUM.get(kind)  # type: ignore[call-overload]  # a plain int is its own key
     if minimum is None:
-        # RFC 8654 section 4: a length beyond the limit comes first whatever the type.
+        # RFC 8654 section 4: a length beyond the limit is the error, whatever the type.
         if not HEADER_SIZE <= length <= maximum:
             raise header_error(
                 HeaderSubcode.BAD_MESSAGE_LENGTH, octets, f"{length} octets in a message"

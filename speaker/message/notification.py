@@ -1,9 +1,9 @@
-"""NOTIFICATION (RFC 4271 section 4.5) with the shutdown communication of RFC 9003.
+"""NOTIFICATION (RFC 4271 section 4.5) with the Shutdown Communication of RFC 9003.
 
-Where both ends have the N bit of graceful restart, a NOTIFICATION leaves the routes in place unless
-it comes as a hard reset (RFC 8538), which holds the real one inside.
+If both speakers have the N bit of graceful restart, routes are retained after a NOTIFICATION, except
+after a Hard Reset, which encapsulates another NOTIFICATION (RFC 8538).
 
-Reading never fails: a NOTIFICATION is not answered, whatever is in it (RFC 4271 section 6.4).
+Decoding never fails: errors in a NOTIFICATION are not answered (RFC 4271 section 6.4).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HARD = (
     CeaseSubcode.ADMINISTRATIVE_RESET,
     CeaseSubcode.BFD_DOWN,
 )
-"""Ends of a session that are meant to let go of the routes as well."""
+"""The Cease subcodes that are sent as Hard Reset: the routes must not be retained."""
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -34,7 +34,10 @@ class Notification(msgspec.Struct, frozen=True):
 
     @classmethod
     def cease(cls, subcode: CeaseSubcode, communication: str = "") -> Notification:
-        """Make a Cease, with text for the other side's people where the subcode has room for it."""
+        """Return a Cease, with a Shutdown Communication if the subcode permits one (RFC 9003).
+
+        The text is truncated to 255 octets of UTF-8.
+        """
         if subcode not in _WITH_TEXT or not communication:
             return cls(ErrorCode.CEASE, subcode)
         text = communication.encode()[:MAX_COMMUNICATION].decode(errors="ignore").encode()
@@ -42,16 +45,16 @@ class Notification(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, body: bytes) -> Notification:
-        """Read a body, however short it is."""
+        """Decode a body of any length."""
         padded = body[:2].ljust(2, b"\0")
         return cls(padded[0], padded[1], body[2:])
 
     def encode(self) -> bytes:
-        """Write the whole message."""
+        """Return the whole message."""
         return frame_message(MessageType.NOTIFICATION, bytes((self.code, self.subcode)) + self.data)
 
     def for_graceful_restart(self) -> Notification:
-        """Return it as it is sent where both ends have the N bit (RFC 8538 section 3)."""
+        """Return it as sent if both speakers have the N bit (RFC 8538 section 3)."""
         if self.code != ErrorCode.CEASE or self.subcode not in _HARD:
             return self
         inner = bytes((self.code, self.subcode)) + self.data
@@ -59,26 +62,26 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def is_hard_reset(self) -> bool:
-        """Whether it lets go of the routes in any case."""
+        """Whether it is a Hard Reset: routes are not retained (RFC 8538)."""
         return self.code == ErrorCode.CEASE and self.subcode == CeaseSubcode.HARD_RESET
 
     @property
     def reason(self) -> Notification:
-        """The NOTIFICATION inside of a hard reset, or this one."""
+        """The encapsulated NOTIFICATION of a Hard Reset, or this one."""
         if self.is_hard_reset and len(self.data) >= 2:
             return Notification.decode(self.data)
         return self
 
     @property
     def is_version_error(self) -> bool:
-        """Whether it is the one that RFC 4271 has an event of its own for (event 24)."""
+        """Whether it is a version error: event 24 of the state machine (RFC 4271 section 8.1.5)."""
         return (
             self.code == ErrorCode.OPEN_MESSAGE and self.subcode == OpenSubcode.UNSUPPORTED_VERSION
         )
 
     @property
     def communication(self) -> str | None:
-        """The shutdown communication (RFC 9003), escaped for people, or None."""
+        """The Shutdown Communication (RFC 9003), non-printable characters escaped, or None."""
         if self.code != ErrorCode.CEASE or self.subcode not in _WITH_TEXT or not self.data:
             return None
         length = self.data[0]
@@ -88,11 +91,11 @@ class Notification(msgspec.Struct, frozen=True):
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
     def __str__(self) -> str:
-        """Spell it for people: ``Cease / Administrative Reset: 'maintenance'``."""
+        """Format it: ``Cease / Administrative Reset: 'maintenance'``."""
         text = describe_error(self.code, self.subcode)
-        said = self.communication
-        if said is not None:
-            return f"{text}: {said!r}"
+        communication = self.communication
+        if communication is not None:
+            return f"{text}: {communication!r}"
         if self.reason is not self and not self.reason.is_hard_reset:
             return f"{text} ({self.reason})"
         if self.code == ErrorCode.OPEN_MESSAGE and self.data:

@@ -1,7 +1,7 @@
-"""OPEN (RFC 4271 section 4.2, RFC 5492, RFC 6793, RFC 9072): as a value, from octets and to octets.
+"""OPEN (RFC 4271 section 4.2, RFC 5492, RFC 6793, RFC 9072): value, decoding, encoding.
 
-What every OPEN has to be is checked here; what this peer's has to be (its AS, its identifier against
-ours) is the session's to check.
+Checks what holds for every OPEN. What depends on the peer, such as its AS number, is checked in
+`speaker.peer.open_exchange`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EXTENDED: Final = 255
 
 
 class Open(msgspec.Struct, frozen=True, kw_only=True):
-    """One OPEN; ``asn`` is the sender's AS number, from the capability where there is one."""
+    """One OPEN; ``asn`` is that of the four-octet AS capability if present (RFC 6793)."""
 
     asn: int
     hold_time: int
@@ -35,7 +35,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: tuple[Capability, ...] = ()
 
     def encode(self) -> bytes:
-        """Write the whole message; the extended form only where the plain one is too short."""
+        """Return the whole message; with extended parameters only if they need it (RFC 9072)."""
         octets = encode_capabilities(self.capabilities)
         if not octets:
             parameters = b"\0"
@@ -61,7 +61,7 @@ class Open(msgspec.Struct, frozen=True, kw_only=True):
 
 def _parameters(reader: Reader) -> list[tuple[int, bytes]]:
     length = reader.u8()
-    # RFC 9072 section 2: the type of the first parameter tells the forms apart, not the length.
+    # RFC 9072 section 2: the type of the first parameter marks the extended form, not the length.
     extended = reader.next == _EXTENDED
     if extended:
         reader.u8()
@@ -77,7 +77,7 @@ def _parameters(reader: Reader) -> list[tuple[int, bytes]]:
 
 
 def decode_open(body: bytes) -> Open:
-    """Read a body. Raises `NotificationError` as RFC 4271 section 6.2 has it."""
+    """Decode a body. Raises `NotificationError` (RFC 4271 section 6.2)."""
     try:
         reader = Reader(body)
         version = reader.u8()

@@ -1,4 +1,4 @@
-"""ROUTE-REFRESH (RFC 2918) and its markers of beginning and end (RFC 7313)."""
+"""ROUTE-REFRESH (RFC 2918) with the BoRR and EoRR subtypes of enhanced route refresh (RFC 7313)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speaker.message.header import frame_message
 
 
 class RefreshKind(IntEnum):
-    """The message subtype (RFC 7313 section 3.2); others are ignored by who reads them."""
+    """The message subtype (RFC 7313 section 3.2); a receiver ignores other numbers."""
 
     REQUEST = 0
     BEGIN = 1
@@ -20,7 +20,7 @@ class RefreshKind(IntEnum):
 
 
 class RouteRefresh(msgspec.Struct, frozen=True):
-    """One ROUTE-REFRESH; ``orf`` is what stands behind (RFC 5291), not looked into."""
+    """One ROUTE-REFRESH; ``orf`` are the undecoded outbound route filters (RFC 5291)."""
 
     family: Family
     subtype: int = RefreshKind.REQUEST
@@ -28,7 +28,7 @@ class RouteRefresh(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, body: bytes) -> RouteRefresh:
-        """Read a body. Raises `NotificationError` 7/1 with the whole message as data."""
+        """Decode a body. Raises `NotificationError` 7/1 with the whole message as data."""
         if len(body) < 4 or (len(body) > 4 and body[2] in (RefreshKind.BEGIN, RefreshKind.END)):
             raise refresh_error(
                 RefreshSubcode.INVALID_MESSAGE_LENGTH,
@@ -38,7 +38,7 @@ class RouteRefresh(msgspec.Struct, frozen=True):
         return cls(Family(int.from_bytes(body[:2], "big"), body[3]), body[2], body[4:])
 
     def encode(self) -> bytes:
-        """Write the whole message."""
+        """Return the whole message."""
         return frame_message(
             MessageType.ROUTE_REFRESH,
             self.family.afi.to_bytes(2, "big") + bytes((self.subtype, self.family.safi)) + self.orf,

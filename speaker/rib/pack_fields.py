@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 
-class AttributesTooLong(ValueError):  # noqa: N818  the name says what happened
+class AttributesTooLong(ValueError):  # noqa: N818  named after the event
     """Attributes that leave no room for a prefix in the largest message of a session."""
 
 

@@ -31,5 +31,5 @@ def check_route_leak(
             return None, replace(attributes, otc=peer_asn)
         return None, attributes
     if role in _FROM_BELOW or (role == Role.PEER and otc != peer_asn):
-        return f"route leak: only to customer, says AS {otc} (RFC 9234)", attributes
+        return f"route leak: Only to Customer is AS {otc} (RFC 9234)", attributes
     return None, attributes
