@@ -25,13 +25,13 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **keywords)
 
     def error(self, message: str) -> NoReturn:
-        """Print the sentence, say where help is, and exit."""
+        """Print the sentence with a hint at ``--help``, and exit."""
         self.exit(EXIT_USAGE, f"{self.prog}: {_plain(message)}; see {self.prog} --help\n")
 
     def parse_args(  # type: ignore[override]  # argparse's overloads add nothing here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse; an argument that nobody declared is an error that names it."""
+        """Parse; an undeclared argument is an error that names it."""
         words = sys.argv[1:] if args is None else list(args)
         # Looked for first: argparse would complain about what follows an unknown flag instead.
         known = _flags(self)

@@ -1,7 +1,7 @@
 """The http cell: metrics and probes for machines, on loopback, off until an address is given.
 
-It answers reads only and knows nothing secret. ``/livez`` says that the event loop turns and
-nothing else: a peer or an API server that is down is no reason to restart an agent.
+Reads only, and no secrets. ``/livez`` fails only if the event loop is blocked: a peer or an API
+server that is down is no reason to restart an agent.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class HttpServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens; the real port once started, if 0 was asked for."""
+        """Address and port; once started the port that the kernel chose, where 0 is configured."""
         return self._host, self._port
 
     async def start(self) -> None:
@@ -125,7 +125,7 @@ class HttpServer:
         return web.Response(text="ok\n")
 
     async def _get_health(self, request: web.Request) -> web.Response:
-        """Say how every part is. Degraded parts do not change the status: see /livez."""
+        """Report the health tree. Degraded parts do not change the HTTP status: see /livez."""
         if "verbose" not in request.query:
             return web.Response(text=f"{self._tree.level()}\n")
         marks = {Level.OK: "+", Level.DEGRADED: "-", Level.STOPPED: "."}

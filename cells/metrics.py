@@ -2,7 +2,7 @@
 
 Names follow Prometheus' conventions (base units, ``_total``) and never change. Labels hold names
 of our own objects, never text that a peer chose. State that exists anyway (sessions, restarts) is
-read when somebody scrapes; only durations are recorded as they happen.
+read at each scrape; only durations are recorded as they happen.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Metrics:
         )
         self.loop_lag = Histogram(
             "waggle_event_loop_lag_seconds",
-            "How much later than asked the event loop woke a sleeping task.",
+            "Delay with which the event loop woke a sleeping task.",
             buckets=FAST,
             registry=self.registry,
         )
@@ -110,7 +110,7 @@ class ProcessMetrics:
         """Yield the metrics of the process."""
         build = GaugeMetricFamily(
             "waggle_build_info",
-            "Constantly 1; the labels say what runs.",
+            "Constantly 1; the labels are the versions.",
             labels=["version", "python"],
         )
         version = importlib.metadata.version("waggle-bgp")
@@ -122,7 +122,7 @@ class ProcessMetrics:
         for name, count in self._supervisor.restarts.items():
             restarts.add_metric([name], count)
         yield restarts
-        ready = GaugeMetricFamily("waggle_ready", "Whether the agent calls itself ready.")
+        ready = GaugeMetricFamily("waggle_ready", "Whether the agent is ready.")
         ready.add_metric([], self._readiness.ready)
         yield ready
 

@@ -1,7 +1,6 @@
 """The node cell: which node this agent is.
 
-Everything that the agent decides is decided for one node, so the name is asked for once, here.
-It must never be guessed differently in two places.
+An agent works for one node; its name is determined here and nowhere else.
 """
 
 from __future__ import annotations

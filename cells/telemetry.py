@@ -135,7 +135,7 @@ def _provider(url: str, interval: float, report: Callable[[str | None], None]) -
     )
 
     class Reporting(SpanExporter):
-        """Passes batches on and says how that went; called in the SDK's thread."""
+        """Exports batches and reports changes of the result; called in the SDK's thread."""
 
         def __init__(self, inner: SpanExporter) -> None:
             self._inner = inner

@@ -1,9 +1,8 @@
-"""The job that reads a source: it goes on until the source fails, or one of its readers does.
+"""The job that runs a source until the source or one of its subscribers fails.
 
-A reader that cannot take an event must not raise into the source, whose other readers would miss it
-too; it tells the watch instead. What was not taken is lost to the tables, and only reading everything
-again puts that right: so the watch fails as a whole, and the supervisor runs it anew. This knows
-nothing of what is read.
+A subscriber must not raise into the source; it reports its error to `Watch.fail`. An event that was not
+stored is lost to the tables until everything is read again, so the run fails as a whole, and the
+supervisor starts another.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Watch:
             self._failed.set_exception(error)
 
     async def run(self) -> None:
-        """Read until cancelled. Raises what the source raises, or what `fail` was told."""
+        """Read until cancelled. Raises the source's error, or the one given to `fail`."""
         self._failed = asyncio.get_running_loop().create_future()
         reading = asyncio.ensure_future(self._read())
         try:
@@ -34,5 +33,5 @@ class Watch:
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
-            # Also makes asyncio forget an error that came meanwhile, which nobody looks at any more.
+            # Also discards an error that arrived meanwhile and is no longer of interest.
             self._failed.cancel()

@@ -1,7 +1,7 @@
-"""Since when each advertised route has been as it is, for the AGE column.
+"""The time of the last change of each advertised route, for the AGE column.
 
-The speaker keeps nothing per route and peer, so the time is that of the intent's row: noted when its
-commit is told, read when somebody asks. Costs what changed, and one number a route.
+The speaker keeps nothing per route and peer, so the time is that of the intent's row, recorded after
+its commit. The cost is one number per route, and the changed routes per commit.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ class RouteAges:
                 self._since[key] = now
 
     def since(self, route_set: str, family: Family, nlri: bytes) -> float | None:
-        """Tell since when a route has been as it is, as Unix time."""
+        """Return when a route changed last, as Unix time; None without the route."""
         return self._since.get((route_set, family, nlri))

@@ -24,7 +24,7 @@ SOCKET_ENV = "WAGGLE_API_SOCKET"
 
 
 class AgentError(Exception):
-    """The agent cannot be asked, or refuses; ``code`` is for programs, ``str()`` for people."""
+    """No answer, or a refusal; ``code`` is for programs, ``str()`` for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class AgentError(Exception):
 
 
 def default_socket() -> Path:
-    """Return where an agent of this user listens unless it is told otherwise."""
+    """Return the path of the socket where an agent of this user listens by default."""
     if SOCKET_ENV in os.environ:
         return Path(os.environ[SOCKET_ENV])
     return default_path()
@@ -88,14 +88,16 @@ def _request(
         ) from None
     except ConnectionRefusedError:
         raise AgentError(
-            "AgentNotRunning", f"no agent runs here: nobody listens on {path} (see --socket)"
+            "AgentNotRunning", f"no agent runs here: no process listens on {path} (see --socket)"
         ) from None
     except PermissionError:
         raise AgentError(
             "Forbidden", f"not allowed to open {path}: run as the agent's user"
         ) from None
     except (OSError, http.client.HTTPException) as error:
-        raise AgentError("AgentUnreachable", f"cannot ask the agent at {path}: {error}") from error
+        raise AgentError(
+            "AgentUnreachable", f"the agent at {path} cannot be reached: {error}"
+        ) from error
     finally:
         connection.close()
 

@@ -43,7 +43,7 @@ class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
-    """One path of the API whose answer goes on until the client leaves: an item a line, as JSON.
+    """One path of the API whose answer lasts until the client leaves: an item a line, as JSON.
 
     ``read`` raises `NotFoundError` or `BadRequestError` at once. The generator is read no faster than
     the client reads, and closed when the client leaves; an exception ends the answer with a line of

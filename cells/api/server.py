@@ -1,7 +1,7 @@
 """The api cell's server: HTTP over the Unix socket, answers as in `cells.api.model`.
 
 A GET reads, a POST runs an action. A long answer is encoded and sent in slices, so that a list of a
-million routes neither delays a session's keepalive nor fills the memory when the reader is slow.
+million routes neither delays a session's keepalive nor fills the memory when the client is slow.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class ApiServer:
         self._health = health
         self._resources = resources
         self._streams = streams
-        self._followed: set[asyncio.Task[Any]] = set()
-        """The requests whose answers go on."""
+        self._stream_tasks: set[asyncio.Task[Any]] = set()
+        """The tasks of the streams."""
         self._actions = actions
         self._bound: Bound | None = None
         self._runner: web.AppRunner | None = None
@@ -91,7 +91,7 @@ class ApiServer:
             app,
             access_log=None,
             handle_signals=False,
-            # A client that leaves ends the request that waits for something to send.
+            # A client that leaves cancels its stream, which may have nothing to send for hours.
             handler_cancellation=True,
             shutdown_timeout=0.5,
         )
@@ -99,7 +99,7 @@ class ApiServer:
         await web.SockSite(runner, bound.sock, backlog=64).start()
         self._runner, self._bound = runner, bound
         self._health.ok(f"listening on {self.path}")
-        log.info("answering questions", event_name="api.listening", path=str(self.path))
+        log.info("listening", event_name="api.listening", path=str(self.path))
 
     async def stop(self) -> None:
         """Close the socket and remove its file."""
@@ -107,7 +107,7 @@ class ApiServer:
         bound, self._bound = self._bound, None
         if bound is not None:
             bound.unlink()
-        for task in self._followed:
+        for task in self._stream_tasks:
             task.cancel()
         if runner is not None:
             await runner.cleanup()
@@ -115,11 +115,11 @@ class ApiServer:
     async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a handler runs in a task
-        self._followed.add(task)
+        self._stream_tasks.add(task)
         try:
             return await _follow(stream, request)
         finally:
-            self._followed.discard(task)
+            self._stream_tasks.discard(task)
 
 
 async def _get(resource: ApiResource, request: web.Request) -> web.StreamResponse:
@@ -202,7 +202,7 @@ async def _stream(
             part = _encoder.encode(group[start : start + SLICE])[1:-1]
             await response.write(part if first else b"," + part)
             first = False
-            # A reader that is fast never lets write() wait, so give way explicitly.
+            # With a fast client write() never waits, so yield to the loop explicitly.
             await asyncio.sleep(0)
     await response.write(b"]}\n")
     await response.write_eof()

@@ -1,7 +1,7 @@
-"""Bind a Unix socket that only its user can open, over what a dead process has left behind.
+"""Bind a Unix socket that only its user can open, and replace the socket of a dead process.
 
-It never takes a socket from a process that lives, and never removes anything but a socket: not
-through a symbolic link, and not a file that merely has the same name.
+It never replaces the socket of a live process, and removes nothing but a socket: no symbolic link
+and no file of that name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Bound(NamedTuple):
     identity: tuple[int, int, int]
 
     def unlink(self) -> None:
-        """Remove the file unless somebody else has replaced it meanwhile."""
+        """Remove the file, unless another process has replaced it."""
         try:
             if _identity(self.path) == self.identity:
                 self.path.unlink()
@@ -60,7 +60,7 @@ def _clear(path: Path) -> None:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink()  # nobody listens: left by a process that was killed
+            path.unlink()  # no process listens: left by one that was killed
             return
         except FileNotFoundError:
             return

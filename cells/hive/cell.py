@@ -32,8 +32,8 @@ class Group(tuple[T, ...]):
 class Late(Generic[T]):
     """Parameter type: a value that exists once all cells are constructed; a call returns it.
 
-    For a receiver that its own contributors depend on: a collector of metrics needs the object that
-    it reads, which needs the metrics. A late parameter adds nothing to the order of construction.
+    For a receiver that its own contributors depend on: a metrics collector needs the object that it
+    reads, which needs the metrics. A late parameter adds nothing to the order of construction.
     """
 
     __slots__ = ("_make", "_value")

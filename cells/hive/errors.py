@@ -1,7 +1,7 @@
-"""What can be wrong with a composition or its settings, before anything has started.
+"""Errors of a composition and of its settings, all of them before the start.
 
-Every error is one sentence for a person and names the cell, the key and the place that it came
-from. Nothing here is raised once the agent has started; see ``cells.hive.jobs`` for that.
+Every error is one sentence that names the cell, the key and its source. None is raised after the start;
+`cells.hive.jobs` has the errors of a running program.
 
     HiveError
      +-- SettingError          a flag, variable or key that is unknown or has the wrong type
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class HiveError(Exception):
-    """The tree cannot be built or started as asked; ``str()`` is one sentence."""
+    """The cells cannot be composed or started; ``str()`` is one sentence."""
 
 
 class SettingError(HiveError):
@@ -28,11 +28,11 @@ class SettingError(HiveError):
 
 
 class StartError(HiveError):
-    """A start hook met something that only the outside can change."""
+    """A start hook failed for a reason outside the program."""
 
 
 class CompositionError(HiveError):
-    """Two cells provide one thing, nobody provides a thing, or cells need each other."""
+    """A type with two providers or none, or constructors that need each other."""
 
 
 class DisabledCellError(CompositionError):

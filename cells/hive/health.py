@@ -1,7 +1,7 @@
-"""The health tree: every part of the agent says how it is, in one place that can be read whole.
+"""The health tree: every part of the program reports its state in a scope of one tree.
 
-A scope has a level, a message and the time of its last change, and may have scopes below it. The
-tree is a value that people and probes read; nothing is ever *decided* by it, and it does no I/O.
+A scope has a level, a message and the time of its last change, and may have scopes below it. People
+and probes read the tree; no code decides by it, and it does no I/O.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 import msgspec
 
 MAX_MESSAGE = 512
-"""Characters kept of a message; errors of peers and files end up here."""
+"""Characters kept of a message, which may contain text of a peer or a file."""
 
 
 class Level(enum.StrEnum):
-    """How a scope is, from best to worst; STOPPED is on purpose and does not count as bad."""
+    """The state of a scope, from best to worst; STOPPED is intended and does not degrade."""
 
     OK = "ok"
     DEGRADED = "degraded"
@@ -37,7 +37,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class Health:
     """One scope of the tree. Call it from the loop's thread only.
 
-    A scope nobody has reported in yet has no status of its own and is left out of the report.
+    A scope without a report has no status of its own and is left out.
     """
 
     __slots__ = ("_children", "_clock", "_siblings", "_status", "path")
@@ -62,19 +62,19 @@ class Health:
         return child
 
     def ok(self, message: str = "") -> None:
-        """Report that all is well."""
+        """Report that this part works."""
         self._set(Level.OK, message)
 
     def degraded(self, message: str) -> None:
-        """Report that this part does not do its work, or not all of it."""
+        """Report that this part does not work, or not in full."""
         self._set(Level.DEGRADED, message)
 
     def stopped(self, message: str = "") -> None:
-        """Report that this part has ended on purpose."""
+        """Report that this part has ended as intended."""
         self._set(Level.STOPPED, message)
 
     def remove(self) -> None:
-        """Take this scope and all below it out of the tree (its subject is gone)."""
+        """Remove this scope and all below it (the object that it reports on is deleted)."""
         if self.path and self._siblings.get(self.path[-1]) is self:
             del self._siblings[self.path[-1]]
         self._children.clear()
@@ -82,11 +82,11 @@ class Health:
 
     @property
     def status(self) -> Status | None:
-        """What was last reported in this very scope, or None."""
+        """The last report in this scope itself, or None."""
         return self._status
 
     def report(self) -> Iterator[Status]:
-        """Yield this scope and all below it, parents first, in the order of first mention."""
+        """Yield the statuses of this scope and all below it, parents first, in order of creation."""
         if self._status is not None:
             yield self._status
         for child in list(self._children.values()):
@@ -110,13 +110,13 @@ class Health:
 
 
 class HealthTree(Health):
-    """The whole tree: what probes and people read. Cells report in scopes below it."""
+    """The root of the tree, for its readers. Cells report in scopes below it."""
 
     __slots__ = ()
 
 
 class Readiness:
-    """The named things that have to have happened once before the agent calls itself ready."""
+    """The gates that have to open, each once, before the program is ready."""
 
     def __init__(self) -> None:
         self._gates: dict[str, str | None] = {}
@@ -129,33 +129,33 @@ class Readiness:
         def passed() -> None:
             if self._gates[name] is not None:
                 self._gates[name] = None
-                self._tell()
+                self._notify()
 
         return passed
 
     def wait_for(self, name: str, what: str) -> None:
-        """Say more exactly what a gate waits for, as long as it does."""
+        """Replace the description of what a closed gate waits for."""
         if self._gates[name] is not None:
             self._gates[name] = what
 
     def when_ready(self, callback: Callable[[], None]) -> None:
-        """Call back once, as soon as all gates have been passed."""
+        """Call back once, as soon as all gates are open."""
         self._callbacks.append(callback)
-        self._tell()
+        self._notify()
 
     def waiting(self) -> dict[str, str]:
-        """Name the gates that are still closed and what each waits for."""
+        """Return the closed gates and what each waits for."""
         return {name: what for name, what in self._gates.items() if what is not None}
 
     def gates(self) -> dict[str, bool]:
-        """Return every gate with whether it has been passed."""
+        """Return every gate with whether it is open."""
         return {name: what is None for name, what in self._gates.items()}
 
     @property
     def ready(self) -> bool:
-        """Whether all gates have been passed."""
+        """Whether all gates are open."""
         return not self.waiting()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         while self.ready and self._callbacks:
             self._callbacks.pop(0)()

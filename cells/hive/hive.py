@@ -61,7 +61,7 @@ class Hive:
         self.error: Exception | None = None
         """Why the program ends, if it does not end on request."""
         self._stop: asyncio.Event | None = None
-        self._stop_asked = False
+        self._stop_requested = False
         self._graph = Graph(self.cells, settings.enabled, self._given)
         self._graph.construct()
 
@@ -74,23 +74,23 @@ class Hive:
         return found
 
     def shutdown(self, error: Exception | None = None) -> None:
-        """Ask for an orderly stop; with an error, the agent ends with a non-zero status."""
+        """Request an orderly stop; with an error, the program exits with a non-zero status."""
         if error is not None and self.error is None:
             self.error = error
-        self._stop_asked = True
+        self._stop_requested = True
         if self._stop is not None:
             self._stop.set()
 
     async def run(self, started: Callable[[], None] | None = None) -> None:
         """Start, wait for `shutdown`, stop. Raises what made the start fail, or the job's error."""
         self._stop = asyncio.Event()
-        if self._stop_asked:
+        if self._stop_requested:
             self._stop.set()
         try:
             async with asyncio.TaskGroup() as group:
                 self.supervisor.bind(group)
                 try:
-                    # A stop asked for while starting (SIGTERM) must not wait for a slow start.
+                    # A stop requested during the start (SIGTERM) must not wait for a slow start.
                     if await self._start_or_stop():
                         if started is not None:
                             started()
@@ -122,7 +122,7 @@ class Hive:
         return True
 
     def _given(self, cell: Cell) -> Mapping[Any, object]:
-        """The values that every cell may refer to, made for this very cell where they are its own."""
+        """The values that every cell may refer to: its own, and those of the program."""
         health = self.health.scope(cell.name)
         return {
             Health: health,

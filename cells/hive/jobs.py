@@ -1,9 +1,9 @@
-"""Supervised tasks: a job that fails is restarted with back-off, and in the end ends the process.
+"""Supervised tasks: a failed job restarts with back-off; one that keeps failing ends the process.
 
-All tasks of an agent live in one `asyncio.TaskGroup`, each in an empty `contextvars.Context` (a
-task would otherwise carry the span that was current at its creation for life). A job that keeps
-failing asks for an orderly stop of the whole agent with a non-zero exit status: whoever runs the
-agent restarts it from a known state. A job never takes another one down directly.
+All tasks run in one `asyncio.TaskGroup`, each in an empty `contextvars.Context` (a task would otherwise
+carry the span that was current at its creation for life). A job that keeps failing requests an orderly
+stop of the program with a non-zero exit status, so that the kubelet or systemd restarts it from a known
+state. A job never ends another one directly.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ log = structlog.get_logger("waggle.hive")
 
 
 class RestartPolicy(msgspec.Struct, frozen=True):
-    """How often and how fast a failed job comes back; times are in seconds.
+    """Number and delay of the restarts of a failed job; times are in seconds.
 
     The n-th restart waits ``first * factor**(n-1)``, at most ``longest``, times a random factor
-    in [0.5, 1). A run of at least ``forget_after`` wipes the slate.
+    in [0.5, 1). After a run of at least ``forget_after`` counting starts again.
     """
 
     restarts: int = 5
@@ -53,7 +53,7 @@ class JobFailedError(Exception):
 
 
 class Supervisor:
-    """The one group of tasks. ``give_up`` is called once, by the first job that is given up."""
+    """The task group of all jobs. ``give_up`` is called for a job that fails for good."""
 
     def __init__(self, give_up: Callable[[Exception], None], rng: random.Random) -> None:
         self._give_up = give_up
@@ -63,7 +63,7 @@ class Supervisor:
         """Restarts by job since the start, for the metric waggle_task_restarts_total."""
 
     def bind(self, group: asyncio.TaskGroup) -> None:
-        """Put the tasks from here on into this group."""
+        """Run the tasks from here on in this group."""
         self._group = group
 
     def spawn(
@@ -118,7 +118,7 @@ class Supervisor:
 
 
 class Jobs:
-    """What a cell registers its jobs with. Names are unique within the cell."""
+    """Registers the jobs of one cell. Names are unique within the cell."""
 
     def __init__(
         self, cell: str, supervisor: Supervisor, lifecycle: Lifecycle, health: Health
@@ -129,7 +129,7 @@ class Jobs:
         self._health = health
 
     def add(self, name: str, job: Job, *, policy: RestartPolicy = RestartPolicy()) -> None:  # noqa: B008
-        """Run ``job`` from this place in the start order on, until this place in the stop order."""
+        """Run ``job`` from here in the start order to here in the stop order."""
         full = f"{self._cell}.{name}"
         health = self._health.scope(name)
         tasks: list[asyncio.Task[None]] = []
@@ -140,7 +140,7 @@ class Jobs:
         async def stop() -> None:
             task = tasks.pop()
             task.cancel()
-            # Not `await task`: how the job ended is the supervisor's business, not the hook's.
+            # Not `await task`: the supervisor handles the job's result, not the hook.
             _, late = await asyncio.wait({task}, timeout=STOP_TIMEOUT / 2)
             if late:
                 log.warning("job does not end", event_name="job.stuck", job=full)
@@ -149,6 +149,6 @@ class Jobs:
 
 
 def _cancelled_by_us() -> bool:
-    """Tell a stop hook's (or the group's) cancellation from one that a job raised by itself."""
+    """Whether a stop hook or the group has cancelled the task, not the job itself."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

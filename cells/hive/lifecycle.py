@@ -1,8 +1,8 @@
 """Start and stop hooks: start in the order of construction, stop in reverse.
 
 Constructors are synchronous and cheap and append their hooks here; all I/O happens in hooks. A
-failed start stops exactly what had started. Stopping goes on past a hook that fails or hangs, so
-that the hooks before it are still run: nothing may keep the sessions from being closed.
+failed start stops exactly what had started. Stopping continues past a hook that fails or hangs, so
+that the hooks before it run: no failure may keep the sessions from being closed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Hook = Callable[[], Awaitable[None]]
 
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 5.0
-SLOW = 1.0
-"""Seconds after which a hook is worth a line in the log."""
+SLOW_SECONDS = 1.0
+"""A hook that takes longer is logged."""
 
 log = structlog.get_logger("waggle.hive")
 
@@ -109,5 +109,5 @@ class Lifecycle:
 
     def _note_slow(self, phase: str, name: str, began: float) -> None:
         took = asyncio.get_running_loop().time() - began
-        if took > SLOW:
+        if took > SLOW_SECONDS:
             log.warning("slow hook", hook=name, phase=phase, seconds=round(took, 3))

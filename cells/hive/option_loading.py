@@ -1,8 +1,8 @@
 """Read the options of all cells from flags, environment and file, in that order of precedence.
 
-Nothing is guessed and nothing is ignored: a key that nobody declares, or a value of the wrong
-type, is a `SettingError` that names the key and where it was written. This module reads no file
-and no environment by itself except in `read_file`; it gets them as values.
+Nothing is guessed and nothing is ignored: an undeclared key or a value of the wrong type is a
+`SettingError` that names the key and its source. Only `read_file` reads a file; the environment and
+the flags come in as values.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ ENABLE_ENV, DISABLE_ENV = "WAGGLE_ENABLE_CELL", "WAGGLE_DISABLE_CELL"
 _SERVICE_LINK = re.compile(
     r"^WAGGLE_\w*?(SERVICE_HOST|SERVICE_PORT\w*|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)$"
 )
-"""What Kubernetes puts into every container for a Service whose name starts with waggle."""
+"""Variables that Kubernetes sets in every container for a Service named waggle..."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What was asked for: the options of every cell, and which cells are on."""
+    """The loaded options of every cell, and which cells are on."""
 
     options: dict[str, msgspec.Struct]
     enabled: dict[str, bool]
     reasons: dict[str, str]
-    """Why a cell is off: who said so."""
+    """Why a cell is off: the switch, the missing option, or the cell beside it."""
 
 
 def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
@@ -99,13 +99,13 @@ def load(
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return " (did you mean X?)" if something known is close to the word, else nothing."""
+    """Return " (did you mean X?)" if a known word is close, else an empty text."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _spelt(item: Setting) -> str:
-    """Spell a default as it would be given."""
+    """Spell a default as a flag would have it."""
     if item.is_bool:
         return str(item.default).lower()
     return ",".join(map(str, item.default)) if item.is_list else str(item.default)
@@ -238,15 +238,15 @@ def _switches(
             key = f"cells.{cell.name}.enabled"
             raise SettingError(file_name, key, "expected true or false")
         beside = cell.on_beside is None or enabled.get(cell.on_beside, False)
-        asked = by_flag.get(cell.name, by_env.get(cell.name, by_file))
-        if asked and not default and setting is not None:
+        switched = by_flag.get(cell.name, by_env.get(cell.name, by_file))
+        if switched and not default and setting is not None:
             wrong = f"the cell is switched on but {setting.flag} is not set"
             raise SettingError("", f"cell {cell.name}", wrong)
-        enabled[cell.name] = default and beside if asked is None else asked
+        enabled[cell.name] = default and beside if switched is None else switched
         if not enabled[cell.name]:
             reasons[cell.name] = (
                 "switched off"
-                if asked is False
+                if switched is False
                 else f"{setting.flag} is not set"
                 if setting is not None
                 else f"{cell.on_beside} is off"

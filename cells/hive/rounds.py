@@ -1,7 +1,7 @@
-"""The body of every job that follows changes: wait, settle, run one round, come again when it asks.
+"""The body of every job that follows changes: wait, settle, run one round, retry when requested.
 
-A round is level-triggered: it reads state afresh, so that a burst of changes costs one round, and a
-lost wake-up nothing but time.
+A round is level-triggered: it reads the current state, so a burst of changes costs one round, and a
+lost wake-up costs nothing but time.
 """
 
 from __future__ import annotations

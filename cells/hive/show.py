@@ -19,7 +19,7 @@ class NeedView(msgspec.Struct, frozen=True, order=True):
     cell: str
     type: str
     optional: bool = False
-    """Whether the cell does without it where the other cell is disabled."""
+    """Whether the cell works without it where the other cell is disabled."""
 
     def __str__(self) -> str:
         """Spell it for the tree: ``Database (database)``."""
@@ -35,7 +35,7 @@ class CellView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     reason: str = ""
     """Why it is off."""
     needs: tuple[NeedView, ...] = ()
-    """What it takes of other cells."""
+    """Types that it needs of other cells."""
     provides: tuple[str, ...] = ()
     """Types of the values that others may use."""
     contributes: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class CellView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     collects: tuple[str, ...] = ()
     """Types of the groups that it receives."""
     health: tuple[Status, ...] = ()
-    """What its scopes have reported, if it runs."""
+    """The statuses of its scopes, if it runs."""
 
 
 def views(

@@ -1,7 +1,7 @@
-"""Bridge from observables to a job: many emissions, one wake-up, and the job re-reads state.
+"""Bridge from observables to a job: many emissions are one wake-up, and the job reads the state.
 
-No data travels through it. Nothing is done in the producer's turn beyond setting a flag, so a
-consumer can never raise into whoever commits, and a burst of commits costs one wake-up.
+No data travels through it. An emission only sets a flag, so a consumer can never raise into the
+producer, and a burst of commits costs one wake-up.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from reactivex.disposable import Disposable
 class Signal:
     """A flag over several observables. Use it as a context manager from the loop's thread.
 
-    It starts raised, so that the first `wait` returns at once and the job looks at what was
-    there before it came. An observable's error is raised in the waiting job, which is then
-    restarted by its supervisor and subscribes again.
+    It starts raised: the first `wait` returns at once, and the job reads the present state. An
+    observable's error is raised in the waiting job, which its supervisor restarts and which then
+    subscribes again.
     """
 
     def __init__(self, *sources: Observable[Any]) -> None:
@@ -32,7 +32,7 @@ class Signal:
         self._error: Exception | None = None
         self._first: float | None = None
         self.since: float | None = None
-        """When the first of the emissions came that the last `wait` returned for; monotonic."""
+        """Monotonic time of the first emission since the `wait` before; None without an emission."""
         self._subscription: DisposableBase = Disposable()
 
     def __enter__(self) -> Self:
@@ -51,11 +51,11 @@ class Signal:
         self._subscription.dispose()
 
     def raise_flag(self) -> None:
-        """Wake the consumer for a reason of its own (a retry timer, a command)."""
+        """Wake the consumer without an emission (a retry timer, a command)."""
         self._wake.set()
 
     async def wait(self, *, settle_turns: int = 0, at_most: float | None = None) -> None:
-        """Wait for an emission since the last call, then let the loop turn a few times more.
+        """Wait for an emission since the last call, then for ``settle_turns`` turns of the loop.
 
         ``at_most`` are the seconds after which it returns without one; None is never.
         Settling by turns of the loop conflates what producers commit back to back without

@@ -59,7 +59,7 @@ def event(
 
 
 def logfmt(values: Mapping[str, Any]) -> str:
-    """Render ``key=value`` pairs, quoted where a space, quote or equals sign asks for it."""
+    """Render ``key=value`` pairs, quoted where they contain a space, quote or equals sign."""
     return " ".join(f"{key}={_quoted(value)}" for key, value in values.items())
 
 

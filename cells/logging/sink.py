@@ -1,6 +1,6 @@
 """Where log lines go: a bounded queue and one thread that writes to a file descriptor.
 
-Writing to a pipe that nobody reads blocks for ever, so the loop never does it. When the queue is
+A write to a pipe without a reader blocks for ever, so the event loop never writes. When the queue is
 full, lines are dropped and counted; the count is written as a line once there is room again. A
 descriptor that is broken swallows lines: losing logs must not stop the agent.
 """
@@ -27,7 +27,7 @@ class Sink:
         self._queue: queue.Queue[str | None] = queue.Queue(limit)
         self._thread: threading.Thread | None = None
         self.dropped = 0
-        """Lines dropped since the last line that says so."""
+        """Lines dropped since the last line that reported a number."""
 
     def start(self) -> None:
         """Start the thread; lines written before wait in the queue."""

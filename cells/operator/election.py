@@ -1,8 +1,8 @@
 """The job that keeps a Lease: leadership comes, is renewed, and its loss ends the process.
 
-A process that has led is not trusted to begin anew: what it remembers is from when it led. It ends,
-and whoever runs it starts another. At an orderly end the Lease is given back, so that the next one
-need not wait for it to run out.
+A process that has lost the leadership ends: its state is from the time when it led. Its supervisor (a
+kubelet) starts another. An orderly stop releases the Lease, so that the next leader need not wait for
+its expiry.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = structlog.get_logger("waggle.operator")
 
 
 class LostLeadershipError(Exception):
-    """The Lease could not be renewed in time, or somebody else has it."""
+    """The Lease could not be renewed in time, or another candidate holds it."""
 
 
 class Leadership:
@@ -93,7 +93,7 @@ class Leadership:
                     election.written(await writer.replace(self._path, wish), began)
             self._trouble = ""
         except TimeoutError:
-            # What came of the attempts before it says more, if they failed.
+            # The error of an earlier attempt is more precise.
             self._trouble = self._trouble or "no answer in time"
         except KubernetesError as error:
             # Also 409, where another candidate was faster: seen with the next look.
@@ -105,11 +105,11 @@ class Leadership:
         if state == self._told:
             return
         self._told = state
-        who = "leads" if self._election.leads else f"waits; {leader or 'nobody'} leads"
+        state_text = "leads" if self._election.leads else f"waits; {leader or 'no candidate'} leads"
         if self._trouble:
-            self._health.degraded(f"{who}: {self._trouble}")
+            self._health.degraded(f"{state_text}: {self._trouble}")
         else:
-            self._health.ok(who)
+            self._health.ok(state_text)
         log.info(
             "leader election",
             event_name="operator.leader",

@@ -1,6 +1,6 @@
-"""Writes Events one after the other; what an API server refuses is let go, what it misses waits.
+"""Writes Events one after the other; a refused Event is dropped, an unreachable API server is retried.
 
-How many there are, and how often, is `reconcilers.report.events`' to say.
+`reconcilers.report.events` limits their number and rate.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from resources.kubernetes import Backoff, KubernetesError, Refused
 
 PATH: Final = "/apis/events.k8s.io/v1/namespaces/{}/events"
 LASTING: Final = (429, 500, 502, 503, 504)
-"""Refusals that say nothing of this Event."""
+"""Statuses that are not about this Event: it is retried."""
 
 log = structlog.get_logger("waggle.report")
 
 
 class Objects(Protocol):
-    """What is asked of an API server; `resources.kubernetes.Writer` does it."""
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object in a list."""
@@ -37,7 +37,7 @@ class Objects(Protocol):
 
 @final
 class EventWriting:
-    """Writes what a log says is due."""
+    """Writes the due Events of an `EventLog`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class EventWriting:
                 return self._ready_at - now
             write = self._events.due(now, self._wall())
             if write is None:
-                self._tell()
+                self._report_health()
                 return self._events.next(now)
             try:
                 await self._send(write)
@@ -90,7 +90,7 @@ class EventWriting:
             if error.status in LASTING:
                 raise
             if write.new and error.status == 409:
-                # Another agent has said the same, or we have, before we were started anew.
+                # Another agent, or this one before a restart, has created the same Event.
                 self._events.done(write, now())
             elif not write.new and error.status == 404:
                 self._events.gone(write, now())
@@ -116,15 +116,15 @@ class EventWriting:
             )
 
     def _note(self, error: KubernetesError) -> float:
-        asked = error.retry_after if isinstance(error, Refused) else 0.0
-        pause = self._backoff.next(asked)
+        requested = error.retry_after if isinstance(error, Refused) else 0.0
+        pause = self._backoff.next(requested)
         self._ready_at = asyncio.get_running_loop().time() + pause
         self._failed()
-        self._health.degraded(f"{error}; what happens meanwhile is told later")
+        self._health.degraded(f"{error}; Events are kept and written later")
         return pause
 
-    def _tell(self) -> None:
-        dropped = f", {self._events.dropped} not told" if self._events.dropped else ""
+    def _report_health(self) -> None:
+        dropped = f", {self._events.dropped} dropped" if self._events.dropped else ""
         if self._trouble:
             self._health.degraded(f"{self._trouble}{dropped}")
         else:

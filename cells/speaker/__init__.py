@@ -1,6 +1,6 @@
 """The speaker cell: the BGP speaker of this process, its events, health and metrics.
 
-`events` tells what happens at sessions, `sessions` how each one is, `metrics` both in numbers, and
-`cell` puts them together. What the speaker says only flows out of here. Labels of metrics are names
-that our own configuration gives, never text of a peer.
+`events` publishes session events, `sessions` keeps the state of each session, `metrics` exports both,
+and `cell` composes them. Nothing here calls back into the speaker. Labels of metrics are names of the
+configuration, never text of a peer.
 """

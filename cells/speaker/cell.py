@@ -1,7 +1,4 @@
-"""The speaker, hooked into the start and stop of its process, and the cell that it is.
-
-The only part that makes a speaker; how it is set comes from the options.
-"""
+"""The speaker cell: constructs the speaker from its options, with start and stop hooks."""
 
 from __future__ import annotations
 
@@ -44,13 +41,13 @@ class SpeakerOptions(Options, frozen=True):
 def make_speaker(
     lifecycle: Lifecycle, health: Health, events: SpeakerEvents, options: SpeakerOptions
 ) -> Speaker:
-    """Make the speaker and hook its start and stop."""
+    """Construct the speaker and append its start and stop hooks."""
     # Jitter of timers and nothing secret: an ordinary generator is right.
     speaker = Speaker(
         rng=random.Random(),  # noqa: S311  jitter, no secret
         on_event=events.publish,
-        # A node's packets are forwarded by its kernel while the agent is away, and whether there
-        # was an agent before nobody knows: peers that have nothing of ours lose nothing by it.
+        # The kernel forwards the node's packets while the agent is down (RFC 4724, Restart State).
+        # Whether an agent ran before is unknown; the bit is harmless for peers without its routes.
         restarting=True,
         record=None if options.record_file is None else Path(options.record_file),
         record_limit=options.record_limit * 1024 * 1024,

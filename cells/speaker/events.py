@@ -1,7 +1,4 @@
-"""What happens at sessions: to an observable, the health tree, the log, and counters.
-
-Tells, and decides nothing; subscribers do their work elsewhere.
-"""
+"""Events of the speaker, published to an observable, the health tree, the log and counters."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ log = structlog.get_logger("waggle.speaker")
 
 
 class SpeakerEvents:
-    """What happens at sessions: to an observable, the health tree, the log, and counters."""
+    """Receives the speaker's events and publishes them."""
 
     def __init__(self, health: Health) -> None:
         self._health = health
@@ -86,7 +83,7 @@ class SpeakerEvents:
                 )
             case RecordingEnded():
                 log.warning(
-                    "nothing more is recorded",
+                    "recording ended",
                     event_name="speaker.recording_ended",
                     reason=event.reason,
                 )

@@ -1,6 +1,6 @@
-"""The sessions in numbers, read when somebody scrapes.
+"""Metrics of the sessions, read at each scrape.
 
-Labels are names that our own configuration gives, never text of a peer.
+Labels are names of the configuration, never text of a peer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PEER_LABELS = ["instance", "peer", "peer_address"]
 
 
 class SpeakerMetrics:
-    """The sessions' metrics, read when somebody scrapes."""
+    """Collects the metrics of the sessions."""
 
     def __init__(self, speaker: SpeakerPort, events: SpeakerEvents) -> None:
         self._speaker = speaker
@@ -30,7 +30,7 @@ class SpeakerMetrics:
         yield from _counters(peers, self._events)
         refused = CounterMetricFamily(
             "waggle_bgp_connections_refused",
-            "Connections of nobody that is known, and of neighbours too many.",
+            "Connections from unknown addresses, or beyond a limit.",
             labels=["instance"],
         )
         for instance in self._speaker.instances():
@@ -55,7 +55,7 @@ def _sessions(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
     )
     since = GaugeMetricFamily(
         "waggle_bgp_session_established_timestamp_seconds",
-        "Since when the session has been Established.",
+        "When the session was Established.",
         labels=PEER_LABELS,
     )
     for peer in peers:
@@ -70,12 +70,12 @@ def _sessions(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
 def _routes(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
     advertised = GaugeMetricFamily(
         "waggle_bgp_advertised_routes",
-        "Routes told to the peer.",
+        "Routes advertised to the peer.",
         labels=[*PEER_LABELS, "family"],
     )
     received = GaugeMetricFamily(
         "waggle_bgp_received_routes",
-        "Routes of the peer, by what became of them.",
+        "Routes received from the peer, by result of the import.",
         labels=[*PEER_LABELS, "family", "status"],
     )
     for peer in peers:
@@ -91,7 +91,7 @@ def _routes(peers: Iterable[PeerStatus]) -> Iterable[Metric]:
 
 def _counters(peers: Iterable[PeerStatus], events: SpeakerEvents) -> Iterable[Metric]:
     drops = CounterMetricFamily(
-        "waggle_bgp_session_drops", "Losses of an Established session.", labels=PEER_LABELS
+        "waggle_bgp_session_drops", "Established sessions that were lost.", labels=PEER_LABELS
     )
     incoming = CounterMetricFamily(
         "waggle_bgp_messages_received", "BGP messages received.", labels=PEER_LABELS
@@ -101,7 +101,7 @@ def _counters(peers: Iterable[PeerStatus], events: SpeakerEvents) -> Iterable[Me
     )
     queue = GaugeMetricFamily(
         "waggle_bgp_send_queue_bytes",
-        "Written and not yet taken by the kernel.",
+        "Octets written and not yet accepted by the kernel.",
         labels=PEER_LABELS,
     )
     for peer in peers:
@@ -111,7 +111,7 @@ def _counters(peers: Iterable[PeerStatus], events: SpeakerEvents) -> Iterable[Me
         queue.add_metric(_labels(peer), peer.queued_octets)
     transitions = CounterMetricFamily(
         "waggle_bgp_session_transitions",
-        "Changes of state.",
+        "State changes of the session.",
         labels=["instance", "peer", "from", "to"],
     )
     for (instance, name, old, new), count in events.transitions.items():

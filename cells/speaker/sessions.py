@@ -1,4 +1,4 @@
-"""How each session is: the table ``sessions`` and the health tree, for people and for status.
+"""The state of each session: the table ``sessions`` and the health tree, for people and for status.
 
 Reads the speaker after its events, and writes only what differs; routes do not wait for it.
 """
@@ -13,12 +13,12 @@ from cells.speaker.events import SpeakerEvents
 from speaker.api import ESTABLISHED, SpeakerPort
 from statedb import Database, Index, Table
 
-REFRESH = 0.1
-"""Least seconds between two looks at all sessions for their table and health."""
+REFRESH_INTERVAL_SECONDS = 0.1
+"""Between two readings of all sessions, at least."""
 
 
 class Session(msgspec.Struct, frozen=True):
-    """Row of the table ``sessions``: how one session is."""
+    """Row of the table ``sessions``."""
 
     instance: str
     peer: str
@@ -55,12 +55,11 @@ class Sessions:
         async def refresh(_: float | None) -> None:
             self.refresh()
 
-        # For people and status, not for routes: a flapping thousand of sessions shall not cost a
-        # pass each.
-        await run_rounds(self._signal, refresh, interval=REFRESH)
+        # Routes do not depend on it, so a thousand flapping sessions cost one pass.
+        await run_rounds(self._signal, refresh, interval=REFRESH_INTERVAL_SECONDS)
 
     def poke(self) -> None:
-        """Look soon, though nothing has happened at a session (a peer was added or removed)."""
+        """Refresh soon without an event (a peer was added or removed)."""
         self._signal.raise_flag()
 
     def refresh(self) -> None:
@@ -105,7 +104,7 @@ class Sessions:
 
 
 def _same(old: Session | None, new: Session) -> bool:
-    """Compare but for the rounding of a time that was translated from another clock."""
+    """Compare, except for the rounding of a time translated from another clock."""
     if old is None or abs(old.since - new.since) >= 0.5:
         return False
     return msgspec.structs.replace(old, since=new.since) == new

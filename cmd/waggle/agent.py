@@ -1,4 +1,4 @@
-"""The flag of every sub-command that asks a running agent; `cells.api.client` does the asking."""
+"""The flag of every sub-command that reads from a running agent; `cells.api.client` is the client."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Run the agent: settings in, exit status out.
 
 Exit status: 0 after SIGTERM or SIGINT with all sessions closed; 1 when it cannot start or a part
-has failed for good (whoever runs it restarts it); 2 for a wrong flag, variable or key, with one
-sentence that names it. Nothing is ever asked on a terminal.
+has failed for good (its supervisor restarts it); 2 for a wrong flag, variable or key, with one
+sentence that names it. The program never prompts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 
 
 def _quietly_cut(work: Callable[[], int]) -> int:
-    """Print, and say nothing when whoever reads it has seen enough (``... | head``)."""
+    """Print; a reader that closes the pipe (``... | head``) is no error."""
     try:
         status = work()
         sys.stdout.flush()

@@ -1,8 +1,8 @@
 """Run the operator: settings in, exit status out.
 
 Exit status: 0 after SIGTERM or SIGINT with the Lease given back; 1 when it cannot start, a part has
-failed for good, or the leadership is lost (whoever runs it restarts it); 2 for a wrong flag, variable
-or key, with one sentence that names it. Nothing is ever asked on a terminal.
+failed for good, or the leadership is lost (its supervisor restarts it); 2 for a wrong flag, variable
+or key, with one sentence that names it. The program never prompts.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _parser() -> Parser:
 
 
 def _settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settings:
-    asked = flags["config"] or env.get(CONFIG_ENV)
-    path = Path(str(asked)) if asked else None
+    given = flags["config"] or env.get(CONFIG_ENV)
+    path = Path(str(given)) if given else None
     file = read_file(path) if path is not None else {}
     return load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
 

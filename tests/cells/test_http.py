@@ -31,7 +31,7 @@ def test_an_address_is_a_port_with_a_host_before_it(text: str, expected: tuple[s
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:", "1:65536", "::1:9100", "a:b", "a:-1", "a:²"])
-def test_what_is_no_address_is_named(text: str) -> None:
+def test_an_invalid_address_is_named(text: str) -> None:
     with pytest.raises(SettingError, match="--http-address: is not"):
         parse_address(text)
 

@@ -80,7 +80,7 @@ def test_objects_become_rows_and_follow(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_an_agent_asks_for_its_own_node_and_the_secrets_of_one_namespace(tmp_path: Path) -> None:
+def test_an_agent_reads_its_own_node_and_the_secrets_of_one_namespace(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
         # A NodeNetwork is a manifest's way to say what a node's kernel is asked for.
         await until(lambda: len(server.requests) >= 2 * (len(KINDS) - 1))
@@ -94,7 +94,7 @@ def test_an_agent_asks_for_its_own_node_and_the_secrets_of_one_namespace(tmp_pat
     run(tmp_path, scenario)
 
 
-def test_an_api_server_that_goes_is_named_in_health_and_metrics(tmp_path: Path) -> None:
+def test_an_api_server_that_fails_is_named_in_health_and_metrics(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
         server.put(service("web"))
         await until(lambda: names(hive) == {"web"})
@@ -122,7 +122,7 @@ def test_an_api_server_that_goes_is_named_in_health_and_metrics(tmp_path: Path) 
     run(tmp_path, scenario)
 
 
-def test_an_api_server_that_still_answers_for_some_kinds_is_not_away(tmp_path: Path) -> None:
+def test_an_api_server_that_answers_for_some_kinds_is_not_reported_as_down(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
         server.put(service("web"))
         await until(lambda: names(hive) == {"web"})
@@ -138,7 +138,7 @@ def test_an_api_server_that_still_answers_for_some_kinds_is_not_away(tmp_path: P
     run(tmp_path, scenario)
 
 
-def test_missing_forbidden_and_invalid_show_as_what_they_are(tmp_path: Path) -> None:
+def test_missing_forbidden_and_invalid_are_told_apart_in_health(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
         server.served["ciliumbgpadvertisements"] = ()
         server.always("list", "secrets", status(403, "Forbidden", "no"))
@@ -160,7 +160,7 @@ def test_missing_forbidden_and_invalid_show_as_what_they_are(tmp_path: Path) -> 
     run(tmp_path, scenario)
 
 
-def test_what_could_not_be_committed_is_listed_again(
+def test_a_failed_commit_lists_everything_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = Ingest.commit

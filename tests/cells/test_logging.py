@@ -94,7 +94,7 @@ def test_secrets_are_redacted_by_key() -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_h50_one_event_is_one_line_whatever_a_peer_says(name: str, form: str) -> None:
+def test_h50_one_event_is_one_line_for_any_text_of_a_peer(name: str, form: str) -> None:
     text = HOSTILE[name][0]
     log = structlog.get_logger("x")
     options = LoggingOptions(format="json" if form == "json" else "text")

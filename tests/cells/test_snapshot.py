@@ -126,7 +126,7 @@ def test_f02_an_agent_that_starts_without_api_server_goes_on_from_its_disk(tmp_p
     run(scenario)
 
 
-def test_f02_no_secret_is_in_the_file_and_nobody_else_reads_it(tmp_path: Path) -> None:
+def test_f02_no_secret_is_in_the_file_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         await lived(server, tmp_path)
         path = tmp_path / "state" / "snapshot"
@@ -159,7 +159,7 @@ def test_f02_without_a_file_an_agent_waits_and_names_the_server(tmp_path: Path) 
     run(scenario)
 
 
-def test_f02_where_the_api_server_answers_nothing_of_the_file_is_ever_told(tmp_path: Path) -> None:
+def test_f02_with_an_api_server_nothing_of_the_file_is_advertised(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         await lived(server, tmp_path)
         server.delete("Service", "web", "shop")
@@ -174,7 +174,7 @@ def test_f02_where_the_api_server_answers_nothing_of_the_file_is_ever_told(tmp_p
     run(scenario)
 
 
-def test_f02_an_empty_list_takes_nothing_of_the_file_away_before_a_second_one_says_so(
+def test_f02_an_empty_list_removes_rows_of_the_file_only_when_a_second_one_confirms_it(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer) -> None:
@@ -188,7 +188,7 @@ def test_f02_an_empty_list_takes_nothing_of_the_file_away_before_a_second_one_sa
     run(scenario)
 
 
-def test_f02_a_crd_that_went_meanwhile_is_believed_to_be_gone_at_the_second_look(
+def test_f02_a_crd_deleted_meanwhile_counts_as_deleted_at_the_second_attempt(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer) -> None:
@@ -230,7 +230,7 @@ def _damaged(path: Path) -> None:
     ],
     ids=["another-node", "old", "damaged", "open-to-others"],
 )
-def test_f02_a_file_that_cannot_be_trusted_is_named_and_not_used(
+def test_f02_an_untrusted_file_is_named_and_not_used(
     tmp_path: Path, change: Callable[[Path], None], said: str
 ) -> None:
     async def scenario(server: ApiServer) -> None:
@@ -249,7 +249,7 @@ def test_f02_a_file_that_cannot_be_trusted_is_named_and_not_used(
     run(scenario)
 
 
-def test_f24_a_disk_that_takes_nothing_is_named_and_stops_nothing(
+def test_f24_a_full_disk_is_named_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:  # noqa: ANN401
@@ -272,7 +272,7 @@ def test_f24_a_disk_that_takes_nothing_is_named_and_stops_nothing(
     run(scenario)
 
 
-def test_the_file_follows_what_is_known_and_an_outage_does_not_make_it_younger(
+def test_the_file_follows_the_tables_and_an_outage_does_not_renew_its_time(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer) -> None:

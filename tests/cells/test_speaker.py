@@ -144,7 +144,7 @@ def test_nothing_is_written_when_nothing_has_changed() -> None:
     assert bench.sessions.table.revision(bench.database.snapshot()) == before
 
 
-def test_a_storm_of_events_costs_few_looks() -> None:
+def test_a_storm_of_events_costs_few_refreshes() -> None:
     bench = Bench(UP)
     revisions: list[int] = []
     bench.sessions.table.observable.subscribe(revisions.append)
@@ -238,7 +238,7 @@ def session_error(**fields: Any) -> SessionError:  # noqa: ANN401
     return SessionError(instance="i", peer="tor-1", address=None, sent=False, **fields)
 
 
-def test_numbers_that_a_peer_makes_up_are_one_label() -> None:
+def test_unassigned_error_codes_of_a_peer_are_one_label() -> None:
     bench = Bench(UP)
     for code in range(1, 256):
         for subcode in (0, 1, 200):
@@ -272,7 +272,7 @@ def test_a_session_that_is_down_has_no_route_counts() -> None:
     assert value("waggle_bgp_advertised_routes", PEER | {"family": "ipv4-unicast"}) is None
 
 
-def test_a_recording_is_made_where_it_is_asked_for_and_only_at_the_start(tmp_path: Path) -> None:
+def test_a_recording_is_written_where_it_is_enabled_and_only_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "recording"
     lifecycle, health = Lifecycle(), Health()
     events = SpeakerEvents(health)

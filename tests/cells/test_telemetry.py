@@ -63,7 +63,7 @@ def test_spans_arrive_and_the_last_ones_at_stop(installed: list[trace.TracerProv
         assert span.parent_id == ""
 
 
-def test_a_collector_that_is_down_shows_in_health_and_does_not_hold_up_the_stop(
+def test_a_collector_that_is_down_shows_in_health_and_does_not_delay_the_stop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cells.telemetry.EXPORT_TIMEOUT", 0.2)
@@ -91,7 +91,7 @@ def test_a_collector_that_is_down_shows_in_health_and_does_not_hold_up_the_stop(
     assert asyncio.run(scenario()) < 3
 
 
-def test_a_collector_that_hangs_does_not_hold_up_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_that_hangs_does_not_delay_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cells.telemetry.FLUSH_TIMEOUT", 0.3)
     monkeypatch.setattr("cells.telemetry.EXPORT_TIMEOUT", 0.8)
     with socket.create_server(("127.0.0.1", 0)) as silent:

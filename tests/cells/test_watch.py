@@ -67,7 +67,7 @@ def test_an_error_of_the_source_ends_the_run_with_it(source: Scripted) -> None:
     in_loop(scenario)
 
 
-def test_an_error_of_a_reader_ends_the_run_and_the_source_has_stopped_by_then(
+def test_an_error_of_a_subscriber_ends_the_run_after_the_source_has_stopped(
     source: Scripted,
 ) -> None:
     async def scenario() -> None:
@@ -95,7 +95,7 @@ def test_the_first_error_of_a_run_counts(source: Scripted) -> None:
     in_loop(scenario)
 
 
-def test_it_runs_again_and_knows_nothing_of_the_error_before(source: Scripted) -> None:
+def test_a_run_after_a_failed_one_starts_without_its_error(source: Scripted) -> None:
     async def scenario() -> None:
         source.watch.fail(RuntimeError("before anything ran"))
         run = await source.begin()
@@ -114,7 +114,7 @@ def test_it_runs_again_and_knows_nothing_of_the_error_before(source: Scripted) -
     in_loop(scenario)
 
 
-def test_what_fails_while_the_source_stops_is_of_no_consequence(
+def test_an_error_while_the_source_stops_is_ignored(
     source: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
     source.last = lambda: source.watch.fail(RuntimeError("too late"))

@@ -158,7 +158,7 @@ def test_changes_of_one_object_conflate(changes: list[Any], left: list[str]) -> 
     assert [one.type for one in taken(*map(change, changes))] == left
 
 
-def test_an_object_that_came_and_went_is_not_told() -> None:
+def test_an_object_added_and_deleted_is_no_change() -> None:
     with pytest.raises(TimeoutError):
         taken(change("ADDED"), change("DELETED"))
 

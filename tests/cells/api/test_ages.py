@@ -11,7 +11,7 @@ from statedb import Database
 NLRI = b"\x08\x0a"
 
 
-def test_a_route_is_as_old_as_its_last_change() -> None:
+def test_the_age_of_a_route_is_that_of_its_last_change() -> None:
     db = Database()
     routes = IntentTables(db).routes
     now = 100.0

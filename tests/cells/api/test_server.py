@@ -70,7 +70,7 @@ def test_no_routes_are_an_empty_list(tmp_path: Path) -> None:
         assert get(path, "/v1/routes", {})["items"] == []
 
 
-def test_what_does_not_exist_is_not_found_and_what_is_wrong_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_peer_is_not_found_and_a_bad_request_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER])):
         (error,) = get(path, "/v1/routes", {"peer": "tor-9"})["errors"]
@@ -93,7 +93,7 @@ def test_health_and_cells_are_listed(tmp_path: Path) -> None:
         assert (status["path"], status["level"]) == (["speaker"], "ok")
 
 
-def test_h51_nonsense_on_the_socket_costs_its_own_connection_only(tmp_path: Path) -> None:
+def test_h51_garbage_on_the_socket_costs_its_own_connection_only(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with serving(path, MadeUp([PEER])):
         idle = [connect(path) for _ in range(100)]

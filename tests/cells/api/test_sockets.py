@@ -49,7 +49,7 @@ def test_a_socket_of_a_living_agent_is_refused_in_a_sentence(tmp_path: Path) -> 
     alive.sock.close()
 
 
-def test_h51_nothing_but_a_socket_is_ever_removed(tmp_path: Path) -> None:
+def test_h51_only_a_socket_is_ever_removed(tmp_path: Path) -> None:
     file = tmp_path / "precious"
     file.write_text("data")
     with pytest.raises(StartError, match="exists and is not a socket"):
@@ -65,7 +65,7 @@ def test_h51_nothing_but_a_socket_is_ever_removed(tmp_path: Path) -> None:
     assert file.read_text() == "data"
 
 
-def test_what_cannot_be_bound_is_named(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_bound_is_named(tmp_path: Path) -> None:
     with pytest.raises(StartError, match="is longer than 107 bytes"):
         bind(tmp_path / ("x" * 200))
     (tmp_path / "file").write_text("")

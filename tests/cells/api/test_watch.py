@@ -129,7 +129,7 @@ def run(scenario: Callable[[Path], Awaitable[None]], tmp_path: Path) -> None:
     asyncio.run(whole())
 
 
-def test_what_is_there_comes_first_then_each_change(tmp_path: Path) -> None:
+def test_present_objects_come_first_then_each_change(tmp_path: Path) -> None:
     async def scenario(path: Path) -> None:
         async with agent(path) as (_, source):
             source.emit(NODE, Replace((obj(NODE, "n1"), obj(NODE, "n2"))))
@@ -257,7 +257,7 @@ def test_a_kind_may_be_spelled_with_its_group() -> None:
         ("", "BadRequest", "name a kind, for example services"),
     ],
 )
-def test_what_cannot_be_watched_is_refused(
+def test_a_kind_that_cannot_be_watched_is_refused(
     tmp_path: Path, query: str, code: str, message: str
 ) -> None:
     async def scenario(path: Path) -> None:

@@ -80,7 +80,7 @@ async def ready(port: int) -> None:
     assert found == {"livez": 200, "readyz": 200}
 
 
-def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_says_whom_it_needs(
+def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_names_the_server(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -98,7 +98,9 @@ def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_says_whom_it_
     asyncio.run(scenario())
 
 
-def test_f10_an_object_that_two_leaders_write_again_and_again_is_no_change(tmp_path: Path) -> None:
+def test_f10_an_object_rewritten_by_two_leaders_without_a_difference_is_no_change(
+    tmp_path: Path,
+) -> None:
     async def scenario(it: Stand) -> None:
         it.service("web", "198.51.100.10")
         await it.has(PODS, WEB)
@@ -119,7 +121,7 @@ def test_f10_an_object_that_two_leaders_write_again_and_again_is_no_change(tmp_p
     run(tmp_path, scenario)
 
 
-def test_f11_without_an_operator_an_agent_goes_on_with_what_was_written(tmp_path: Path) -> None:
+def test_f11_without_an_operator_an_agent_keeps_the_written_node_config(tmp_path: Path) -> None:
     async def scenario(it: Stand) -> None:
         it.put("CiliumBGPNodeConfig", node_config(it))
         await it.has(PODS)
@@ -133,7 +135,7 @@ def test_f11_without_an_operator_an_agent_goes_on_with_what_was_written(tmp_path
     run(tmp_path, scenario)
 
 
-def test_f12_a_node_that_is_made_anew_has_its_routes_again(tmp_path: Path) -> None:
+def test_f12_a_recreated_node_has_its_routes_again(tmp_path: Path) -> None:
     async def scenario(it: Stand) -> None:
         it.server.delete("Node", NODE)
         await until(lambda: not it.session.established)
@@ -143,7 +145,7 @@ def test_f12_a_node_that_is_made_anew_has_its_routes_again(tmp_path: Path) -> No
     run(tmp_path, scenario)
 
 
-def test_f12_networks_for_pods_may_come_later(tmp_path: Path) -> None:
+def test_f12_pod_networks_may_be_assigned_later(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with asyncio.timeout(60), stand(tmp_path) as it:
             bare = node(NODE) | {"spec": {}}
@@ -169,7 +171,7 @@ def test_f12_another_address_of_the_node_is_another_router_id(tmp_path: Path) ->
     run(tmp_path, scenario)
 
 
-def test_f12_a_node_that_is_excluded_says_good_bye_and_may_come_back(tmp_path: Path) -> None:
+def test_f12_an_excluded_node_ends_its_sessions_and_may_return(tmp_path: Path) -> None:
     async def scenario(it: Stand) -> None:
         (config,) = it.server.objects["ciliumbgpclusterconfigs"].values()
         selector = {"nodeSelector": {"matchLabels": {"bgp": "yes"}}}
@@ -202,7 +204,7 @@ def test_f12_a_node_that_is_tainted_is_drained_and_its_session_stays(tmp_path: P
     asyncio.run(scenario())
 
 
-def test_f13_fields_of_a_newer_release_are_told_and_change_nothing(tmp_path: Path) -> None:
+def test_f13_fields_of_a_newer_release_are_reported_and_change_nothing(tmp_path: Path) -> None:
     async def scenario(it: Stand) -> None:
         (config,) = it.server.objects["ciliumbgppeerconfigs"].values()
         newer = {**config, "spec": {**config["spec"], "wormholes": 2}}

@@ -277,7 +277,7 @@ def test_of_two_providers_the_enabled_one_is_used() -> None:
         ([part("b", invokes=(untyped,))], "parameter port of untyped has no type"),
     ],
 )
-def test_what_does_not_fit_is_an_error_before_anything_is_constructed(
+def test_cells_that_do_not_fit_are_an_error_before_anything_is_constructed(
     cells: Sequence[Cell], message: str
 ) -> None:
     with pytest.raises(CompositionError) as caught:
@@ -285,7 +285,7 @@ def test_what_does_not_fit_is_an_error_before_anything_is_constructed(
     assert str(caught.value) == message
 
 
-def test_what_is_provided_as_a_type_has_to_be_of_it() -> None:
+def test_a_value_provided_as_a_type_has_to_be_of_it() -> None:
     with pytest.raises(CompositionError) as caught:
         provide(OtherCheck, as_=Port)
     assert str(caught.value) == "OtherCheck makes a OtherCheck, which has no send of Port"

@@ -31,7 +31,7 @@ def test_the_time_is_that_of_the_last_change() -> None:
     assert health.status.time.timestamp() == 200
 
 
-def test_stopped_is_not_bad_and_silence_is_ok() -> None:
+def test_stopped_does_not_degrade_and_no_report_is_ok() -> None:
     health = Health()
     assert health.level() is Level.OK
     health.scope("a").stopped()
@@ -40,7 +40,7 @@ def test_stopped_is_not_bad_and_silence_is_ok() -> None:
     assert health.level() is Level.OK
 
 
-def test_a_removed_scope_is_gone_and_can_come_back_new() -> None:
+def test_a_removed_scope_is_deleted_and_may_be_created_again() -> None:
     health = Health()
     old = health.scope("tor-1")
     old.degraded("refused")

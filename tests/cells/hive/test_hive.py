@@ -101,7 +101,7 @@ def test_a_disabled_cell_is_not_built() -> None:
         hive.get(Web)
 
 
-def test_a_cell_that_needs_a_disabled_one_says_so_by_name() -> None:
+def test_a_cell_that_needs_a_disabled_one_is_an_error_with_both_names() -> None:
     with pytest.raises(DisabledCellError) as caught:
         build(STORE, WEB, disabled=["store"])
     assert str(caught.value) == (
@@ -145,7 +145,7 @@ def during_start(act: Callable[[Hive], None]) -> Hive:
     return hives[0]
 
 
-def test_a_stop_asked_for_during_the_start_does_not_wait_for_it() -> None:
+def test_a_stop_requested_during_the_start_does_not_wait_for_it() -> None:
     hive = during_start(lambda hive: hive.shutdown())
 
     async def scenario() -> float:

@@ -73,7 +73,7 @@ def test_f35_failed_job_is_restarted_and_the_others_are_untouched() -> None:
         assert full / 2 <= wait < full
 
 
-def test_f35_after_too_many_restarts_the_process_is_asked_to_end() -> None:
+def test_f35_after_too_many_restarts_the_process_stops() -> None:
     bench = Bench()
     times: list[float] = []
     bench.jobs.add("broken", failing(times, 99), policy=RestartPolicy(restarts=2))
@@ -88,7 +88,7 @@ def test_f35_after_too_many_restarts_the_process_is_asked_to_end() -> None:
     assert "ValueError: failure 3" in status.message
 
 
-def test_a_long_good_run_wipes_the_slate() -> None:
+def test_a_long_run_resets_the_count_of_restarts() -> None:
     bench = Bench()
     runs: list[float] = []
 

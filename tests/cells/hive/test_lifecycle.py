@@ -58,7 +58,7 @@ def test_a_start_hook_that_hangs_is_named() -> None:
         looptime.run(lifecycle.start())
 
 
-def test_a_hook_of_its_own_timeout_is_not_taken_for_ours() -> None:
+def test_a_timeout_within_a_hook_is_not_the_limit_of_the_hook() -> None:
     lifecycle = Lifecycle()
 
     async def times_out() -> None:
@@ -69,7 +69,7 @@ def test_a_hook_of_its_own_timeout_is_not_taken_for_ours() -> None:
         looptime.run(lifecycle.start())
 
 
-def test_stopping_goes_on_past_hooks_that_fail_or_hang() -> None:
+def test_stopping_continues_past_hooks_that_fail_or_hang() -> None:
     log: list[str] = []
     lifecycle = Lifecycle()
     lifecycle.append("first", stop=noting(log, "-first"))

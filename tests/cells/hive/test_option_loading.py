@@ -154,7 +154,7 @@ def test_every_type_from_every_source() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_source(sources: dict[str, Any], message: str) -> None:
+def test_an_invalid_setting_is_named_with_its_source(sources: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingError) as caught:
         load(CELLS, file_name="waggle.yaml", **sources)
     assert str(caught.value) == message

@@ -185,7 +185,7 @@ def test_a_leader_that_dies_is_followed_and_nothing_is_written_twice(tmp_path: P
     run(scenario)
 
 
-def test_who_loses_the_lease_ends_and_writes_no_more(tmp_path: Path) -> None:
+def test_a_leader_that_loses_the_lease_ends_and_writes_no_more(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         async with operator(server, tmp_path) as (_, task):
@@ -223,7 +223,7 @@ def test_an_api_server_that_is_away_for_too_long_ends_the_leader(tmp_path: Path)
         ("--lease-retry-seconds", "10", "is not less than --renew-deadline-seconds (10): 10"),
     ],
 )
-def test_times_of_an_election_by_which_two_could_lead_are_refused(
+def test_election_timings_that_allow_two_leaders_are_rejected(
     flag: str, value: str, told: str
 ) -> None:
     settings = load(CELLS, flags={"--kubeconfig": "none", flag: value})
@@ -233,7 +233,7 @@ def test_times_of_an_election_by_which_two_could_lead_are_refused(
     assert told in str(refused.value)
 
 
-def test_f09_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: Path) -> None:
+def test_f09_a_failed_write_is_retried_and_delays_no_other(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         conflict = status(409, "Conflict", "another writer")
@@ -250,7 +250,7 @@ def test_f09_a_write_that_fails_is_tried_again_and_holds_up_no_other(tmp_path: P
     run(scenario)
 
 
-def test_f09_a_namespace_that_ends_leaves_nobody_leading_and_nothing_written(
+def test_f09_a_terminating_lease_namespace_leaves_no_leader_and_no_write(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer) -> None:
@@ -298,7 +298,7 @@ def asns(server: ApiServer) -> set[int]:
     return {obj["spec"]["bgpInstances"][0]["localASN"] for obj in server.objects[CONFIGS].values()}
 
 
-def test_f10_two_that_both_believe_to_lead_write_the_same_and_then_nothing(
+def test_f10_two_leaders_at_once_write_the_same_and_then_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fifteen seconds in which a former leader has not noticed; here for as long as it takes."""
@@ -328,7 +328,7 @@ def test_f10_two_that_both_believe_to_lead_write_the_same_and_then_nothing(
     run(scenario)
 
 
-def test_what_is_refused_for_good_is_named_in_health(tmp_path: Path) -> None:
+def test_a_rejected_write_is_named_in_health(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         server.always("patch", CONFIGS, status(403, "Forbidden", "may not patch"))
@@ -344,7 +344,7 @@ def test_what_is_refused_for_good_is_named_in_health(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_nodes_that_go_lose_their_node_configs(tmp_path: Path) -> None:
+def test_a_deleted_node_loses_its_node_config(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         async with operator(server, tmp_path):
@@ -380,7 +380,7 @@ def test_nothing_is_written_while_a_kind_may_not_be_read(
     run(scenario)
 
 
-def test_c51_conditions_go_where_they_are_not_wanted(tmp_path: Path) -> None:
+def test_c51_conditions_are_removed_where_the_status_report_is_off(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         async with operator(server, tmp_path):
@@ -397,14 +397,14 @@ def test_c51_conditions_go_where_they_are_not_wanted(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_without_a_cluster_it_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_operator_without_a_cluster_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([], {}) == 2
     assert capsys.readouterr().err == (
         "waggle-operator: it has nothing to operate on: --kubeconfig FILE, or in-cluster\n"
     )
 
 
-def test_policies_of_v1_are_translated_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_policies_of_v1_are_translated_where_that_is_enabled(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         server.put({"kind": "Node", "apiVersion": "v1", **node("n1")})
         policy = policy_object("p")
@@ -440,7 +440,7 @@ def test_c55_the_leader_brings_stored_objects_to_the_present_version(tmp_path: P
     run(scenario)
 
 
-def test_c55_not_where_that_is_not_wanted(tmp_path: Path) -> None:
+def test_c55_storage_versions_stay_where_migration_is_off(tmp_path: Path) -> None:
     async def scenario(server: ApiServer) -> None:
         fill(server)
         old_advertisement(server)

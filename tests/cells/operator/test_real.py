@@ -110,7 +110,7 @@ def soon(check: Callable[[], object], daemon: Daemon) -> None:
     eventually(checked, within=60, context=daemon.tail)
 
 
-def test_what_is_asked_for_is_there_and_stays_as_it_is(
+def test_planned_objects_are_written_and_stay_unchanged(
     server: ApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     made = config(server)
@@ -148,7 +148,7 @@ def test_what_is_asked_for_is_there_and_stays_as_it_is(
     soon(lambda: node_configs(server).keys() == {"n3"}, daemon)
 
 
-def test_c43_to_c51_nodes_are_selected_conflicts_are_told_and_conditions_can_go(
+def test_c43_to_c51_nodes_are_selected_conflicts_are_reported_and_conditions_are_removed(
     server: ApiServer, operator: Callable[..., Daemon]
 ) -> None:
     def told(name: str) -> str:
@@ -290,7 +290,7 @@ def _check_versions(server: ApiServer, prefix: str, version: str) -> None:
     assert stored == [f"cilium.io/{version}"] * 3
 
 
-def test_node_configs_that_another_operator_wrote_are_taken_over_whole(
+def test_node_configs_of_another_operator_are_adopted_as_a_whole(
     server: ApiServer, operator: Callable[[str], Daemon]
 ) -> None:
     made = config(server)

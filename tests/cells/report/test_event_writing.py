@@ -85,7 +85,7 @@ def run(scenario: Callable[[Job], Awaitable[None]]) -> None:
     looptime.run(main())
 
 
-def test_events_are_created_and_their_series_goes_on() -> None:
+def test_an_event_is_created_and_its_series_continued() -> None:
     async def scenario(job: Job) -> None:
         job.note()
         await job.until(1)
@@ -99,7 +99,7 @@ def test_events_are_created_and_their_series_goes_on() -> None:
     run(scenario)
 
 
-def test_an_outage_is_waited_for_and_what_came_meanwhile_is_told() -> None:
+def test_events_during_an_outage_are_written_after_it() -> None:
     async def scenario(job: Job) -> None:
         job.api.fails = [Unreachable("https://x", "refused")]
         job.note()
@@ -116,7 +116,7 @@ def test_an_outage_is_waited_for_and_what_came_meanwhile_is_told() -> None:
     run(scenario)
 
 
-def test_what_another_agent_has_said_is_said() -> None:
+def test_an_event_of_another_agent_is_not_written_twice() -> None:
     async def scenario(job: Job) -> None:
         job.note(shared=True)
         await job.until(1)
@@ -131,13 +131,13 @@ def test_what_another_agent_has_said_is_said() -> None:
     run(scenario)
 
 
-def test_a_refusal_is_let_go_and_named_and_holds_up_no_other() -> None:
+def test_a_rejected_event_is_dropped_and_named_and_delays_no_other() -> None:
     async def scenario(job: Job) -> None:
         job.api.fails = [Refused(403, "User cannot"), Refused(422, "bad")]
         job.note("a")
         await job.until(1)
         assert job.health.status is not None
-        assert job.health.status.message == "may not create events: User cannot, 1 not told"
+        assert job.health.status.message == "may not create events: User cannot, 1 dropped"
         job.api.fails = []
         job.note("b")
         await job.until(100)
@@ -160,7 +160,7 @@ def test_a_server_in_trouble_is_not_a_refusal() -> None:
     run(scenario)
 
 
-def test_a_series_whose_event_was_forgotten_is_begun_anew() -> None:
+def test_a_series_whose_event_expired_starts_again() -> None:
     async def scenario(job: Job) -> None:
         job.note()
         await job.until(1)

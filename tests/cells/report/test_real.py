@@ -184,9 +184,7 @@ def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: 
         quiet.stop()
 
 
-def test_what_may_not_be_written_is_named_and_stops_nothing(
-    server: ApiServer, tmp_path: Path
-) -> None:
+def test_a_forbidden_write_is_named_and_stops_nothing(server: ApiServer, tmp_path: Path) -> None:
     grant(
         server,
         ACCOUNT,

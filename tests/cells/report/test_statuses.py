@@ -115,7 +115,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     looptime.run(main())
 
 
-def test_f09_what_is_there_already_is_not_written() -> None:
+def test_f09_a_status_that_is_current_is_not_written() -> None:
     async def scenario() -> None:
         first = Run(Api())
         await first.until(1)
@@ -156,7 +156,7 @@ def test_the_status_of_another_writer_is_replaced_as_a_whole() -> None:
     run(scenario)
 
 
-def test_f01_an_api_server_that_is_away_for_a_day_is_asked_seldom_and_then_told() -> None:
+def test_f01_an_api_server_down_for_a_day_gets_few_requests_and_then_the_status() -> None:
     async def scenario() -> None:
         job = Run(Api())
         await job.until(1)
@@ -198,7 +198,7 @@ def test_a_refusal_names_verb_and_resource() -> None:
     run(scenario)
 
 
-def test_a_server_that_asks_for_patience_gets_it() -> None:
+def test_a_retry_after_of_the_server_is_respected() -> None:
     async def scenario() -> None:
         job = Run(Api())
         job.api.fails = Refused(429, "slow down", 100.0)
@@ -208,7 +208,7 @@ def test_a_server_that_asks_for_patience_gets_it() -> None:
     run(scenario)
 
 
-def test_without_a_node_config_in_the_api_server_nothing_is_asked() -> None:
+def test_without_a_node_config_in_the_api_server_no_request_is_sent() -> None:
     async def scenario() -> None:
         job = Run(Api())
         said = {None: "is known", row(uid=""): "in the API server"}
@@ -223,7 +223,7 @@ def test_without_a_node_config_in_the_api_server_nothing_is_asked() -> None:
     run(scenario)
 
 
-def test_one_that_was_made_anew_is_written_anew() -> None:
+def test_the_status_of_a_recreated_node_config_is_written_again() -> None:
     async def scenario() -> None:
         job = Run(Api())
         await job.until(10)
@@ -239,7 +239,7 @@ def test_one_that_was_made_anew_is_written_anew() -> None:
     run(scenario)
 
 
-def test_a_status_that_was_lost_with_an_older_etcd_comes_back() -> None:
+def test_a_status_lost_by_an_etcd_restore_is_written_again() -> None:
     async def scenario() -> None:
         job = Run(Api())
         await job.until(10)
@@ -250,7 +250,7 @@ def test_a_status_that_was_lost_with_an_older_etcd_comes_back() -> None:
     run(scenario)
 
 
-def test_c51_switched_off_what_was_written_is_cleared_once_and_no_more_is_written() -> None:
+def test_c51_with_the_status_report_off_the_status_is_cleared_once() -> None:
     async def scenario() -> None:
         on = Run(Api())
         await on.until(1)

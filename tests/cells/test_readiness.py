@@ -1,4 +1,4 @@
-"""Ready is who has told every peer that shall be up everything, or has waited for long enough."""
+"""An agent is ready once every peer has received its initial table, or after a timeout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from cells.agent import CELLS
 from cells.hive import Hive, load
-from cells.reach import GATE, SHOWN, _names, unreached
+from cells.readiness import GATE, NAMED_PEERS, _names, without_initial_table
 from reconcilers.model import Peer
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
@@ -36,27 +36,27 @@ UP = session(initial_table_sent=True)
     ("status", "why"),
     [
         (UP, None),
-        (replace(UP, initial_table_sent=False), "it has not been told everything"),
-        (replace(UP, queued_octets=17), "it has not been told everything"),
+        (replace(UP, initial_table_sent=False), "the initial table has not been sent"),
+        (replace(UP, queued_octets=17), "the initial table has not been sent"),
         (session(state="Active"), "no route"),
         (session(name="other"), "there is no session"),
     ],
-    ids=["told", "not told", "not taken", "down", "missing"],
+    ids=["received", "not sent", "not acknowledged", "down", "missing"],
 )
-def test_a_peer_is_reached_when_it_is_up_and_has_been_told_everything(
+def test_a_peer_counts_when_it_is_established_and_has_received_the_initial_table(
     status: PeerStatus, why: str | None
 ) -> None:
     sessions = {(status.instance, status.name): status}
     expected = {} if why is None else {"i/p": why}
-    assert unreached([wanted()], sessions) == expected
+    assert without_initial_table([wanted()], sessions) == expected
 
 
-def test_a_peer_that_must_not_come_up_is_not_waited_for() -> None:
-    assert unreached([replace(wanted(), down_reason="no Secret")], {}) == {}
+def test_readiness_does_not_wait_for_a_peer_that_is_kept_down() -> None:
+    assert without_initial_table([replace(wanted(), down_reason="no Secret")], {}) == {}
 
 
-def test_many_peers_are_a_number() -> None:
-    missing = {f"i/p{number}": "down" for number in range(SHOWN + 2)}
+def test_a_message_names_five_peers_and_the_number_of_the_others() -> None:
+    missing = {f"i/p{number}": "down" for number in range(NAMED_PEERS + 2)}
     assert _names(missing) == "peers i/p0, i/p1, i/p2, i/p3, i/p4 and 2 more"
     assert _names({"i/p": "down"}) == "peer i/p"
 
@@ -87,7 +87,7 @@ def run(directory: Path, timeout: str, scenario: Callable[[Hive, int], Awaitable
     asyncio.run(whole())
 
 
-def test_an_agent_is_ready_when_its_routes_are_at_the_router(tmp_path: Path) -> None:
+def test_an_agent_is_ready_when_the_router_has_its_routes(tmp_path: Path) -> None:
     async def scenario(hive: Hive, port: int) -> None:
         await until(lambda: "main/tor-1" in hive.readiness.waiting().get(GATE, ""))
         async with Speaker() as router:
@@ -111,10 +111,10 @@ def test_an_agent_is_ready_when_its_routes_are_at_the_router(tmp_path: Path) -> 
     run(tmp_path, "1000", scenario)
 
 
-def test_a_peer_that_is_down_holds_it_up_no_longer_than_it_may(tmp_path: Path) -> None:
+def test_a_peer_that_is_down_delays_readiness_until_the_timeout(tmp_path: Path) -> None:
     async def scenario(hive: Hive, port: int) -> None:
         await until(lambda: hive.readiness.ready)
-        status = hive.health.scope("reach").status
+        status = hive.health.scope("readiness").status
         assert status is not None
         assert status.message == "ready without peer main/tor-1"
 

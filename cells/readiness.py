@@ -1,7 +1,8 @@
-"""The reach cell: ready is only who has told the peers everything, or has waited long enough for them.
+"""The readiness cell: a gate that opens when every peer has received its initial table.
 
-An agent that is updated node by node must not be called ready before its routes are out: the next one
-would be taken away meanwhile. A peer that is down must not hold that up for ever.
+The agent is ready once every peer has received the initial table and End-of-RIB, or after a timeout.
+In a rolling update the agent of the next node is stopped when this one is ready, so ready before its
+routes are advertised would lose traffic. A peer that is down must not delay readiness for ever.
 """
 
 from __future__ import annotations
@@ -21,31 +22,31 @@ from speaker.api import PeerStatus, SpeakerPort
 from statedb import Database
 
 GATE = "peers"
-LOOK = 0.2
-"""Seconds between two looks at the sessions, until the gate is open."""
-SHOWN = 5
-"""Peers that are named."""
+POLL_INTERVAL_SECONDS = 0.2
+"""Between two readings of the sessions, until the gate is open."""
+NAMED_PEERS = 5
+"""Peers that a message names."""
 
-log = structlog.get_logger("waggle.reach")
+log = structlog.get_logger("waggle.readiness")
 
 
-class ReachOptions(Options, frozen=True):
-    """Options of the reach cell."""
+class ReadinessOptions(Options, frozen=True):
+    """Options of the readiness cell."""
 
     timeout_seconds: Annotated[
         float,
         msgspec.Meta(ge=0.0),
         setting(
-            "how long, once the first pass is done, peers that are not reached hold up readiness",
+            "how long after the first pass readiness waits for peers without their initial table",
             flag="--ready-timeout-seconds",
         ),
     ] = 60.0
 
 
-def unreached(
+def without_initial_table(
     wanted: Iterable[Peer], sessions: Mapping[tuple[str, str], PeerStatus]
 ) -> dict[str, str]:
-    """Name the peers that shall be up and have not been told everything, and why that is."""
+    """Return the peers that should be up and have not received the initial table, with the reason."""
     missing = {}
     for peer in wanted:
         if peer.down_reason is not None:
@@ -57,11 +58,11 @@ def unreached(
         elif not session.established:
             missing[name] = session.reason or session.state
         elif not session.initial_table_sent or session.queued_octets:
-            missing[name] = "it has not been told everything"
+            missing[name] = "the initial table has not been sent"
     return missing
 
 
-class Reach:
+class ReadinessGate:
     """The gate, and the job that opens it."""
 
     def __init__(
@@ -70,7 +71,7 @@ class Reach:
         intent_tables: IntentTables,
         first_pass: FirstPass,
         speaker: SpeakerPort,
-        options: ReachOptions,
+        options: ReadinessOptions,
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
@@ -82,7 +83,7 @@ class Reach:
         self._timeout = options.timeout_seconds
         self._readiness = readiness
         self._health = health
-        self._open = readiness.gate(GATE, "the peers to be told everything")
+        self._open = readiness.gate(GATE, "the initial table of every peer")
         jobs.add("gate", self._run)
 
     async def _run(self) -> None:
@@ -96,37 +97,41 @@ class Reach:
             if not missing or waited >= self._timeout:
                 break
             self._readiness.wait_for(GATE, f"{_names(missing)}, for {self._timeout:g} s at most")
-            await asyncio.sleep(min(LOOK, self._timeout - waited))
+            await asyncio.sleep(min(POLL_INTERVAL_SECONDS, self._timeout - waited))
         self._open()
         if missing:
             self._health.ok(f"ready without {_names(missing)}")
             log.warning(
-                "ready though not all peers are reached",
-                event_name="reach.timeout",
+                "ready without all peers",
+                event_name="readiness.timeout",
                 waited=round(waited, 1),
                 missing=len(missing),
                 peer=min(missing),
                 reason=missing[min(missing)],
             )
         else:
-            self._health.ok("all peers were told everything")
-            log.info("all peers are reached", event_name="reach.done", waited=round(waited, 1))
+            self._health.ok("every peer has received the initial table")
+            log.info(
+                "every peer has received the initial table",
+                event_name="readiness.done",
+                waited=round(waited, 1),
+            )
 
     def missing(self) -> dict[str, str]:
-        """Name the peers that are not reached now, with the reasons."""
+        """Return the peers without their initial table at this moment, with the reasons."""
         sessions = {(one.instance, one.name): one for one in self._speaker.peers()}
-        return unreached(self._peers.all(self._database.snapshot()), sessions)
+        return without_initial_table(self._peers.all(self._database.snapshot()), sessions)
 
 
 def _names(missing: Mapping[str, str]) -> str:
     names = sorted(missing)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"peer{'s' * (len(names) > 1)} {', '.join(names[:SHOWN])}{more}"
+    more = f" and {len(names) - NAMED_PEERS} more" if len(names) > NAMED_PEERS else ""
+    return f"peer{'s' * (len(names) > 1)} {', '.join(names[:NAMED_PEERS])}{more}"
 
 
 CELL = Cell(
-    name="reach",
-    description="Holds up readiness until the peers have been told everything.",
-    options=ReachOptions,
-    invokes=(Reach,),
+    name="readiness",
+    description="Delays readiness until every peer has received its initial table.",
+    options=ReadinessOptions,
+    invokes=(ReadinessGate,),
 )
