@@ -28,7 +28,7 @@ LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all 
 
 
 def instance_config(instance: Instance) -> InstanceConfig:
-    """Make an instance; it listens only where a port is set."""
+    """Return an instance's configuration; it listens on all addresses, if a port is set."""
     listen: tuple[tuple[str, int], ...] = ()
     if instance.listen_port is not None:
         listen = tuple((address, instance.listen_port) for address in LISTEN_ADDRESSES)
@@ -44,7 +44,11 @@ def instance_config(instance: Instance) -> InstanceConfig:
 def peer_config(
     peer: Peer, local_asn: int, password_of: Callable[[SecretRef], bytes | None]
 ) -> PeerConfig:
-    """Make a peer of an instance with this AS; without the password that it must have it stays down."""
+    """Return the configuration of a peer of an instance with this AS.
+
+    A peer whose password is missing or invalid is disabled, with the reason. Raises
+    `speaker.api.InvalidConfig`.
+    """
     down = peer.down_reason
     password: Secret | None = None
     if peer.password is not None and down is None:
@@ -78,7 +82,7 @@ def peer_config(
         families=peer.families,
         route_set=peer.route_set,
         export="set",
-        export_policy=_last_choice(peer, peer.local_asn or local_asn),
+        export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),
         import_=import_policy(peer),
         next_hop_ipv6=peer.next_hop_ipv6,
         disabled_reason=down,
@@ -86,17 +90,18 @@ def peer_config(
 
 
 def import_policy(peer: Peer) -> Import:
-    """Make what is accepted from a peer; nothing by default."""
+    """Return the import policy of a peer: all, none, or what is within these prefixes."""
     if peer.accept is None:
         return "all"
     return tuple(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in peer.accept) or "none"
 
 
-def _last_choice(peer: Peer, asn: int) -> Policy | None:
-    """Make the policy by which all routes are told as a last choice (RFC 8326 section 4.2)."""
+def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
+    """Return the export policy of a peer whose routes are depreferred (RFC 8326 section 4.2)."""
     if peer.last_choice is None:
         return None
-    # Within one AS a path with it in is a loop, and one that anybody may have may be within it.
+    # An iBGP peer rejects a path with its own AS as a loop (RFC 4271 section 9.1.2). A peer AS of 0 is
+    # any AS, so possibly our own.
     external = peer.peer_asn not in (0, asn)
     changes = Set(
         local_preference=0,
@@ -108,7 +113,7 @@ def _last_choice(peer: Peer, asn: int) -> Policy | None:
 
 @functools.lru_cache(maxsize=4096)
 def route_attributes(attributes: Attributes) -> RouteAttributes:
-    """Make a local route's attributes, in the form in which a speaker returns them.
+    """Return the attributes of a local route, in the form in which a speaker returns them.
 
     Routes share few sets of attributes: most calls are answered from a cache.
     """

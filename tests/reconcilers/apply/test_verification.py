@@ -248,25 +248,24 @@ class Work:
         return self.done / 1e6
 
 
-@pytest.mark.parametrize("damage", [None, remove_set, withdraw_route])
-def test_a_slice_of_a_hundred_thousand_routes_is_bounded(
-    damage: Callable[[Applied], Input] | None,
-) -> None:
+def test_a_slice_of_a_hundred_thousand_routes_is_bounded() -> None:
+    """Takes longer than others: the routes are verified three times."""
     count = 100_000
     applied = with_routes(count)
-    if damage is not None:
-        applied.speaker.host.give(damage(applied))
     work = Work(applied)
-    slices, before = [], 0
-    for _ in Verification(applied.runner, clock=work.clock).slices():
-        slices.append(work.done - before)
-        before = work.done
-    # 5 ms of a slice are 5,000 lookups of this clock; a piece may come on top.
-    assert max(slices) <= 5_000 + PIECE_PARTS
-    assert work.done >= count
-    # One call of the speaker never carries more than a piece.
-    assert max((len(call[2]) for call in applied.speaker.take()), default=0) <= PIECE_PARTS
-    assert len(applied.held()) == count + 2
+    for damage in (None, withdraw_route, remove_set):
+        if damage is not None:
+            applied.speaker.host.give(damage(applied))
+        slices, before = [], work.done
+        for _ in Verification(applied.runner, clock=work.clock).slices():
+            slices.append(work.done - before)
+            before = work.done
+        # 5 ms of a slice are 5,000 lookups of this clock; a piece may come on top.
+        assert max(slices) <= 5_000 + PIECE_PARTS
+        assert sum(slices) >= count
+        # One call of the speaker never carries more than a piece.
+        assert max((len(call[2]) for call in applied.speaker.take()), default=0) <= PIECE_PARTS
+        assert len(applied.held()) == count + 2
 
 
 def test_a_change_between_two_slices_is_no_drift() -> None:
