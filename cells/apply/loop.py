@@ -115,7 +115,7 @@ class ApplyLoop:
             if change.deleted or row.error is None:
                 if self._failing.pop(key, None) is not None:
                     log.info(
-                        "applied at last",
+                        "applied after a retry",
                         event_name="apply.recovered",
                         reconciler=row.reconciler,
                         object=row.object,

@@ -102,7 +102,7 @@ class Verification:
                 yield comparison.drift()
         for queue in reversed(self._runner.queues):
             for key in list(queue.reconciler.actual_objects()):
-                yield self._prune(queue, key)
+                yield from self._prune(queue, key)
 
     def _compare(
         self, queue: Queue, key: ObjectKey, piece: Collection[Part], comparison: _Comparison
@@ -128,25 +128,43 @@ class Verification:
         else:
             comparison.error = queue.failing[key].error
 
-    def _prune(self, queue: Queue, key: ObjectKey) -> Drift | None:
-        """Delete an object that should not exist."""
+    def _prune(self, queue: Queue, key: ObjectKey) -> Iterator[Drift | None]:
+        """Delete an object that should not exist, after its parts, piece by piece."""
         snapshot = self._runner.applied
         reconciler = queue.reconciler
-        if (
-            snapshot is None
-            or key in queue.owed
-            or reconciler.wanted(snapshot, key)
-            or reconciler.actual(key, ()) is None
-            or reconciler.still_used((key,))
-        ):
-            return None
-        delete = functools.partial(reconciler.delete, key)
-        error = None
-        if self._runner.attempt(queue, key, self._now(), delete):
-            queue.gone(key)
+        if snapshot is None or not self._is_unexpected(queue, key):
+            return
+        unexpected, error = 0, None
+        for piece in reconciler.pieces(snapshot, key, PIECE_PARTS):
+            held = reconciler.actual(key, piece) or {}
+            if held and WHOLE not in held:
+                remove = functools.partial(reconciler.update, key, dict.fromkeys(held))
+                error = self._remove(queue, key, remove)
+                unexpected += len(held)
+                yield None
+                if error is not None or not self._is_unexpected(queue, key):
+                    break
         else:
-            error = queue.failing[key].error
-        return Drift(queue.name, "/".join(key), unexpected=1, error=error)
+            error = self._remove(queue, key, functools.partial(reconciler.delete, key))
+        yield Drift(queue.name, "/".join(key), unexpected=max(1, unexpected), error=error)
+
+    def _is_unexpected(self, queue: Queue, key: ObjectKey) -> bool:
+        snapshot = self._runner.applied
+        reconciler = queue.reconciler
+        return (
+            snapshot is not None
+            and key not in queue.owed
+            and not reconciler.wanted(snapshot, key)
+            and reconciler.actual(key, ()) is not None
+            and not reconciler.still_used((key,))
+        )
+
+    def _remove(self, queue: Queue, key: ObjectKey, work: Callable[[], None]) -> str | None:
+        """Remove a part of an unexpected object, or all of it; returns the error."""
+        if self._runner.attempt(queue, key, self._now(), work):
+            queue.gone(key)
+            return None
+        return queue.failing[key].error
 
 
 class _Comparison:
