@@ -95,7 +95,7 @@ async def _measure(services: int, directory: Path) -> int:
             cpu = _cpu(agent.pid)
             await _until(
                 agent,
-                lambda: all(server.asked("watch", p) for p in ("services", "endpointslices")),
+                lambda: all(server.queries("watch", p) for p in ("services", "endpointslices")),
             )
             seconds = time.monotonic() - began
             cpu = _cpu(agent.pid) - cpu

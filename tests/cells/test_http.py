@@ -36,8 +36,8 @@ def test_an_invalid_address_is_named(text: str) -> None:
         parse_address(text)
 
 
-def serve(ask: Callable[[Hive, str], Awaitable[None]]) -> None:
-    """Run a hive with the http cell and let ``ask`` talk to it."""
+def serve(check: Callable[[Hive, str], Awaitable[None]]) -> None:
+    """Run a hive with the http cell and call ``check`` with its URL."""
     hive = Hive(CELLS, load(CELLS, flags={"--http-address": "127.0.0.1:0"}))
 
     async def scenario() -> None:
@@ -46,7 +46,7 @@ def serve(ask: Callable[[Hive, str], Awaitable[None]]) -> None:
         await started.wait()
         host, port = hive.get(HttpServer).address
         try:
-            await ask(hive, f"http://{host}:{port}")
+            await check(hive, f"http://{host}:{port}")
         finally:
             hive.shutdown()
             await run
@@ -60,7 +60,7 @@ async def get(url: str) -> tuple[int, str]:
 
 
 def test_readiness_waits_for_its_gates_and_liveness_for_nothing() -> None:
-    async def ask(hive: Hive, url: str) -> None:
+    async def check(hive: Hive, url: str) -> None:
         opened = hive.readiness.gate("sync", "the first pass over the manifests")
         assert await get(f"{url}/livez") == (200, "ok\n")
         assert await get(f"{url}/readyz") == (
@@ -71,23 +71,23 @@ def test_readiness_waits_for_its_gates_and_liveness_for_nothing() -> None:
         assert await get(f"{url}/readyz") == (200, "ok\n")
         assert await get(f"{url}/readyz?verbose") == (200, "[+]sync ok\nok\n")
 
-    serve(ask)
+    serve(check)
 
 
 def test_health_lists_the_tree_with_text_made_safe() -> None:
-    async def ask(hive: Hive, url: str) -> None:
-        hive.health.scope("speaker").scope("tor-1").degraded("said \x1b[2J\n")
+    async def check(hive: Hive, url: str) -> None:
+        hive.health.scope("speaker").scope("tor-1").degraded("sent \x1b[2J\n")
         assert await get(f"{url}/healthz") == (200, "degraded\n")
         status, text = await get(f"{url}/healthz?verbose")
         assert status == 200
-        assert "[-]speaker/tor-1 degraded: said \\x1b[2J\\x0a\n" in text
+        assert "[-]speaker/tor-1 degraded: sent \\x1b[2J\\x0a\n" in text
         assert "[+]http ok: listening on 127.0.0.1:" in text
 
-    serve(ask)
+    serve(check)
 
 
 def test_metrics_have_the_documented_names() -> None:
-    async def ask(hive: Hive, url: str) -> None:
+    async def check(hive: Hive, url: str) -> None:
         hive.supervisor.restarts["intent.rounds"] = 2
         status, text = await get(f"{url}/metrics")
         assert status == 200
@@ -101,7 +101,7 @@ def test_metrics_have_the_documented_names() -> None:
             assert f"# TYPE {name} histogram" in text
         assert "waggle_ready 1.0" in text
 
-    serve(ask)
+    serve(check)
 
 
 def test_an_address_in_use_is_a_sentence_that_names_it() -> None:

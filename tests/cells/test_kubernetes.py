@@ -63,7 +63,7 @@ def names(hive: Hive) -> set[str]:
 
 
 def levels(hive: Hive) -> dict[str, tuple[Level, str]]:
-    """Return what each part says of itself; a part that has said nothing yet is well."""
+    """Return level and message of each scope; a scope without a report is ok."""
     found = {"/".join(s.path): (s.level, s.message) for s in hive.health.report()}
     return defaultdict(lambda: (Level.OK, ""), found)
 
@@ -82,13 +82,13 @@ def test_objects_become_rows_and_follow(tmp_path: Path) -> None:
 
 def test_an_agent_reads_its_own_node_and_the_secrets_of_one_namespace(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
-        # A NodeNetwork is a manifest's way to say what a node's kernel is asked for.
+        # A NodeNetwork stands in manifests for what netlink reports on a node.
         await until(lambda: len(server.requests) >= 2 * (len(KINDS) - 1))
-        assert not server.asked("list", "nodenetworks")
+        assert not server.queries("list", "nodenetworks")
         for plural in ("nodes", "ciliumbgpnodeconfigs", "ciliumbgpnodeconfigoverrides"):
             for verb in ("list", "watch"):
-                asked = server.asked(verb, plural)
-                assert [query["fieldSelector"] for query in asked] == ["metadata.name=n1"]
+                found = server.queries(verb, plural)
+                assert [query["fieldSelector"] for query in found] == ["metadata.name=n1"]
         assert levels(hive)["kubernetes/Secret/bgp"][0] is Level.OK
 
     run(tmp_path, scenario)
@@ -101,16 +101,16 @@ def test_an_api_server_that_fails_is_named_in_health_and_metrics(tmp_path: Path)
         await server.stop()
         await until(lambda: hive.health.level() is Level.DEGRADED)
         await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.DEGRADED)
-        told = levels(hive)["kubernetes/Service"][1]
-        assert told.startswith(f"cannot reach {server.url}: ")
-        assert told.endswith("; the 1 known before still count")
+        message = levels(hive)["kubernetes/Service"][1]
+        assert message.startswith(f"cannot reach {server.url}: ")
+        assert message.endswith("; the 1 known before still count")
         assert names(hive) == {"web"}
         refused = "the last known state is kept: cannot reach {}: Connection refused"
         await until(lambda: levels(hive)["kubernetes"][1].endswith(refused.format(server.url)))
-        # One line says it of the server, whichever kinds are read from it.
-        told = levels(hive)["kubernetes"][1]
+        # One line reports the server, for all kinds that are read from it.
+        message = levels(hive)["kubernetes"][1]
         assert re.match(
-            r"the API server cannot be read since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", told
+            r"the API server cannot be read since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ; ", message
         )
         scraped = hive.get(Metrics).render().decode()
         assert 'waggle_kubernetes_feed_up{kind="Service",namespace=""} 0.0' in scraped

@@ -149,7 +149,7 @@ def test_f31_a_reader_that_does_not_read_costs_lines_and_no_time() -> None:
     stopping = time.monotonic()
     sink.stop(0.2)
     assert time.monotonic() - stopping < 1
-    # Once somebody reads, it is said how many lines are missing.
+    # Once the pipe is read, a line has the number of the missing ones.
     found: list[bytes] = []
     while b"dropped=" not in b"".join(found):
         found.append(os.read(read, 1 << 20))
@@ -163,7 +163,7 @@ def test_a_broken_pipe_swallows_lines() -> None:
     os.close(read)
     sink = Sink(write, str)
     sink.start()
-    sink.write("nobody reads this")
+    sink.write("without a reader")
     sink.stop(2)
     os.close(write)
 

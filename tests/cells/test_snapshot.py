@@ -1,6 +1,6 @@
 """F02: an agent that starts while the API server is away goes on from what is on its disk.
 
-Where there is none, it waits; where the API server answers, what it says counts and nothing else.
+Without a file it waits; an API server that answers replaces all of it.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ def test_f02_an_agent_that_starts_without_api_server_goes_on_from_its_disk(tmp_p
             level, message = levels(hive)["snapshot"]
             assert level is Level.DEGRADED
             assert message.startswith("the API server is away: what it said at 20")
-            told = f"cannot reach {server.url}: "
-            await until(lambda: levels(hive)["kubernetes/Service"][1].startswith(told))
-            # Somebody deletes one and makes one: seen once it is back.
+            message = f"cannot reach {server.url}: "
+            await until(lambda: levels(hive)["kubernetes/Service"][1].startswith(message))
+            # One is deleted and one created meanwhile: seen once it is back.
             server.delete("Service", "web", "shop")
             server.put(service("new"))
             await server.start()
@@ -183,7 +183,7 @@ def test_f02_an_empty_list_removes_rows_of_the_file_only_when_a_second_one_confi
         async with agent(server, tmp_path, after=30.0) as hive:
             await until(lambda: complete(hive))
             assert names(hive) == {"web", "db"}
-            assert len(server.asked("list", "services")) == 3
+            assert len(server.queries("list", "services")) == 3
 
     run(scenario)
 
@@ -200,7 +200,7 @@ def test_f02_a_crd_deleted_meanwhile_counts_as_deleted_at_the_second_attempt(
             await until(lambda: levels(hive)[kind][0] is Level.STOPPED)
             tables, db = hive.get(Tables), hive.get(Database)
             await until(lambda: tables.cilium_advertisements.count(db.snapshot()) == 0)
-            assert len(server.asked("list", "ciliumbgpadvertisements")) >= 3
+            assert len(server.queries("list", "ciliumbgpadvertisements")) >= 3
 
     run(scenario)
 
@@ -221,7 +221,7 @@ def _damaged(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (_of_another_node, "is not used: it is of the node 'n2'"),
         (_old, "is not used: it is 192 hours old"),
@@ -231,19 +231,19 @@ def _damaged(path: Path) -> None:
     ids=["another-node", "old", "damaged", "open-to-others"],
 )
 def test_f02_an_untrusted_file_is_named_and_not_used(
-    tmp_path: Path, change: Callable[[Path], None], said: str
+    tmp_path: Path, change: Callable[[Path], None], message: str
 ) -> None:
     async def scenario(server: ApiServer) -> None:
         await lived(server, tmp_path)
         change(tmp_path / "state" / "snapshot")
         await server.stop()
         async with agent(server, tmp_path) as hive:
-            await until(lambda: said in levels(hive)["snapshot"][1])
+            await until(lambda: message in levels(hive)["snapshot"][1])
             await asyncio.sleep(0.2)
             assert not complete(hive)
             await server.start()
             await until(lambda: complete(hive) and names(hive) == {"web", "db"})
-            # And is replaced by what the API server says.
+            # And is replaced by the objects of the API server.
             await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
 
     run(scenario)
@@ -261,8 +261,8 @@ def test_f24_a_full_disk_is_named_and_stops_nothing(
             patched.setattr(snapshot, "write", full)
             async with agent(server, tmp_path) as hive:
                 await until(lambda: complete(hive))
-                said = "cannot be written: No space left on device"
-                await until(lambda: said in levels(hive)["snapshot"][1])
+                message = "cannot be written: No space left on device"
+                await until(lambda: message in levels(hive)["snapshot"][1])
                 server.put(service("new"))
                 await until(lambda: names(hive) == {"web", "new"})
                 patched.setattr(snapshot, "write", write)

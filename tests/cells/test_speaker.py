@@ -234,7 +234,7 @@ def test_metrics_of_a_session() -> None:
 
 
 def session_error(**fields: Any) -> SessionError:  # noqa: ANN401
-    """Return what the peer is told to have said."""
+    """Return the event of a session error that the peer reported."""
     return SessionError(instance="i", peer="tor-1", address=None, sent=False, **fields)
 
 

@@ -20,7 +20,7 @@ from tests.support.otlp import Collector
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[trace.TracerProvider]]:
     """Keep the provider of the whole process as it is, and leave no thread that goes on sending.
 
-    Other tests would make spans for nobody, and meet an exporter that draws random numbers.
+    Other tests would make spans without a collector, and meet an exporter that draws random numbers.
     """
     providers: list[trace.TracerProvider] = []
     monkeypatch.setattr(trace, "set_tracer_provider", providers.append)

@@ -12,7 +12,7 @@ from cells.watch import Watch
 
 
 class Scripted:
-    """Read by `read`: each time it does what it is told, and then waits to be cancelled."""
+    """Read by `read`: each run performs the next action, then waits to be cancelled."""
 
     def __init__(self) -> None:
         self.first: Callable[[], None] = lambda: None
@@ -126,7 +126,7 @@ def test_an_error_while_the_source_stops_is_ignored(
             await run
 
     in_loop(scenario)
-    # asyncio logs an exception that nobody looked at when its future goes.
+    # asyncio logs an exception that was never retrieved when its future is deleted.
     source.watch = Watch(source.read)
     gc.collect()
     assert caplog.records == []

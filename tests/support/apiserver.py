@@ -172,8 +172,8 @@ class ApiServer:
         else:
             self._always[(verb, plural)] = answer
 
-    def asked(self, verb: str, plural: str) -> list[dict[str, str]]:
-        """Give the queries of all requests of this sort."""
+    def queries(self, verb: str, plural: str) -> list[dict[str, str]]:
+        """Return the query of each request with this verb and plural."""
         return [query for v, p, query in self.requests if (v, p) == (verb, plural)]
 
     # Its life

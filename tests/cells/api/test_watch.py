@@ -31,7 +31,7 @@ from statedb import Database
 from tests.support.api import MadeUp
 from tests.support.wait import until
 
-PASSWORD = "sesame-that-nobody-may-see"
+PASSWORD = "sesame-that-is-secret"
 
 
 class ChosenSource:
@@ -95,7 +95,7 @@ class Client:
         except AgentError as error:
             self.error = error
 
-    def told(self) -> list[tuple[str, str, str]]:
+    def changes(self) -> list[tuple[str, str, str]]:
         return [
             (
                 item["type"],
@@ -143,12 +143,12 @@ def test_present_objects_come_first_then_each_change(tmp_path: Path) -> None:
             source.emit(SERVICE, Delete(("shop", "web")))
             await until(lambda: len(client.items) == 5)
         await asyncio.to_thread(client.thread.join)
-        assert sorted(client.told()[:3]) == [
+        assert sorted(client.changes()[:3]) == [
             ("ADDED", "Node", "n1"),
             ("ADDED", "Node", "n2"),
             ("ADDED", "Service", "shop/web"),
         ]
-        assert client.told()[3:] == [
+        assert client.changes()[3:] == [
             ("MODIFIED", "Node", "n1"),
             ("DELETED", "Service", "shop/web"),
         ]

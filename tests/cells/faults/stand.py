@@ -1,4 +1,4 @@
-"""An agent, the API server that it reads, and a router that it tells: all within one loop.
+"""An agent, the API server that it reads, and a router that is its peer: all within one loop.
 
 The API server follows a script, the router is the speaker library, listening on loopback. Times of
 the source are shortened; what is waited for is a condition. Never looks inside the agent.
@@ -75,12 +75,12 @@ class Stand:
         self.put("Service", service(name, address), namespace="shop")
 
     def levels(self) -> dict[str, tuple[Level, str]]:
-        """Return what each part of the agent says of itself."""
+        """Return level and message of each health scope."""
         assert self.hive is not None
         return {"/".join(s.path): (s.level, s.message) for s in self.hive.health.report()}
 
-    def says(self, name: str) -> str:
-        """Return what a part says; nothing where it has said nothing yet."""
+    def message(self, name: str) -> str:
+        """Return the message of a health scope; empty without a report."""
         return self.levels().get(name, (Level.OK, ""))[1]
 
     async def start_agent(self, **flags: str) -> None:
@@ -106,7 +106,7 @@ class Stand:
 
 
 def fill(server: ApiServer, port: int, **config: Any) -> None:  # noqa: ANN401
-    """Put in a node and a session with the router, told Pods' networks and Services."""
+    """Add a node and a peer, the router, with an advertisement of pod networks and Services."""
     objects = {
         "Node": node(NODE),
         "CiliumBGPClusterConfig": cluster_config(peers=[peer(peerAddress=ROUTER)]),
@@ -150,7 +150,7 @@ async def stand(directory: Path, **config: Any) -> AsyncIterator[Stand]:  # noqa
 
 
 def run(directory: Path, scenario: Callable[[Stand], Awaitable[None]], **config: Any) -> None:  # noqa: ANN401
-    """Run a scenario on a stand whose agent has a session and tells the Pods' network."""
+    """Run a scenario on a stand whose agent is Established and advertises the pod network."""
 
     async def whole() -> None:
         async with asyncio.timeout(60), stand(directory, **config) as it:

@@ -44,14 +44,14 @@ def test_f01_an_outage_changes_nothing_at_a_peer_nor_in_liveness(tmp_path: Path)
             it.service("web", "198.51.100.10")
             await it.start_agent(http_address=str(port))
             await it.has(PODS, WEB)
-            told = it.session.updates_received
+            received = it.session.updates_received
             await it.server.stop()
             await until(lambda: it.levels()["kubernetes/Service"][0] is Level.DEGRADED)
             it.server.delete("Service", "web", "shop")
             it.service("new", "198.51.100.11")
             await ready(port)
             assert it.routes() == {PODS, WEB}
-            assert it.session.updates_received == told
+            assert it.session.updates_received == received
             await it.server.start()
             await it.has(PODS, "198.51.100.11/32")
             assert it.session.flaps == 0
@@ -60,7 +60,7 @@ def test_f01_an_outage_changes_nothing_at_a_peer_nor_in_liveness(tmp_path: Path)
 
 
 async def probes(port: int) -> dict[str, int]:
-    """Ask as a kubelet does."""
+    """Send a probe as a kubelet does."""
     found: dict[str, int] = {}
     async with aiohttp.ClientSession() as client:
         for path in ("livez", "readyz"):
@@ -88,8 +88,8 @@ def test_f02_without_an_api_server_an_agent_is_alive_not_ready_and_names_the_ser
             port = free_port("127.0.0.1")
             await it.server.stop()
             await it.start_agent(http_address=str(port))
-            await until(lambda: f"cannot reach {it.server.url}" in it.says("kubernetes/Service"))
-            assert "; nothing has been read yet: cannot reach " in it.says("kubernetes")
+            await until(lambda: f"cannot reach {it.server.url}" in it.message("kubernetes/Service"))
+            assert "; nothing has been read yet: cannot reach " in it.message("kubernetes")
             assert await probes(port) == {"livez": 200, "readyz": 503}
             await it.server.start()
             await it.has(PODS)
@@ -104,7 +104,7 @@ def test_f10_an_object_rewritten_by_two_leaders_without_a_difference_is_no_chang
     async def scenario(it: Stand) -> None:
         it.service("web", "198.51.100.10")
         await it.has(PODS, WEB)
-        told = it.session.updates_received
+        received = it.session.updates_received
         for number in range(20):
             writer = {"manager": f"operator-{number % 2}", "time": f"2026-01-01T00:00:{number}Z"}
             it.put("CiliumBGPNodeConfig", node_config(it, managedFields=[writer]))
@@ -115,7 +115,7 @@ def test_f10_an_object_rewritten_by_two_leaders_without_a_difference_is_no_chang
         it.put("CiliumBGPNodeConfig", node_config(it))
         it.service("late", "198.51.100.11")
         await it.has(PODS, WEB, "198.51.100.11/32")
-        assert it.session.updates_received == told + 1
+        assert it.session.updates_received == received + 1
         assert it.session.flaps == 0
 
     run(tmp_path, scenario)
@@ -125,7 +125,7 @@ def test_f11_without_an_operator_an_agent_keeps_the_written_node_config(tmp_path
     async def scenario(it: Stand) -> None:
         it.put("CiliumBGPNodeConfig", node_config(it))
         await it.has(PODS)
-        # Nobody writes of this to the node, and nobody tells the agent either.
+        # No object of the node changes, and the agent gets no event.
         other = peer("other", peerAddress="127.0.0.3")
         it.put("CiliumBGPClusterConfig", cluster_config(peers=[other]))
         it.service("web", "198.51.100.10")
@@ -209,7 +209,7 @@ def test_f13_fields_of_a_newer_release_are_reported_and_change_nothing(tmp_path:
         (config,) = it.server.objects["ciliumbgppeerconfigs"].values()
         newer = {**config, "spec": {**config["spec"], "wormholes": 2}}
         it.put("CiliumBGPPeerConfig", newer)
-        await until(lambda: "wormholes" in it.says("kubernetes/objects"))
+        await until(lambda: "wormholes" in it.message("kubernetes/objects"))
         it.service("web", "198.51.100.10")
         await it.has(PODS, WEB)
         assert it.session.flaps == 0
@@ -230,11 +230,11 @@ def test_f14_hundreds_of_services_changed_at_once_are_a_few_messages(tmp_path: P
     async def scenario(it: Stand) -> None:
         change(it, 1)
         await it.has(*wanted(1))
-        told = it.session.updates_received
+        received = it.session.updates_received
         change(it, 2)
         await it.has(*wanted(2))
         # A message has room for some 800 prefixes; the burst comes in some pieces off the wire.
-        assert it.session.updates_received - told < 20
+        assert it.session.updates_received - received < 20
         assert it.session.flaps == 0
 
     run(tmp_path, scenario)
@@ -252,7 +252,7 @@ def test_f56_an_object_that_slips_past_validation_has_an_event_and_stops_nothing
         worse = {**config["spec"], "timers": {"holdTimeSeconds": 1}}
         it.put("CiliumBGPPeerConfig", {**config, "spec": worse}, uid="uid-pc")
 
-        def told() -> bool:
+        def reported() -> bool:
             return any(
                 event["reason"] == "InvalidConfiguration"
                 and event["regarding"]["name"] == "pc"
@@ -261,8 +261,8 @@ def test_f56_an_object_that_slips_past_validation_has_an_event_and_stops_nothing
                 for event in it.server.events
             )
 
-        await until(told)
-        assert "CiliumBGPPeerConfig/pc: spec.timers.holdTimeSeconds" in it.says(
+        await until(reported)
+        assert "CiliumBGPPeerConfig/pc: spec.timers.holdTimeSeconds" in it.message(
             "kubernetes/objects"
         )
         # Its last good version counts, and so does everything else.

@@ -81,7 +81,7 @@ class Impatient:
 
 
 class NeedsRunner:
-    """Both a member of the group and a user of who receives it."""
+    """Both a member of the group and a user of its receiver."""
 
     def __init__(self, runner: LateRunner) -> None:
         self.runner = runner

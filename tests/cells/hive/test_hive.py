@@ -1,4 +1,4 @@
-"""Cells become one graph; what is missing is said by name; run() starts and stops in order."""
+"""Cells become one graph; errors name what is missing; run() starts and stops in order."""
 
 from __future__ import annotations
 

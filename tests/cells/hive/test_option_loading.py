@@ -24,7 +24,7 @@ from cells.hive import (
 class WebOptions(Options, frozen=True):
     address: Annotated[str | None, setting("where to listen", flag="--web-address")] = None
     max_clients: Annotated[int, setting("how many at once")] = 10
-    verbose: Annotated[bool, setting("say more")] = False
+    verbose: Annotated[bool, setting("log more")] = False
     style: Annotated[Literal["text", "json"], setting("how lines look")] = "text"
     tags: Annotated[tuple[str, ...], setting("labels")] = ()
     shelves: Annotated[tuple[str, ...], setting("where to look")] = ("left", "right")

@@ -93,7 +93,7 @@ def conditions(server: ApiServer, plural: str = CLUSTERS, name: str = "c") -> di
 
 
 def levels(hive: Hive) -> dict[str, tuple[Level, str]]:
-    """Return what each part says of itself; a part that has said nothing yet is well."""
+    """Return level and message of each scope; a scope without a report is ok."""
     found = {"/".join(s.path): (s.level, s.message) for s in hive.health.report()}
     return defaultdict(lambda: (Level.OK, ""), found)
 
@@ -137,11 +137,11 @@ def test_a_new_operator_writes_nothing_that_is_there(tmp_path: Path) -> None:
         async with operator(server, tmp_path):
             await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
             await until(lambda: bool(conditions(server, "ciliumbgppeerconfigs", "pc")))
-        before = server.asked("patch", CLUSTERS)
+        before = server.queries("patch", CLUSTERS)
         async with operator(server, tmp_path, "b") as (hive, _):
             await until(lambda: levels(hive).get("operator/objects") is not None)
             assert levels(hive)["operator/objects"][1] == "all is written (0 writes)"
-        assert server.asked("patch", CLUSTERS) == before
+        assert server.queries("patch", CLUSTERS) == before
 
     run(scenario)
 
@@ -161,7 +161,7 @@ def test_of_two_one_leads_and_the_other_takes_over_at_once_when_it_leaves(tmp_pa
                 assert asyncio.get_running_loop().time() - began < LEASE_SECONDS
                 server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
                 await until(lambda: names(server) == {"n1", "n2", "n3"})
-        # Given back, for whoever comes.
+        # Released for the next candidate.
         assert holder(server) == ""
 
     run(scenario)
@@ -176,11 +176,11 @@ def test_a_leader_that_dies_is_followed_and_nothing_is_written_twice(tmp_path: P
             "spec": lease,
         }
         async with operator(server, tmp_path):
-            await until(lambda: bool(server.asked("list", CONFIGS)))
+            await until(lambda: bool(server.queries("list", CONFIGS)))
             assert not names(server)
             await until(lambda: holder(server) == "a")
             await until(lambda: names(server) == {"n1", "n2"})
-        assert len(server.asked("patch", CONFIGS)) == 2
+        assert len(server.queries("patch", CONFIGS)) == 2
 
     run(scenario)
 
@@ -217,20 +217,20 @@ def test_an_api_server_that_is_away_for_too_long_ends_the_leader(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("flag", "value", "told"),
+    ("flag", "value", "message"),
     [
         ("--renew-deadline-seconds", "15", "is not less than --lease-duration-seconds (15): 15"),
         ("--lease-retry-seconds", "10", "is not less than --renew-deadline-seconds (10): 10"),
     ],
 )
 def test_election_timings_that_allow_two_leaders_are_rejected(
-    flag: str, value: str, told: str
+    flag: str, value: str, message: str
 ) -> None:
     settings = load(CELLS, flags={"--kubeconfig": "none", flag: value})
     with pytest.raises(SettingError) as refused:
         asyncio.run(Hive(CELLS, settings).run())
     assert flag in str(refused.value)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_f09_a_failed_write_is_retried_and_delays_no_other(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_f09_changes_in_quick_succession_are_one_write_of_the_last(
         fill(server)
         async with operator(server, tmp_path):
             await until(lambda: names(server) == {"n1", "n2"} and len(conditions(server)) == 3)
-            before = len(server.asked("patch", CONFIGS))
+            before = len(server.queries("patch", CONFIGS))
             (config,) = server.objects[CLUSTERS].values()
             for number in range(20):
                 (instance,) = config["spec"]["bgpInstances"]
@@ -289,7 +289,7 @@ def test_f09_changes_in_quick_succession_are_one_write_of_the_last(
                 await asyncio.sleep(0.005)
             await until(lambda: asns(server) == {65119})
             # One at once for each node perhaps, and one for all that came after it.
-            assert len(server.asked("patch", CONFIGS)) - before <= 4
+            assert len(server.queries("patch", CONFIGS)) - before <= 4
 
     run(scenario)
 
@@ -318,7 +318,7 @@ def test_f10_two_leaders_at_once_write_the_same_and_then_nothing(
                 len([verb for verb, _, _ in server.requests if verb in ("patch", "delete")])
                 == count
             )
-            assert not server.asked("delete", CONFIGS)
+            assert not server.queries("delete", CONFIGS)
             owners = {
                 obj["metadata"]["ownerReferences"][0]["uid"]
                 for obj in server.objects[CONFIGS].values()
@@ -373,7 +373,7 @@ def test_nothing_is_written_while_a_kind_may_not_be_read(
             await until(lambda: len(conditions(server)) == 3)
             assert conditions(server)["NoMatchingNode"] == "False"
         assert names(server) == {"n1", "n2"}
-        assert server.asked("delete", CONFIGS) == []
+        assert server.queries("delete", CONFIGS) == []
 
     monkeypatch.setattr(cell, "UNREAD_PAUSE", 0.05)
     hurry(monkeypatch)
@@ -389,10 +389,10 @@ def test_c51_conditions_are_removed_where_the_status_report_is_off(tmp_path: Pat
         async with operator(server, tmp_path, "b", status_report="false"):
             await until(lambda: not conditions(server))
             await until(lambda: not conditions(server, "ciliumbgppeerconfigs", "pc"))
-            count = len(server.asked("patch", CLUSTERS))
+            count = len(server.queries("patch", CLUSTERS))
             server.put({"kind": "Node", "apiVersion": "v1", **node("n3")})
             await until(lambda: "n3" in names(server))
-            assert len(server.asked("patch", CLUSTERS)) == count
+            assert len(server.queries("patch", CLUSTERS)) == count
 
     run(scenario)
 
@@ -419,7 +419,7 @@ def test_policies_of_v1_are_translated_where_that_is_enabled(tmp_path: Path) -> 
 
 
 def old_advertisement(server: ApiServer) -> None:
-    """Put in an object that is stored in an old version, and a definition that says so."""
+    """Add an object that is stored in an old version, and its CRD with that stored version."""
     server.put(advertisement("a") | {"apiVersion": "cilium.io/v2alpha1"})
     server.definitions[DEFINITION] = definition("v2alpha1", "v2")
 
@@ -446,6 +446,6 @@ def test_c55_storage_versions_stay_where_migration_is_off(tmp_path: Path) -> Non
         old_advertisement(server)
         async with operator(server, tmp_path, migrate_storage_versions="false"):
             await until(lambda: names(server) == {"n1", "n2"})
-        assert not server.asked("get", "customresourcedefinitions")
+        assert not server.queries("get", "customresourcedefinitions")
 
     run(scenario)

@@ -23,7 +23,7 @@ CILIUM = "/apis/cilium.io/v2"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
 ACCOUNT = "operator-of-the-test"
 PATIENT = ("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290")
-"""Nobody ends because this machine is busy; times of elections are tested in virtual time."""
+"""No operator loses its Lease on a busy machine; election times are tested in virtual time."""
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def _put_node(server: ApiServer, name: str, **labels: str) -> None:
 
 @pytest.fixture
 def operator(server: ApiServer, tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
-    """Start an operator of a name, as an account that may do only what its roles say."""
+    """Start an operator of a name, as an account that has its roles' permissions only."""
     kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
     started: list[Daemon] = []
 
@@ -102,7 +102,7 @@ def holder(server: ApiServer) -> str:
 
 
 def soon(check: Callable[[], object], daemon: Daemon) -> None:
-    """Wait until something holds; what the operator said where it does not."""
+    """Wait until a condition holds; a failure shows the operator's log."""
 
     def checked() -> None:
         assert check()
@@ -127,19 +127,19 @@ def test_planned_objects_are_written_and_stay_unchanged(
         True,
     )
     assert {m["manager"] for m in first["metadata"]["managedFields"]} == {"waggle-operator"}
-    told = conditions(server)
-    assert {name: c["status"] for name, c in told.items()} == {
+    written = conditions(server)
+    assert {name: c["status"] for name, c in written.items()} == {
         "ConflictingClusterConfig": "False",
         "MissingPeerConfigs": "False",
         "NoMatchingNode": "False",
     }
-    assert {c["observedGeneration"] for c in told.values()} == {1}
+    assert {c["observedGeneration"] for c in written.values()} == {1}
 
     # Only what changes is written, and the time of a condition moves with its status.
     config(server, peers=[])
     soon(lambda: "peers" not in node_configs(server)["n1"]["spec"]["bgpInstances"][0], daemon)
     soon(lambda: conditions(server)["NoMatchingNode"]["observedGeneration"] == 2, daemon)
-    before = told["NoMatchingNode"]["lastTransitionTime"]
+    before = written["NoMatchingNode"]["lastTransitionTime"]
     assert conditions(server)["NoMatchingNode"]["lastTransitionTime"] == before
     config(server, nodeSelector={"matchLabels": {"rack": "b"}})
     soon(lambda: node_configs(server) == {}, daemon)
@@ -151,7 +151,7 @@ def test_planned_objects_are_written_and_stay_unchanged(
 def test_c43_to_c51_nodes_are_selected_conflicts_are_reported_and_conditions_are_removed(
     server: ApiServer, operator: Callable[..., Daemon]
 ) -> None:
-    def told(name: str) -> str:
+    def status_of(name: str) -> str:
         return str(conditions(server, name).get("ConflictingClusterConfig", {}).get("status"))
 
     def owners() -> dict[str, str]:
@@ -168,10 +168,13 @@ def test_c43_to_c51_nodes_are_selected_conflicts_are_reported_and_conditions_are
     config(server, "b", nodeSelector={"matchExpressions": [expression]})
     daemon = operator("a")
     soon(lambda: owners() == {"n1": "a", "n2": "b"}, daemon)
-    soon(lambda: (told("a"), told("b")) == ("False", "False"), daemon)
+    soon(lambda: (status_of("a"), status_of("b")) == ("False", "False"), daemon)
     # C49: one more selects both of the nodes, and gets none of them.
     config(server, "c")
-    soon(lambda: (told("a"), told("b"), told("c")) == ("False", "False", "True"), daemon)
+    soon(
+        lambda: (status_of("a"), status_of("b"), status_of("c")) == ("False", "False", "True"),
+        daemon,
+    )
     assert owners() == {"n1": "a", "n2": "b"}
     # C45: a node that comes is its; labels that go leave the node to it, and the others none.
     _put_node(server, "n3", rack="c")
@@ -179,7 +182,7 @@ def test_c43_to_c51_nodes_are_selected_conflicts_are_reported_and_conditions_are
     _put_node(server, "n1", rack="c")
     soon(lambda: owners() == {"n1": "c", "n2": "b", "n3": "c"}, daemon)
     soon(lambda: conditions(server, "a")["NoMatchingNode"]["status"] == "True", daemon)
-    # C51: what was told is taken back where nothing is to be told.
+    # C51: with the status report off the written conditions are removed.
     # Its Lease is given back, so that the next one leads at once.
     assert daemon.stop(timeout=60) == 0
     quiet = operator("b", "--status-report", "false")
@@ -219,7 +222,7 @@ def test_c55_stored_objects_are_brought_to_the_present_version(
     tries = itertools.count()
 
     def put_as_old() -> None:
-        # The server goes on for a moment with what the definition said before.
+        # The server serves the old definition for a moment.
         label = {"try": str(next(tries))}
         for number in range(3):
             put(
@@ -333,7 +336,7 @@ def test_node_configs_of_another_operator_are_adopted_as_a_whole(
     assert "write_failed" not in daemon.tail()
     versions = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
     assert all(c["metadata"]["labels"] == {"kept": "yes"} for c in node_configs(server).values())
-    # From now on it is as if nobody else had ever written it.
+    # From now on no other writer's fields are left.
     config(server, peers=[])
     soon(
         lambda: all(

@@ -177,8 +177,8 @@ def test_sessions_show_in_the_status_and_in_events(server: ApiServer, tmp_path: 
     try:
         soon(lambda: status(server) == {}, quiet)
         version = server.request("GET", NODE_CONFIG).body["metadata"]["resourceVersion"]
-        asked = functools.partial(client.get, tmp_path / "api", "/v1/status", {})
-        soon(lambda: "switched off" in asked()["items"][0]["reporting"], quiet)
+        answer = functools.partial(client.get, tmp_path / "api", "/v1/status", {})
+        soon(lambda: "switched off" in answer()["items"][0]["reporting"], quiet)
         assert server.request("GET", NODE_CONFIG).body["metadata"]["resourceVersion"] == version
     finally:
         quiet.stop()

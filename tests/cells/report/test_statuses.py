@@ -98,7 +98,7 @@ class Run:
         self.failures += 1
 
     async def until(self, end: float, change: Callable[[float], None] | None = None) -> None:
-        """Step whenever the job asks for it, or each 0.1 s where something changes all the time."""
+        """Step when the job requests it, or each 0.1 s where the status changes all the time."""
         loop = asyncio.get_running_loop()
         while loop.time() < end:
             if change is not None:
@@ -170,13 +170,13 @@ def test_f01_an_api_server_down_for_a_day_gets_few_requests_and_then_the_status(
         await job.until(600, change)
         assert len(job.api.calls) - before < 30
         await job.until(86400)
-        asked = len(job.api.calls) - before
-        assert 86400 / (TIMING.longest + INTERVAL) < asked < 86400 / (TIMING.longest / 2) + 10
+        requests = len(job.api.calls) - before
+        assert 86400 / (TIMING.longest + INTERVAL) < requests < 86400 / (TIMING.longest / 2) + 10
         status = job.health.status
         assert status is not None
         assert status.level is Level.DEGRADED
         assert "CiliumBGPNodeConfig/n1: cannot reach https://x: refused" in status.message
-        assert job.failures == asked
+        assert job.failures == requests
         job.api.fails = None
         job.row = row(65099)
         await job.until(86400 + 2 * TIMING.longest)
@@ -211,8 +211,8 @@ def test_a_retry_after_of_the_server_is_respected() -> None:
 def test_without_a_node_config_in_the_api_server_no_request_is_sent() -> None:
     async def scenario() -> None:
         job = Run(Api())
-        said = {None: "is known", row(uid=""): "in the API server"}
-        for nothing, text in said.items():
+        texts = {None: "is known", row(uid=""): "in the API server"}
+        for nothing, text in texts.items():
             job.row = nothing
             await job.until(asyncio.get_running_loop().time() + 100)
             assert job.health.status is not None

@@ -64,7 +64,7 @@ def test_f04_410_in_the_middle_of_a_list_begins_it_anew_in_one_piece(tmp_path: P
                 server.put(service(f"s{i}"))
             async with reader(server, tmp_path) as told:
                 await until(lambda: all(told.events.values()))
-                first = len(server.asked("list", "services"))
+                first = len(server.queries("list", "services"))
                 expired = status(410, "Expired", "the provided continue parameter is too old")
                 server.once("list", "services", server.usual, server.usual, expired)
                 await server.stop()
@@ -73,7 +73,7 @@ def test_f04_410_in_the_middle_of_a_list_begins_it_anew_in_one_piece(tmp_path: P
                 await server.start()
                 await until(lambda: told.replacements() == 2)
                 assert told.names() == {"late", *(f"s{i}" for i in range(5))}
-                asked = server.asked("list", "services")[first:]
+                asked = server.queries("list", "services")[first:]
                 assert "limit" not in asked[-1]
                 assert "continue" not in asked[-1]
 
@@ -91,7 +91,7 @@ def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> Non
                 began = loop.time()
                 await until(lambda: told.names() == {"web"})
                 assert loop.time() - began >= 1.0
-                assert len(server.asked("list", "services")) == 2
+                assert len(server.queries("list", "services")) == 2
                 failing = [m for n, p, m in told.messages if n == "Service" and p is Phase.FAILING]
                 assert failing == [f"{server.url} answers 429: slow down"]
 

@@ -23,7 +23,7 @@ def test_everything_is_listed_in_pages_and_then_followed(tmp_path: Path) -> None
                 await until(lambda: all(told.events.values()))
                 assert told.names() == {f"s{i}" for i in range(7)}
                 assert all(isinstance(events[0], Replace) for events in told.events.values())
-                assert [q.get("limit") for q in server.asked("list", "services")] == ["2"] * 4
+                assert [q.get("limit") for q in server.queries("list", "services")] == ["2"] * 4
                 server.put(service("late"))
                 server.put(service("s0", "ClusterIP"))
                 server.delete("Service", "s1", "shop")
@@ -57,8 +57,8 @@ def test_a_watch_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
             server.once("watch", "services", stream(mark))
             server.version = 5000
             async with reader(server, tmp_path) as told:
-                await until(lambda: len(server.asked("watch", "services")) >= 2)
-                second = server.asked("watch", "services")[1]
+                await until(lambda: len(server.queries("watch", "services")) >= 2)
+                second = server.queries("watch", "services")[1]
                 assert second["resourceVersion"] == "5000"
                 server.put(service("late"))
                 await until(lambda: told.names() == {"web", "late"})
@@ -140,7 +140,7 @@ def test_bookmarks_keep_a_quiet_watch_alive(tmp_path: Path) -> None:
                 await until(lambda: all(told.events.values()))
                 # More than twice as long as a watch may be silent.
                 await asyncio.sleep(2.2 * TIMING.silence)
-                assert len(server.asked("watch", "services")) == 1
+                assert len(server.queries("watch", "services")) == 1
 
     run(scenario)
 
@@ -155,6 +155,6 @@ def test_a_watch_that_ends_at_once_is_not_begun_at_once(tmp_path: Path) -> None:
             async with reader(server, tmp_path, timing=timing) as told:
                 await until(lambda: all(told.events.values()))
                 await asyncio.sleep(0.3)
-                assert len(server.asked("watch", "services")) <= 7
+                assert len(server.queries("watch", "services")) <= 7
 
     run(scenario)

@@ -74,10 +74,10 @@ def test_f05_a_source_that_is_run_again_wants_an_empty_list_confirmed_too(tmp_pa
             async with told:
                 await until(lambda: told.names() == {"web"})
             server.once("list", "services", EMPTY)
-            first = len(server.asked("list", "services"))
+            first = len(server.queries("list", "services"))
             async with told:
                 await until(lambda: told.replacements() == 2)
                 assert told.names() == {"web"}
-                assert len(server.asked("list", "services")) == first + 2
+                assert len(server.queries("list", "services")) == first + 2
 
     run(scenario)
