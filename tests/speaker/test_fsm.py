@@ -15,14 +15,14 @@ def test_the_events_have_the_numbers_of_rfc_4271_section_8_1() -> None:
     assert [event.value for event in Event] == list(range(1, 30))
 
 
-def test_the_states_spell_themselves_as_the_rfc_does() -> None:
+def test_the_states_have_the_names_of_the_rfc() -> None:
     assert [str(state) for state in State] == [
         "Idle", "Connect", "Active", "OpenSent", "OpenConfirm", "Established",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("state", State)
-def test_every_event_leads_somewhere(state: State) -> None:
+def test_every_event_has_a_transition_in_every_state(state: State) -> None:
     """What each pair leads to is in `test_fsm_table`; here and below is what holds of all."""
     assert set(TABLE[state]) == set(Event)
     for event in Event:
@@ -62,7 +62,7 @@ def test_a_notification_is_never_answered(state: State, event: Event) -> None:
 
 
 @pytest.mark.parametrize("event", [e for e in Event if e not in STARTS])
-def test_idle_does_nothing_unless_it_is_started(event: Event) -> None:
+def test_idle_ignores_events_other_than_starts(event: Event) -> None:
     transition = step(State.IDLE, event)
     assert transition.state is State.IDLE
     assert not {Action.SEND_OPEN, Action.INITIATE_CONNECT} & set(transition.actions)
@@ -70,7 +70,7 @@ def test_idle_does_nothing_unless_it_is_started(event: Event) -> None:
 
 @pytest.mark.parametrize("state", [s for s in State if s is not State.IDLE])
 @pytest.mark.parametrize("event", STARTS)
-def test_a_start_is_ignored_where_something_runs(state: State, event: Event) -> None:
+def test_a_start_is_ignored_outside_of_idle(state: State, event: Event) -> None:
     assert step(state, event) == (state, ())
 
 
@@ -103,7 +103,7 @@ def test_a_message_that_does_not_fit_the_state_is_an_fsm_error(state: State, eve
     assert Action.SEND_FSM_ERROR in transition.actions
 
 
-def test_the_way_to_established() -> None:
+def test_the_active_transitions_to_established() -> None:
     state = State.IDLE
     for event in (
         Event.AUTOMATIC_START,
@@ -115,7 +115,7 @@ def test_the_way_to_established() -> None:
     assert state is State.ESTABLISHED
 
 
-def test_the_passive_way_to_established() -> None:
+def test_the_passive_transitions_to_established() -> None:
     state = State.IDLE
     for event in (
         Event.AUTOMATIC_START_WITH_PASSIVE_TCP_ESTABLISHMENT,
@@ -128,5 +128,5 @@ def test_the_passive_way_to_established() -> None:
 
 
 @pytest.mark.parametrize("state", UNCONNECTED)
-def test_a_manual_stop_forgets_the_retries(state: State) -> None:
+def test_a_manual_stop_resets_the_retry_counter(state: State) -> None:
     assert Action.ZERO_RETRY_COUNTER in step(state, Event.MANUAL_STOP).actions

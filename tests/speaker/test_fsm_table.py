@@ -169,7 +169,7 @@ PAIRS = [
 ]
 
 
-def test_every_pair_is_there_once() -> None:
+def test_every_pair_of_state_and_event_is_listed_once() -> None:
     pairs = [(state, event) for state, event, _ in PAIRS]
     assert len(pairs) == len(set(pairs)) == len(State) * len(Event)
     assert set(LETTERS) | SILENT == set(Action)

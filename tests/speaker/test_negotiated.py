@@ -39,7 +39,7 @@ def agreed(
     return negotiate(local_capabilities=ours, peer_capabilities=theirs, **values)
 
 
-def test_a_capability_counts_when_both_have_it() -> None:
+def test_a_capability_is_used_if_both_sides_have_it() -> None:
     full = (V4, FourOctetAs(1), ExtendedMessage(), RouteRefreshCapability())
     both = agreed(full, full)
     assert (both.as4, both.extended_message, both.route_refresh) == (True, True, True)
@@ -64,14 +64,14 @@ def test_the_smaller_hold_time_counts_and_keepalives_come_three_times_as_often()
     assert (none.hold_time, none.keepalive_time) == (0, 0)
 
 
-def test_path_identifiers_go_where_one_sends_and_the_other_receives() -> None:
+def test_path_identifiers_are_used_where_one_side_sends_and_the_other_receives() -> None:
     """RFC 7911 section 4."""
     session = agreed((V4, AddPath(((IPV4_UNICAST, 1),))), (V4, AddPath(((IPV4_UNICAST, 3),))))
     assert session.add_path_receive == {IPV4_UNICAST}
     assert session.add_path_send == frozenset()
 
 
-def test_an_ipv6_next_hop_is_for_families_that_both_name() -> None:
+def test_an_ipv6_next_hop_is_for_families_of_both_capabilities() -> None:
     """RFC 8950 section 4."""
     ours = (V4, ExtendedNextHop(((IPV4_UNICAST, 2),)))
     assert agreed(ours, ours).extended_next_hop == {IPV4_UNICAST}
@@ -83,7 +83,7 @@ def test_the_same_as_is_internal() -> None:
     assert agreed((V4,), (V4,)).ebgp
 
 
-def test_roles_go_together_in_pairs() -> None:
+def test_roles_are_permitted_in_pairs() -> None:
     """RFC 9234 section 4.2."""
     assert roles_match(Role.PROVIDER, Role.CUSTOMER)
     assert roles_match(Role.PEER, Role.PEER)

@@ -69,7 +69,7 @@ def test_timers_fire_exactly_as_a_dictionary_of_deadlines_would(
         assert len(timers) == len(model)
 
 
-def test_timers_that_were_stopped_are_not_kept_until_their_time() -> None:
+def test_stopped_timers_are_not_kept_until_their_deadline() -> None:
     timers: Timers[int] = Timers()
     for key in range(5):
         timers.start(key, 1000.0 + key)

@@ -15,7 +15,7 @@ def test_fields_are_read_in_order() -> None:
     assert reader.take(0) == b""
 
 
-def test_what_is_not_there_cannot_be_read() -> None:
+def test_reading_beyond_the_end_is_truncated() -> None:
     reader = Reader(b"\1")
     with pytest.raises(Truncated, match="2 octets needed, 1 left"):
         reader.u16()

@@ -121,7 +121,7 @@ def test_a_node_network_says_the_same_in_a_manifest() -> None:
         ({"defaultRoutes": [{"gateway": "192.0.2.1"}]}, "spec.defaultRoutes[0].device"),
     ],
 )
-def test_what_is_wrong_is_named(spec: dict[str, object], field: str) -> None:
+def test_an_error_names_the_term_and_the_value(spec: dict[str, object], field: str) -> None:
     with pytest.raises(InvalidObject) as caught:
         NODE_NETWORK.decode(network(**spec))
     assert [error.path for error in caught.value.errors] == [field]

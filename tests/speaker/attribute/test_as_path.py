@@ -29,7 +29,7 @@ def test_a_long_sequence_goes_through_segments_of_255(asns: list[int]) -> None:
 
 
 @pytest.mark.parametrize("value", [b"\5\1\0\0\0\1", b"\2\0", b"\2\2\0\0\0\1", b"\2"])
-def test_a_segment_that_cannot_be_is_refused(value: bytes) -> None:
+def test_a_malformed_segment_is_rejected(value: bytes) -> None:
     with pytest.raises(Truncated):
         decode_as_path(value, 4)
 
@@ -45,19 +45,19 @@ def test_a_set_counts_as_one_hop_and_confederation_segments_as_none() -> None:
     assert as_path_text(path) == "(1 2) 3 4 {5,6} [7]"
 
 
-def test_numbers_that_two_octets_cannot_hold_become_as_trans() -> None:
+def test_as_numbers_beyond_two_octets_become_as_trans() -> None:
     octets = encode_as_path((Segment(SEQ, (65001, 400000)),), 2)
     assert decode_as_path(octets, 2) == (Segment(SEQ, (65001, 23456)),)
 
 
-def test_the_path_of_a_four_octet_speaker_is_rebuilt() -> None:
+def test_the_path_of_a_four_octet_speaker_is_restored() -> None:
     path = (Segment(SEQ, (65001, 23456, 23456)),)
     assert merge_as4(path, (Segment(SEQ, (400000, 400001)),)) == (
         Segment(SEQ, (65001, 400000, 400001)),
     )
 
 
-def test_confederation_segments_in_front_stay_when_a_path_is_rebuilt() -> None:
+def test_leading_confederation_segments_are_kept_in_a_restored_path() -> None:
     """RFC 6793 section 4.2.3: in front, or next to a segment that is taken whole."""
     inside = Segment(AS_CONFED_SEQUENCE, (65001,))
     new = (Segment(SEQ, (400000,)),)
@@ -67,7 +67,7 @@ def test_confederation_segments_in_front_stay_when_a_path_is_rebuilt() -> None:
     assert merge_as4((Segment(SEQ, (1, 23456)), inside), new) == (Segment(SEQ, (1, 400000)),)
 
 
-def test_confederation_segments_in_an_as4_path_are_left_out() -> None:
+def test_confederation_segments_in_an_as4_path_are_ignored() -> None:
     """RFC 6793 section 6."""
     as4 = (Segment(AS_CONFED_SEQUENCE, (400001,)), Segment(SEQ, (400000,)))
     assert merge_as4((Segment(SEQ, (23456,)),), as4) == (Segment(SEQ, (400000,)),)

@@ -141,17 +141,17 @@ ROWS = [
 @pytest.mark.parametrize(
     "row", ROWS, ids=lambda row: f"RFC {row.section}: {row.kind} {row.value.hex()} {row.flags:#x}"
 )
-def test_h34_a_malformed_attribute_costs_what_its_rfc_says(row: Row) -> None:
+def test_h34_a_malformed_attribute_is_handled_as_its_rfc_requires(row: Row) -> None:
     expected = (row.outcome, row.kind if row.outcome else 0)
     assert outcome(encode_attribute(row.flags, row.kind, row.value), row.session) == expected
 
 
-def test_every_attribute_that_is_looked_into_has_its_rows() -> None:
+def test_every_decoded_attribute_has_its_rows() -> None:
     malformed = {row.kind for row in ROWS if row.outcome}
     assert {int(kind) for kind in ATTRIBUTE_RULES} <= malformed
 
 
-def test_of_an_attribute_that_is_there_twice_the_first_counts() -> None:
+def test_of_a_duplicated_attribute_the_first_is_used() -> None:
     """Section 3(g)."""
     octets = encode_attribute(0x80, 4, b"\0\0\0\1") + encode_attribute(0x80, 4, b"\0\0\0\2")
     raws, _ = frame_attributes(octets)
@@ -161,12 +161,12 @@ def test_of_an_attribute_that_is_there_twice_the_first_counts() -> None:
 
 
 @pytest.mark.parametrize("octets", [b"\x40", b"\x40\1", b"\x40\1\5\0", b"\x50\1\0"])
-def test_h33_attributes_that_overrun_their_field_are_a_withdrawal(octets: bytes) -> None:
+def test_h33_attributes_that_overrun_their_field_are_treated_as_withdraw(octets: bytes) -> None:
     """Section 4."""
     assert outcome(octets)[0] is WITHDRAW
 
 
-def test_an_unknown_well_known_attribute_ends_the_session() -> None:
+def test_an_unrecognized_well_known_attribute_resets_the_session() -> None:
     """RFC 4271 section 6.3."""
     raws, _ = frame_attributes(encode_attribute(0x40, 99, b"x"))
     with pytest.raises(NotificationError) as caught:
@@ -175,19 +175,19 @@ def test_an_unknown_well_known_attribute_ends_the_session() -> None:
 
 
 @pytest.mark.parametrize("kind", [28, 40, 23, 35, 255, 99])
-def test_h35_unknown_transitive_attributes_never_end_a_session(kind: int) -> None:
+def test_h35_unknown_transitive_attributes_never_reset_a_session(kind: int) -> None:
     for size in (0, 1, 4, 255, 256, 4000):
         assert outcome(encode_attribute(0xC0, kind, bytes(size)))[0] < ErrorHandling.SESSION_RESET
 
 
-def test_h36_a_path_without_end_is_a_withdrawal() -> None:
+def test_h36_an_as_path_beyond_the_limit_is_treated_as_withdraw() -> None:
     hops = b"".join(b"\2\xff" + b"\0\0\xfd\xe9" * 255 for _ in range(4))
     assert outcome(encode_attribute(0x40, 2, hops)) == (WITHDRAW, 2)
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=200), st.booleans(), st.booleans())
-def test_any_octets_are_judged_and_nothing_else_is_raised(
+def test_decoding_attributes_is_total(
     octets: bytes,
     ebgp: bool,
     as4: bool,

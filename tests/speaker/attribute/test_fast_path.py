@@ -104,7 +104,7 @@ def check(field: bytes) -> int:
 
 
 @given(fields())
-def test_what_is_recognised_has_no_mistake(field: bytes) -> None:
+def test_the_fast_path_matches_only_what_the_slow_path_accepts(field: bytes) -> None:
     check(field)
 
 
@@ -130,7 +130,7 @@ FULL = usual(
 )
 
 
-def test_every_change_of_one_octet_is_recognised_only_if_it_is_right() -> None:
+def test_every_change_of_one_octet_matches_only_if_the_slow_path_accepts_it() -> None:
     assert check(FULL) == 2
     recognised = tried = 0
     for at, before in enumerate(FULL):
@@ -171,11 +171,11 @@ def test_every_change_of_one_octet_is_recognised_only_if_it_is_right() -> None:
         usual() + usual(),
     ],
 )
-def test_what_is_not_usual_with_an_external_peer_goes_the_long_way(field: bytes) -> None:
+def test_other_fields_from_an_external_peer_take_the_slow_path(field: bytes) -> None:
     assert LOOKS[0][1].match_next_hop(field) is None
 
 
-def test_within_an_as_a_path_may_be_empty_and_a_preference_be_there() -> None:
+def test_from_an_internal_peer_an_empty_path_and_local_pref_match() -> None:
     field = usual(b"", encode_attribute(0x40, A.LOCAL_PREF, bytes((0, 0, 0, 200))))
     assert LOOKS[1][1].match_next_hop(field) is not None
     assert check(field) == 1
@@ -189,5 +189,5 @@ def test_within_an_as_a_path_may_be_empty_and_a_preference_be_there() -> None:
         Negotiated(peer_asn=PEER, confederation=True),
     ],
 )
-def test_some_sessions_have_nothing_usual(session: Negotiated) -> None:
+def test_sessions_without_a_fast_path(session: Negotiated) -> None:
     assert AttributeFastPath.of(session) is None

@@ -49,12 +49,12 @@ def raw(kind: int, body: bytes) -> bytes:
 
 
 @given(messages())
-def test_every_message_is_read_as_what_it_was_written_from(message: Message) -> None:
+def test_every_message_is_decoded_as_it_was_encoded(message: Message) -> None:
     assert decode(encode(message)) == message
 
 
 @given(st.lists(messages(), max_size=5), st.data())
-def test_a_stream_is_cut_into_messages_in_whatever_pieces_it_comes(
+def test_a_stream_in_any_pieces_is_split_into_messages(
     sent: list[Message], data: st.DataObject
 ) -> None:
     stream = b"".join(map(encode, sent))
@@ -67,7 +67,7 @@ def test_a_stream_is_cut_into_messages_in_whatever_pieces_it_comes(
 
 
 @given(peers(), st.lists(st.binary(max_size=60), max_size=4))
-def test_many_updates_of_a_peer_are_what_single_ones_are(
+def test_many_updates_of_a_peer_are_encoded_as_single_ones(
     peer: PeerHeader, bodies: list[bytes]
 ) -> None:
     updates = [frame_message(MessageType.UPDATE, bytes(4) + body) for body in bodies]
@@ -81,7 +81,7 @@ def test_many_updates_of_a_peer_are_what_single_ones_are(
 
 @given(messages(), st.data())
 @example(RouteMonitoring(PEER, UPDATE), None)
-def test_a_truncated_message_is_refused(message: Message, data: st.DataObject | None) -> None:
+def test_a_truncated_message_is_rejected(message: Message, data: st.DataObject | None) -> None:
     octets = encode(message)
     lengths = range(len(octets)) if data is None else [data.draw(st.integers(0, len(octets) - 1))]
     for length in lengths:
@@ -90,9 +90,7 @@ def test_a_truncated_message_is_refused(message: Message, data: st.DataObject | 
 
 
 @given(messages(), st.data())
-def test_a_mutated_message_is_read_or_refused_and_nothing_else(
-    message: Message, data: st.DataObject
-) -> None:
+def test_a_mutated_message_is_decoded_or_rejected(message: Message, data: st.DataObject) -> None:
     octets = bytearray(encode(message))
     for _ in range(data.draw(st.integers(1, 4))):
         octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
@@ -101,17 +99,17 @@ def test_a_mutated_message_is_read_or_refused_and_nothing_else(
 
 
 @given(st.integers(0, 7), st.binary(max_size=120))
-def test_any_body_is_read_or_refused_and_nothing_else(kind: int, body: bytes) -> None:
+def test_any_body_is_decoded_or_rejected(kind: int, body: bytes) -> None:
     with contextlib.suppress(BmpError):
         decode(raw(kind, body))
 
 
-def test_cve_2026_7737_a_count_of_statistics_beyond_the_body_is_refused_at_once() -> None:
+def test_cve_2026_7737_a_count_of_statistics_beyond_the_body_is_rejected_at_once() -> None:
     with pytest.raises(BmpError, match="2 octets needed"):
         decode(raw(1, encode_peer_header(PEER) + b"\xff\xff\xff\xff"))
 
 
-def test_cve_2026_7737_a_peer_up_whose_open_claims_more_than_there_is_is_refused() -> None:
+def test_cve_2026_7737_a_peer_up_whose_open_is_longer_than_the_message_is_rejected() -> None:
     claims = OPEN[:16] + (200).to_bytes(2, "big") + OPEN[18:]
     with pytest.raises(BmpError):
         decode(raw(3, encode_peer_header(PEER) + bytes(20) + OPEN + claims))
@@ -120,27 +118,27 @@ def test_cve_2026_7737_a_peer_up_whose_open_claims_more_than_there_is_is_refused
 # ---------------------------------------------------------- RFC 7854 section 4.1, 4.2
 
 
-def test_rfc7854_4_1_the_common_header_by_hand() -> None:
+def test_rfc7854_4_1_the_octets_of_the_common_header() -> None:
     assert encode(Termination(())) == bytes.fromhex("03 00000006 05")
 
 
 @pytest.mark.parametrize("version", [1, 2, 4])
-def test_rfc7854_4_1_other_versions_are_refused(version: int) -> None:
+def test_rfc7854_4_1_other_versions_are_rejected(version: int) -> None:
     with pytest.raises(BmpError, match=f"version {version}"):
         decode(bytes((version,)) + encode(Termination(()))[1:])
 
 
 @pytest.mark.parametrize("size", [0, 5, (1 << 20) + 1, 0xFFFFFFFF])
-def test_rfc7854_4_1_a_size_that_cannot_be_ends_the_stream(size: int) -> None:
+def test_rfc7854_4_1_an_invalid_size_ends_the_stream(size: int) -> None:
     with pytest.raises(BmpError, match=f"a message of {size} octets"):
         Framer().feed(struct.pack(">BIB", 3, size, 0))
 
 
-def test_rfc7854_4_1_a_message_of_an_unknown_type_is_passed_over() -> None:
+def test_rfc7854_4_1_a_message_of_an_unknown_type_is_ignored() -> None:
     assert decode(raw(77, b"abc")) == UnknownMessage(77, b"abc")
 
 
-def test_rfc7854_4_2_the_per_peer_header_by_hand() -> None:
+def test_rfc7854_4_2_the_octets_of_the_per_peer_header() -> None:
     peer = PeerHeader(
         kind=PeerKind.LOCAL, distinguisher=0x0102030405060708, address=bytes((192, 0, 2, 1)),
         asn=65001, router_id=0xC0000202, post_policy=True, legacy_as_path=True,
@@ -180,7 +178,9 @@ def test_rfc9069_4_2_a_filtered_loc_rib_has_the_f_flag_and_no_other() -> None:
         (38, (1_000_000).to_bytes(4, "big"), "microseconds"),
     ],
 )
-def test_rfc7854_4_2_per_peer_headers_that_cannot_be(at: int, octets: bytes, rule: str) -> None:
+def test_rfc7854_4_2_invalid_per_peer_headers_are_rejected(
+    at: int, octets: bytes, rule: str
+) -> None:
     header = encode_peer_header(PEER)
     bad = header[:at] + octets + header[at + len(octets) :]
     with pytest.raises(BmpError, match=rule):
@@ -202,7 +202,7 @@ def test_rfc7854_4_3_an_initiation_needs_description_and_name(present: int, miss
         decode(encode(Initiation((Tlv(present, b"x"),))))
 
 
-def test_rfc7854_4_5_a_termination_says_why() -> None:
+def test_rfc7854_4_5_a_termination_has_a_reason() -> None:
     octets = encode(Termination.because(TerminationReason.OUT_OF_RESOURCES))
     assert octets == bytes.fromhex("03 0000000c 05 0001 0002 0002")
     message = decode(octets)
@@ -241,13 +241,13 @@ def test_rfc7854_4_8_counters_have_32_bits_and_gauges_64() -> None:
 
 
 @pytest.mark.parametrize("kind", list(StatisticKind))
-def test_rfc7854_4_8_a_statistic_of_another_width_is_refused(kind: StatisticKind) -> None:
+def test_rfc7854_4_8_a_statistic_of_another_width_is_rejected(kind: StatisticKind) -> None:
     body = (1).to_bytes(4, "big") + kind.to_bytes(2, "big") + b"\0\x05" + bytes(5)
     with pytest.raises(BmpError, match=f"statistic {kind} has 5 octets"):
         decode(raw(1, encode_peer_header(PEER) + body))
 
 
-def test_rfc7854_4_8_an_unknown_statistic_is_passed_over() -> None:
+def test_rfc7854_4_8_an_unknown_statistic_is_ignored() -> None:
     body = (1).to_bytes(4, "big") + b"\x03\xe7\0\x05" + bytes(5)
     assert decode(raw(1, encode_peer_header(PEER) + body)) == StatisticsReport(PEER, ())
 
@@ -271,14 +271,12 @@ def test_rfc7854_4_8_a_statistic_of_a_family_needs_one() -> None:
         (b"\x05\0", "1 octets behind reason 5"),
     ],
 )
-def test_rfc7854_4_9_what_belongs_to_a_reason_is_there_and_nothing_more(
-    body: bytes, rule: str
-) -> None:
+def test_rfc7854_4_9_a_reason_has_its_data_and_nothing_more(body: bytes, rule: str) -> None:
     with pytest.raises(BmpError, match=rule):
         decode(raw(2, encode_peer_header(PEER) + body))
 
 
-def test_rfc7854_4_10_peer_up_by_hand() -> None:
+def test_rfc7854_4_10_the_octets_of_peer_up() -> None:
     up = PeerUp(
         peer=PEER, local_address=bytes((192, 0, 2, 9)), local_port=179, remote_port=40000,
         sent_open=OPEN, received_open=OPEN, information=(Tlv(0, b"hi"),),
@@ -288,7 +286,7 @@ def test_rfc7854_4_10_peer_up_by_hand() -> None:
     )
 
 
-def test_rfc7854_4_10_both_ends_are_of_one_kind() -> None:
+def test_rfc7854_4_10_both_addresses_are_of_one_family() -> None:
     body = encode_peer_header(PEER) + b"\x20" + bytes(19) + OPEN + OPEN
     with pytest.raises(BmpError, match="an IPv6 local address towards an IPv4 peer"):
         decode(raw(3, body))

@@ -75,6 +75,6 @@ def test_h50_names_of_a_peer_are_escaped_and_bounded() -> None:
     assert len(software.version) == 64
 
 
-def test_a_value_that_does_not_fit_is_our_fault() -> None:
+def test_a_value_that_does_not_fit_is_an_encoding_error() -> None:
     with pytest.raises(EncodingError):
         encode_capabilities([Unknown(200, bytes(256))])

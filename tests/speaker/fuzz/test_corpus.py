@@ -25,7 +25,7 @@ def _target(path: Path) -> Callable[[bytes], None]:
     return decode_octets if path.parent == OCTETS else run_session
 
 
-def test_the_seeds_are_what_is_committed() -> None:
+def test_the_committed_corpus_equals_the_seeds() -> None:
     """``python -m tests.speaker.fuzz.seeds`` writes them."""
     for path, octets in entries().items():
         assert path.read_bytes() == octets, path.name
@@ -80,7 +80,7 @@ def test_mutations(folder: Path, runs: int) -> None:
             raise
 
 
-def test_a_target_that_finds_something_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_reports_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fuzzer that cannot fail finds nothing: an error of ours in the engine must get out."""
 
     def broken(*_: object) -> None:
@@ -94,7 +94,7 @@ def test_a_target_that_finds_something_says_so(monkeypatch: pytest.MonkeyPatch) 
         decode_octets((OCTETS / "update").read_bytes())
 
 
-def test_an_answer_out_of_turn_is_seen() -> None:
+def test_a_reply_out_of_order_is_detected() -> None:
     arena = Arena().reach("OpenSent")
     arena.written[arena.connection] += SEEDS["update"]
     with pytest.raises(AssertionError, match="before the session was confirmed"):

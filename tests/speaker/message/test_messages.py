@@ -78,7 +78,7 @@ def test_h05_a_marker_that_is_not_all_ones() -> None:
 @pytest.mark.parametrize(
     ("length", "kind"), [(18, 4), (20, 4), (28, 1), (22, 2), (4097, 2), (65535, 2), (4097, 9)]
 )
-def test_h06_h08_a_length_that_cannot_be_is_given_back(length: int, kind: int) -> None:
+def test_h06_h08_an_invalid_length_is_returned_in_the_data(length: int, kind: int) -> None:
     octets = b"\xff" * 16 + length.to_bytes(2, "big") + bytes((kind,))
     with pytest.raises(NotificationError) as caught:
         check_header(octets)
@@ -87,7 +87,7 @@ def test_h06_h08_a_length_that_cannot_be_is_given_back(length: int, kind: int) -
 
 
 @pytest.mark.parametrize("kind", [0, 6, 7, 255])
-def test_h07_h46_an_unknown_type_is_given_back(kind: int) -> None:
+def test_h07_h46_an_unknown_type_is_returned_in_the_data(kind: int) -> None:
     with pytest.raises(NotificationError) as caught:
         check_header(frame_message(kind, b""))
     assert (caught.value.code, caught.value.subcode, caught.value.data) == (1, 3, bytes((kind,)))
@@ -104,7 +104,7 @@ def test_extended_messages_are_for_updates_only() -> None:
 # OPEN: RFC 4271 section 6.2
 
 
-def test_an_open_is_read_as_it_was_written() -> None:
+def test_an_open_is_decoded_as_it_was_encoded() -> None:
     assert decode_open(OPEN.encode()[HEADER_SIZE:]) == OPEN
 
 
@@ -122,14 +122,14 @@ def test_many_capabilities_need_the_extended_form() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 4, 254, 255])
-def test_the_extended_form_is_told_by_its_type_and_not_by_its_length(length: int) -> None:
+def test_the_extended_form_is_recognized_by_its_type_not_by_its_length(length: int) -> None:
     """RFC 9072 section 2: the length in one octet is ignored, also where the long one is small."""
     parameters = bytes((length, 255)) + b"\0\5" + b"\2\0\2\2\0"
     found = decode_open(b"\4\0\1\0\x5a\1\1\1\1" + parameters)
     assert found.capabilities == (RouteRefreshCapability(),)
 
 
-def test_255_octets_of_parameters_are_the_most_of_the_plain_form() -> None:
+def test_the_plain_form_has_at_most_255_octets_of_parameters() -> None:
     """RFC 9072 section 2: the form of RFC 4271 goes as far as its length does."""
     found = Open(
         asn=1, hold_time=0, router_id=1, capabilities=(Unknown(200, bytes(249)), Unknown(201, b""))
@@ -153,7 +153,7 @@ def test_255_octets_of_parameters_are_the_most_of_the_plain_form() -> None:
         (b"\4\0\1", (2, 0)),
     ],
 )
-def test_h20_to_h24_an_open_that_cannot_be(body: bytes, expected: tuple[int, int]) -> None:
+def test_h20_to_h24_a_malformed_open_is_rejected(body: bytes, expected: tuple[int, int]) -> None:
     with pytest.raises(NotificationError) as caught:
         decode_open(body)
     assert (caught.value.code, caught.value.subcode) == expected
@@ -189,18 +189,18 @@ def test_end_of_rib() -> None:
 
 
 @pytest.mark.parametrize("missing", [ORIGIN, AS_PATH, NEXT_HOP])
-def test_h37_a_missing_mandatory_attribute_is_a_withdrawal(missing: bytes) -> None:
+def test_h37_a_missing_mandatory_attribute_is_treated_as_withdraw(missing: bytes) -> None:
     found = decode(update(MANDATORY.replace(missing, b""), PREFIX))
     assert found.outcome is ErrorHandling.TREAT_AS_WITHDRAW
     assert found.faults[0].attribute == missing[1]
 
 
-def test_an_error_without_anything_to_withdraw_ends_the_session() -> None:
+def test_treat_as_withdraw_without_reachable_nlri_resets_the_session() -> None:
     """RFC 7606 section 5.2."""
     assert code(update(encode_attribute(0x40, 1, b"\3") + AS_PATH)) == (3, 6)
 
 
-def test_an_mp_unreach_alone_withdraws_whatever_its_flags_say() -> None:
+def test_an_mp_unreach_alone_withdraws_whatever_its_flags() -> None:
     """RFC 7606 section 5.2 resets for the errors of other attributes only."""
     found = decode(update(encode_attribute(0xC0, 15, b"\0\2\1\x10\xfd\0")))
     assert found.outcome is ErrorHandling.TREAT_AS_WITHDRAW
@@ -264,7 +264,7 @@ def test_h32_lengths_beyond_the_message() -> None:
     assert code(b"\0\0") == (3, 1)
 
 
-def test_h40_a_prefix_that_is_too_long_or_cut() -> None:
+def test_h40_a_prefix_that_is_too_long_or_truncated() -> None:
     assert code(update(MANDATORY, b"\x21" + bytes(5))) == (3, 10)
     assert code(update(MANDATORY, b"\x18\x0a")) == (3, 10)
 
@@ -275,7 +275,7 @@ def test_h38_multiprotocol_attributes_twice() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 3, 4, 15, 17, 24, 48, 255])
-def test_h39_a_next_hop_of_an_impossible_length_cannot_be_passed_over(size: int) -> None:
+def test_h39_a_next_hop_of_an_invalid_length_resets_the_session(size: int) -> None:
     assert code(update(ORIGIN + AS_PATH + reach(bytes(size), b"\x10\xfd\0")))[0] == 3
 
 
@@ -306,7 +306,7 @@ def test_an_ipv6_next_hop_of_ipv4_prefixes_has_to_be_negotiated() -> None:
     assert decode(body, session).announced[0].nlri == [PREFIX]
 
 
-def test_h41_a_family_that_was_not_negotiated_is_left_alone() -> None:
+def test_h41_a_family_that_was_not_negotiated_is_ignored() -> None:
     session = Negotiated(families=frozenset({IPV4_UNICAST}))
     hop = bytes.fromhex("20010db8" + "00" * 11 + "01")
     found = decode(update(MANDATORY + reach(hop, b"\x10\xfd\0"), PREFIX), session)
@@ -314,7 +314,7 @@ def test_h41_a_family_that_was_not_negotiated_is_left_alone() -> None:
     assert [part.family for part in found.announced] == [IPV4_UNICAST]
 
 
-def test_path_identifiers_are_read_where_they_were_negotiated() -> None:
+def test_path_identifiers_are_decoded_where_they_are_negotiated() -> None:
     """RFC 7911 section 3."""
     session = Negotiated(add_path_receive=frozenset({IPV4_UNICAST}))
     found = decode(update(MANDATORY, b"\0\0\0\7" + PREFIX), session)
@@ -324,7 +324,7 @@ def test_path_identifiers_are_read_where_they_were_negotiated() -> None:
 # NOTIFICATION and ROUTE-REFRESH
 
 
-def test_a_shutdown_communication_is_said_and_escaped() -> None:
+def test_a_shutdown_communication_is_shown_escaped() -> None:
     """RFC 9003."""
     sent = Notification.cease(CeaseSubcode.ADMINISTRATIVE_SHUTDOWN, "maintenance")
     assert str(Notification.decode(sent.encode()[HEADER_SIZE:])) == (
@@ -339,11 +339,11 @@ def test_a_shutdown_communication_is_said_and_escaped() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\6", b"\6\2", b"\xff\xff" + bytes(300)])
-def test_h12_reading_a_notification_never_fails(body: bytes) -> None:
+def test_h12_decoding_a_notification_never_fails(body: bytes) -> None:
     assert str(Notification.decode(body))
 
 
-def test_a_route_refresh_of_the_wrong_length_is_an_error_of_its_own() -> None:
+def test_a_route_refresh_of_the_wrong_length_has_its_own_error() -> None:
     """RFC 7313 section 5."""
     assert RouteRefresh.decode(RouteRefresh(IPV6_UNICAST).encode()[HEADER_SIZE:]) == RouteRefresh(
         IPV6_UNICAST
@@ -409,5 +409,5 @@ def test_h31_every_single_octet_of_each_attribute_changed(octets: bytes) -> None
 
 @settings(deadline=None)
 @given(st.sampled_from([1, 2, 3, 5]), st.binary(max_size=120))
-def test_any_body_is_read_or_refused(kind: int, body: bytes) -> None:
+def test_any_body_is_decoded_or_rejected(kind: int, body: bytes) -> None:
     _read(frame_message(kind, body))

@@ -244,7 +244,7 @@ def check(lab: Lab, results: Results) -> None:
 
 
 @pytest.mark.parametrize("seed", range(RUNS))
-def test_every_rib_is_that_of_the_model(seed: int) -> None:
+def test_every_rib_equals_the_model(seed: int) -> None:
     lab = Lab(seed)
     lab.run()
     check(lab, solve(lab.nodes, lab.links, add_path=lab.add_path == "both"))

@@ -331,7 +331,7 @@ def test_cve_2026_112112_ipv6_flowspec() -> None:
 # OpenBGPD
 
 
-def test_cve_2023_38283_an_attribute_length_that_is_wrong_set_by_somebody_far_away() -> None:
+def test_cve_2023_38283_a_wrong_attribute_length_from_a_remote_as() -> None:
     for kind, flags in ((8, 0xC0), (16, 0xC0), (32, 0xC0), (7, 0xC0), (4, 0x80)):
         for size in (0, 1, 3, 5, 7, 9, 13):
             stays_up(established(), with_attribute(kind, bytes(size), flags))

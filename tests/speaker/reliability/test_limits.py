@@ -64,7 +64,7 @@ def segments(size: int, total: int) -> bytes:
     ],
     ids=lambda value: str(len(value)) if isinstance(value, bytes) else str(value),
 )
-def test_h36_an_attribute_without_end_is_read_or_refused_in_a_moment(
+def test_h36_a_very_long_attribute_is_decoded_or_rejected_in_bounded_time(
     kind: int, value: bytes, outcome: ErrorHandling
 ) -> None:
     flags = 0x40 if kind == 2 else 0xC0
@@ -77,13 +77,13 @@ def test_h36_an_attribute_without_end_is_read_or_refused_in_a_moment(
     assert found.outcome is outcome
 
 
-def test_h36_a_path_beyond_the_limit_says_so() -> None:
+def test_h36_an_as_path_beyond_the_limit_is_reported() -> None:
     octets = ORIGIN + NEXT_HOP + encode_attribute(0x40, 2, segments(1, 751))
     (fault,) = UpdateDecoder(EXTENDED).decode(update(octets, NLRI)[19:]).faults
     assert fault.rule == "more than 750 AS numbers"
 
 
-def test_h36_thousands_of_attributes_are_told_once_a_type() -> None:
+def test_h36_thousands_of_duplicates_are_one_fault_for_each_type() -> None:
     many = encode_attribute(0x80, 4, bytes(4)) * 4_000 + encode_attribute(0xC0, 99, b"") * 8_000
     started = time.perf_counter()
     found = UpdateDecoder(EXTENDED).decode(update(ATTRIBUTES + many, NLRI)[19:])
@@ -108,7 +108,7 @@ def _flood(decoder: UpdateDecoder, kind: str, number: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "count"), [("attribute sets", 200), ("next hops of one attribute set", 2_000)]
 )
-def test_h36_what_is_remembered_of_attributes_is_bounded_in_octets(kind: str, count: int) -> None:
+def test_h36_the_attribute_cache_is_bounded_in_octets(kind: str, count: int) -> None:
     forgotten: list[int] = []
     decoder = UpdateDecoder(EXTENDED, lambda: forgotten.append(1), cache=200_000)
     tracemalloc.start()
@@ -132,7 +132,7 @@ def add_path() -> Raw:
     return Raw(add_path="both").to_established(open_message(capabilities=offered))
 
 
-def test_h40_a_prefix_has_no_more_paths_of_a_peer_than_are_taken() -> None:
+def test_h40_the_paths_of_a_prefix_from_one_peer_are_limited() -> None:
     raw = add_path()
     started = time.perf_counter()
     for first in range(0, 8_000, 4_000):
@@ -154,7 +154,7 @@ def test_h40_a_prefix_has_no_more_paths_of_a_peer_than_are_taken() -> None:
     assert not list(raw.engine.routes_available(INSTANCE, IPV4_UNICAST))
 
 
-def test_h40_room_for_paths_is_a_sessions_own() -> None:
+def test_h40_the_limit_of_paths_applies_to_each_session() -> None:
     raw = add_path()
     raw.say(update(ATTRIBUTES, ids(MAX_PATHS)))
     raw.drop()
@@ -164,7 +164,7 @@ def test_h40_room_for_paths_is_a_sessions_own() -> None:
     assert raw.status.families[0].received == MAX_PATHS
 
 
-def test_h43_the_limit_of_prefixes_is_reached_exactly_and_then_passed() -> None:
+def test_h43_the_prefix_limit_is_reached_exactly_and_then_exceeded() -> None:
     limit = MaximumPrefixes(100, restart_after=30)
     raw = Raw(maximum_prefixes=(limit,)).to_established()
     wire = [prefix_to_wire(f"10.{number}.0.0/16")[1] for number in range(101)]
@@ -182,7 +182,7 @@ def test_h43_the_limit_of_prefixes_is_reached_exactly_and_then_passed() -> None:
     assert raw.state == "Active"
 
 
-def test_h43_a_flood_beyond_the_limit_is_not_even_looked_at() -> None:
+def test_h43_updates_beyond_the_prefix_limit_are_not_processed() -> None:
     raw = Raw(maximum_prefixes=(MaximumPrefixes(1_000),)).to_established()
     flood = b"".join(
         update(
@@ -200,7 +200,7 @@ def test_h43_a_flood_beyond_the_limit_is_not_even_looked_at() -> None:
     assert raw.state == "Idle"
 
 
-def test_h44_a_prefix_that_flaps_leaves_nothing_behind() -> None:
+def test_h44_a_flapping_prefix_leaves_no_state() -> None:
     raw = Raw(export="all").to_established()
     flap = update(ATTRIBUTES, NLRI) + update(b"", b"", NLRI)
     raw.say(flap)
@@ -232,7 +232,7 @@ def refreshing() -> Raw:
     return raw.to_established(open_message(capabilities=(*FAMILIES, RouteRefreshCapability())))
 
 
-def test_h45_however_often_a_peer_asks_it_is_told_once() -> None:
+def test_h45_any_number_of_route_refreshes_is_answered_once() -> None:
     raw = refreshing()
     raw.sent = b""
     raw.say(RouteRefresh(IPV4_UNICAST).encode() * 1_000)
@@ -242,7 +242,7 @@ def test_h45_however_often_a_peer_asks_it_is_told_once() -> None:
     assert len(raw.sent) == 2 * once
 
 
-def test_h45_a_peer_that_does_not_read_is_not_told_again_before_it_has() -> None:
+def test_h45_a_route_refresh_of_a_peer_that_does_not_read_is_answered_later() -> None:
     raw = refreshing()
     raw.give(QueueChanged(raw.connection, 5_000))
     raw.sent = b""
@@ -253,7 +253,7 @@ def test_h45_a_peer_that_does_not_read_is_not_told_again_before_it_has() -> None
     assert len(raw.sent) > 500 * 4
 
 
-def test_h45_a_family_that_is_not_spoken_is_left_alone() -> None:
+def test_h45_a_route_refresh_of_an_unnegotiated_family_is_ignored() -> None:
     raw = refreshing()
     raw.sent = b""
     for family in ((1, 128), (16388, 71), (0, 0)):
@@ -262,7 +262,7 @@ def test_h45_a_family_that_is_not_spoken_is_left_alone() -> None:
     assert raw.sent == b""
 
 
-def test_h36_attributes_that_a_policy_makes_too_long_for_the_wire_cost_nobody_anything() -> None:
+def test_h36_attributes_that_a_policy_makes_too_long_withdraw_the_prefix() -> None:
     """There is room for 16,383 communities in an attribute; the peer sends almost as many."""
     more = tuple(f"65001:{number}" for number in range(100))
     policy = Policy(terms=(Term(set=Set(add_communities=more)),))

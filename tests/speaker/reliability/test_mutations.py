@@ -103,7 +103,7 @@ def _lengths(message: bytes) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("profile", ["plain", "rich"])
-def test_h31_every_length_field_lies(profile: str) -> None:
+def test_h31_every_length_field_with_another_value(profile: str) -> None:
     seed = SEEDS["update-rich"]
     sessions = Sessions(profile)
     for place, width in _lengths(seed):

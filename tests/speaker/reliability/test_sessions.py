@@ -27,7 +27,7 @@ from tests.speaker.hostile import (
 )
 
 
-def test_h02_a_session_with_ttl_security_asks_the_kernel_for_it_in_both_directions() -> None:
+def test_h02_ttl_security_is_requested_from_the_kernel_in_both_directions() -> None:
     """RFC 5082: what comes from further away never gets here."""
     arena = Arena(ttl_security=1)
     actions = arena.engine.handle(
@@ -44,7 +44,7 @@ def test_h02_a_session_with_ttl_security_asks_the_kernel_for_it_in_both_directio
     assert (connect.ttl, connect.min_ttl) == (255, 253)
 
 
-def test_h03_nobody_holds_more_than_two_connections_half_open() -> None:
+def test_h03_an_address_has_at_most_two_half_open_connections() -> None:
     arena = Arena()
     for _ in range(50):
         arena.accept()
@@ -56,7 +56,7 @@ def test_h03_nobody_holds_more_than_two_connections_half_open() -> None:
     arena.check()
 
 
-def test_h04_a_thousand_connections_leave_no_trace() -> None:
+def test_h04_a_thousand_connections_leave_no_state() -> None:
     arena = Arena()
     for _ in range(1_000):
         arena.accept()
@@ -192,7 +192,7 @@ def test_h25_a_mode_of_add_path_that_is_undefined(value: bytes) -> None:
     assert bool(member.negotiated.add_path_receive) == value.startswith(b"\0\1\1\3")
 
 
-def test_h26_a_peer_that_refuses_capabilities_is_asked_once_more_without() -> None:
+def test_h26_after_unsupported_capability_the_open_is_repeated_without() -> None:
     arena = Arena().reach("OpenSent")
     arena.say(Notification(2, 7, b"\x46\0").encode())
     assert "Unsupported Capability" in arena.status().reason
@@ -228,7 +228,7 @@ def test_h27_crossing_opens_with_graceful_restart_make_no_flap() -> None:
     assert arena.status().flaps == 0
 
 
-def test_what_is_said_before_a_connection_or_behind_its_end_is_nobodys() -> None:
+def test_octets_before_a_connection_or_after_its_end_are_ignored() -> None:
     arena = Arena()
     for connection in (0, 1, 77, -77):
         arena.say(SEEDS["update-rich"] * 3, connection)

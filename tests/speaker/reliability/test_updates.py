@@ -103,7 +103,7 @@ def test_h32_lengths_beyond_the_end_reset_the_session(body: bytes) -> None:
         b"\x10\x63\x00",
     ],
 )
-def test_h33_what_overruns_the_attributes_costs_the_routes(tail: bytes) -> None:
+def test_h33_an_overrun_of_the_attributes_withdraws_the_routes(tail: bytes) -> None:
     """RFC 7606 section 4."""
     arena = stays_up(established(), update(MANDATORY, PREFIX))
     assert HELD in arena.received()
@@ -196,7 +196,7 @@ def test_h35_an_attribute_of_any_number_and_size_leaves_the_session_up(flags: in
     ("kind", "day"),
     [(28, "2023-06-02"), (40, "2025-05-20"), (23, "2023-08-29"), (35, "-"), (255, "2019-01-07")],
 )
-def test_h35_the_attributes_that_made_news_leave_the_session_up(kind: int, day: str) -> None:
+def test_h35_attributes_of_known_incidents_leave_the_session_up(kind: int, day: str) -> None:
     arena = established()
     for value in (b"", b"\0", bytes(7), bytes(300), b"\xff" * 300):
         stays_up(arena, update(MANDATORY + encode_attribute(0xC0, kind, value), PREFIX))
@@ -213,14 +213,14 @@ def test_h36_three_hundred_attributes() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2])
-def test_h37_every_combination_of_missing_attributes_is_a_withdrawal(size: int) -> None:
+def test_h37_every_combination_of_missing_attributes_is_treated_as_withdraw(size: int) -> None:
     for there in itertools.combinations((ORIGIN, AS_PATH, NEXT_HOP), size):
         arena = stays_up(established(), update(MANDATORY, PREFIX))
         stays_up(arena, update(b"".join(there), PREFIX))
         assert not arena.received()
 
 
-def test_h37_an_internal_peer_that_says_no_preference_means_the_usual_one() -> None:
+def test_h37_a_missing_local_pref_of_an_internal_peer_is_the_default() -> None:
     """LOCAL_PREF is discretionary (RFC 4271 section 5.1.5), RFC 7606 is about mandatory ones."""
     arena = established("internal")
     stays_up(arena, update(ORIGIN + encode_attribute(0x40, 2, b"") + NEXT_HOP, PREFIX))
@@ -248,7 +248,7 @@ def test_h38_a_reach_without_prefixes_announces_nothing() -> None:
     assert not arena.received(IPV6_UNICAST)
 
 
-def test_h38_what_looks_like_an_end_of_rib_is_none() -> None:
+def test_h38_an_update_similar_to_an_end_of_rib_is_none() -> None:
     """RFC 4724 section 2: nothing else may be in it."""
     arena = established("rich")
     members = arena.engine.instance(INSTANCE).established.values()
@@ -273,7 +273,7 @@ def test_h39_a_next_hop_of_an_impossible_length(size: int) -> None:
 
 
 @pytest.mark.parametrize("hop", ["0.0.0.0", "224.0.0.1", "239.255.255.255"])
-def test_h39_an_address_that_is_no_next_hop_is_a_withdrawal(hop: str) -> None:
+def test_h39_an_invalid_next_hop_is_treated_as_withdraw(hop: str) -> None:
     """RFC 4271 section 6.3, RFC 7606 section 7.3."""
     arena = stays_up(established(), with_hop(bytes(map(int, hop.split(".")))))
     assert not arena.received()
@@ -289,7 +289,7 @@ def test_h39_an_address_that_is_no_next_hop_is_a_withdrawal(hop: str) -> None:
         ("10.0.0.1", "the next hop is an address of this router"),
     ],
 )
-def test_h39_an_address_of_no_use_is_held_and_not_used(hop: str, reason: str) -> None:
+def test_h39_an_unusable_next_hop_makes_the_route_ineligible(hop: str, reason: str) -> None:
     arena = stays_up(established(), with_hop(bytes(map(int, hop.split(".")))))
     assert arena.received()[HELD].reason == reason
     assert not arena.used()
@@ -314,13 +314,13 @@ def test_h39_the_same_of_ipv6(hop: bytes, reason: str) -> None:
     assert route.best or route.reason == reason
 
 
-def test_h39_an_unspecified_ipv6_next_hop_is_a_withdrawal() -> None:
+def test_h39_an_unspecified_ipv6_next_hop_is_treated_as_withdraw() -> None:
     arena = stays_up(established(), with_hop_6(bytes(16)))
     assert not arena.received(IPV6_UNICAST)
 
 
 @pytest.mark.parametrize("nlri", [b"\x21" + bytes(5), b"\xff" + bytes(32), b"\x18\x0a\1", b"\x18"])
-def test_h40_prefixes_that_cannot_be_reset_the_session(nlri: bytes) -> None:
+def test_h40_invalid_prefixes_reset_the_session(nlri: bytes) -> None:
     assert reset_by(update(MANDATORY, nlri)) == (3, 10)
     assert reset_by(update(b"", b"", nlri)) == (3, 10)
 
@@ -332,7 +332,7 @@ def test_h40_the_same_of_ipv6(nlri: bytes) -> None:
     assert reset_by(update(encode_attribute(0x80, 15, b"\0\2\1" + nlri)))[0] == 3
 
 
-def test_h40_bits_behind_the_length_do_not_make_another_prefix() -> None:
+def test_h40_trailing_bits_do_not_make_another_prefix() -> None:
     arena = stays_up(established(), update(MANDATORY, b"\x14\x0a\1\xff" + b"\x14\x0a\1\xf0"))
     assert set(arena.received()) == {"10.1.240.0/20"}
     stays_up(arena, update(b"", b"", b"\x14\x0a\1\xf7"))
@@ -369,7 +369,7 @@ def test_h40_path_identifiers_are_of_one_session_only() -> None:
     assert arena.status().families[0].received == 1
 
 
-def test_h41_a_family_that_was_not_negotiated_is_left_alone_and_counted() -> None:
+def test_h41_a_family_that_was_not_negotiated_is_ignored_and_counted() -> None:
     arena = Arena().reach("Established", (BASIC[0], BASIC[2]))
     stays_up(arena, update(REACH + MANDATORY + UNREACH, PREFIX))
     assert set(arena.received()) == {HELD}
@@ -397,7 +397,7 @@ def test_h41_a_family_that_was_not_negotiated_is_left_alone_and_counted() -> Non
         path(ATTACKER_ASN) + b"\2",
     ],
 )
-def test_h42_a_path_that_cannot_be_is_a_withdrawal(value: bytes) -> None:
+def test_h42_a_malformed_as_path_is_treated_as_withdraw(value: bytes) -> None:
     """RFC 7606 section 7.2, RFC 7607, RFC 5065 section 5."""
     arena = stays_up(established(), update(MANDATORY, PREFIX))
     stays_up(arena, with_path(value))
@@ -412,14 +412,14 @@ def test_h42_a_path_that_cannot_be_is_a_withdrawal(value: bytes) -> None:
         (path(ATTACKER_ASN) + path(LOCAL_ASN, kind=1), "own AS in the AS path"),
     ],
 )
-def test_h42_a_path_of_no_use_is_held_and_not_used(value: bytes, reason: str) -> None:
+def test_h42_an_ineligible_path_is_held_and_not_used(value: bytes, reason: str) -> None:
     arena = stays_up(established(), update(MANDATORY, PREFIX))
     stays_up(arena, with_path(value))
     assert arena.received()[HELD].reason == reason
     assert not arena.used()
 
 
-def test_h44_a_line_full_of_updates_leaves_another_session_its_hold_time() -> None:
+def test_h44_a_flood_of_updates_does_not_expire_the_hold_timer_of_another_session() -> None:
     """The other peer says KEEPALIVE every 30 s; between two of them there are thousands of flaps."""
     arena = established()
     flaps = update(MANDATORY, PREFIX) + update(b"", b"", PREFIX)
@@ -456,7 +456,7 @@ def test_h45_a_refresh_of_the_wrong_length_is_answered_with_its_own_code(body: b
     arena.check()
 
 
-def test_h45_an_unknown_subtype_and_an_orf_are_passed_over() -> None:
+def test_h45_an_unknown_subtype_and_an_orf_are_ignored() -> None:
     arena = established()
     stays_up(arena, frame_message(5, b"\0\1\7\1") + frame_message(5, b"\0\1\0\1\1\x80\xff\xff\0"))
 
@@ -469,7 +469,7 @@ def test_h46_a_dynamic_capability_message_is_an_unknown_type(profile: str) -> No
     arena.check()
 
 
-def test_h47_an_update_behind_the_keepalive_has_the_path_identifiers_that_were_agreed_on() -> None:
+def test_h47_an_update_behind_the_keepalive_has_the_negotiated_path_identifiers() -> None:
     arena = Arena("rich").reach("OpenSent")
     arena.say(open_of(RICH) + KEEPALIVE + update(MANDATORY, b"\0\0\0\1" + PREFIX))
     assert arena.status().families[0].received == 1
@@ -477,7 +477,7 @@ def test_h47_an_update_behind_the_keepalive_has_the_path_identifiers_that_were_a
     arena.check()
 
 
-def test_h47_an_update_behind_the_open_is_too_early() -> None:
+def test_h47_an_update_behind_the_open_is_an_fsm_error() -> None:
     arena = Arena().reach("OpenSent")
     arena.say(open_of() + update(MANDATORY, PREFIX) + KEEPALIVE)
     assert arena.notification == (5, 2, b"")
@@ -495,7 +495,7 @@ def test_a_flood_of_errors_is_not_a_flood_of_reports() -> None:
     assert all(report.survived for report in reports)
 
 
-def test_the_last_error_stays_on_show_when_the_session_is_back() -> None:
+def test_the_last_error_remains_visible_after_the_session_is_restored() -> None:
     arena = established()
     arena.say(update(MANDATORY, b"\x21" + bytes(5)))
     (report,) = (event for event in arena.events if isinstance(event, SessionError))

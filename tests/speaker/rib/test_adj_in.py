@@ -106,7 +106,7 @@ class Model:
 
 @pytest.mark.parametrize("slack", [0, received_prefix_log.SLACK_PREFIXES])
 @given(steps=st.lists(STEP, max_size=30))
-def test_what_is_held_and_used_is_the_models(slack: int, steps: list[Step]) -> None:
+def test_held_and_used_routes_equal_the_model(slack: int, steps: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(received_prefix_log, "SLACK_PREFIXES", slack)
         loc = {IPV4_UNICAST: LocRib()}
@@ -122,7 +122,7 @@ def test_what_is_held_and_used_is_the_models(slack: int, steps: list[Step]) -> N
         assert {nlri: set(paths) for nlri, paths in loc[IPV4_UNICAST].items()} == expected
 
 
-def test_routes_that_come_and_go_leave_nothing_behind() -> None:
+def test_announced_and_withdrawn_routes_leave_no_state() -> None:
     loc = {IPV4_UNICAST: LocRib()}
     adj_in = AdjRibIn(SOURCES[0], None, loc, itertools.count(2))
     routes = SharedAdjRibIn(loc[IPV4_UNICAST], SOURCES[1])

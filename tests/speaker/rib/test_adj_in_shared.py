@@ -23,7 +23,7 @@ def said(routes: SharedAdjRibIn, loc: LocRib, *numbers: int) -> None:
     loc.take_changes()
 
 
-def test_what_was_said_in_fields_and_in_lists_is_found_and_cleared() -> None:
+def test_prefixes_of_fields_and_of_lists_are_found_and_cleared() -> None:
     loc = LocRib()
     routes = SharedAdjRibIn(loc, SOURCE)
     said(routes, loc, 1, 2)
@@ -34,7 +34,7 @@ def test_what_was_said_in_fields_and_in_lists_is_found_and_cleared() -> None:
     assert (routes.count, list(routes.items()), len(loc)) == (0, [], 0)
 
 
-def test_a_prefix_that_comes_and_goes_for_ever_takes_no_more_memory() -> None:
+def test_a_flapping_prefix_takes_bounded_memory() -> None:
     loc = LocRib()
     routes = SharedAdjRibIn(loc, SOURCE)
     said(routes, loc, 0)

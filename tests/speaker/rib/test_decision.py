@@ -84,7 +84,7 @@ RULES = [
     RULES,
     ids=[f"{section}: {reason.value}" for section, _, _, reason in RULES],
 )
-def test_the_first_rule_that_differs_decides_and_is_named(
+def test_the_first_rule_that_differs_decides_and_is_the_reason(
     section: str, winner: Path, loser: Path, reason: Reason
 ) -> None:
     del section

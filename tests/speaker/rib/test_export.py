@@ -53,7 +53,7 @@ def local(**fields: object) -> Path:
     return LocalPaths().path(RouteAttributes(**fields))  # type: ignore[arg-type]
 
 
-def test_ebgp_gets_our_as_in_front_and_no_internal_attributes() -> None:
+def test_to_ebgp_our_as_is_prepended_and_internal_attributes_are_removed() -> None:
     path = learnt(
         ebgp=False,
         local_preference=200,
@@ -67,18 +67,18 @@ def test_ebgp_gets_our_as_in_front_and_no_internal_attributes() -> None:
     assert (told.originator_id, told.cluster_list) == (None, ())
 
 
-def test_the_med_of_our_own_routes_is_told() -> None:
+def test_the_med_of_originated_routes_is_advertised() -> None:
     assert export_attributes(local(med=5), rules()).med == 5
 
 
-def test_ibgp_gets_the_path_as_it_is_and_a_local_preference() -> None:
+def test_to_ibgp_the_path_is_unchanged_and_local_pref_is_added() -> None:
     told = export_attributes(learnt(med=5), rules(ebgp=False))
     assert told.as_path == (Segment(AS_SEQUENCE, (65009,)),)
     assert (told.local_preference, told.med) == (100, 5)
     assert export_attributes(local(local_preference=7), rules(ebgp=False)).local_preference == 7
 
 
-def test_unknown_transitive_attributes_pass_with_the_partial_bit() -> None:
+def test_unknown_transitive_attributes_are_passed_on_with_the_partial_bit() -> None:
     told = export_attributes(learnt(unknown=(UnknownAttribute(0xC0, 99, b"x"),)), rules())
     assert told.unknown == (UnknownAttribute(0xE0, 99, b"x"),)
 
@@ -98,7 +98,7 @@ def test_well_known_communities_of_received_routes_are_obeyed_rfc_1997(
     assert rules().exports(local(communities=(community,)))
 
 
-def test_rfc4360_6_extended_communities_that_are_not_transitive_stay_in_the_as() -> None:
+def test_rfc4360_6_non_transitive_extended_communities_stay_in_the_as() -> None:
     """RFC 5701 section 2 has the same of those with an IPv6 address."""
     everywhere, inside = b"\0\2" + bytes(6), b"\x40\4" + bytes(6)
     path = learnt(
@@ -115,7 +115,7 @@ def test_rfc4360_6_extended_communities_that_are_not_transitive_stay_in_the_as()
     assert export_attributes(own, rules()).extended_communities == (inside,)
 
 
-def test_ibgp_routes_are_not_for_ibgp_peers() -> None:
+def test_ibgp_routes_are_not_advertised_to_ibgp_peers() -> None:
     assert not rules(ebgp=False).exports(learnt(ebgp=False))
     assert rules(ebgp=False).exports(learnt(ebgp=True))
     assert rules().exports(learnt(ebgp=False))

@@ -50,7 +50,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_every_prefix_that_is_held_is_named_and_not_many_others(
+def test_the_log_has_every_held_prefix_and_few_others(
     steps: list[tuple[str, list[int]]],
 ) -> None:
     source = Source()
@@ -67,7 +67,7 @@ def test_every_prefix_that_is_held_is_named_and_not_many_others(
         assert len(source.named) <= max(named, 5 * 301 + 2 * SLACK_PREFIXES) + len(numbers)
 
 
-def test_a_table_that_is_said_again_and_again_takes_no_more_room() -> None:
+def test_a_table_that_is_received_repeatedly_takes_bounded_memory() -> None:
     source = Source()
     for _ in range(50):
         for start in range(0, 5000, 500):
@@ -78,7 +78,7 @@ def test_a_table_that_is_said_again_and_again_takes_no_more_room() -> None:
     assert len(source.named) <= 5 * 5000 + 2 * SLACK_PREFIXES
 
 
-def test_nothing_is_named_when_all_is_forgotten() -> None:
+def test_a_cleared_log_is_empty() -> None:
     source = Source()
     for _ in range(4):
         source.say(range(400), field=True)

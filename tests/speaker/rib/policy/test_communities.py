@@ -38,7 +38,7 @@ ROUTE = PathAttributes(
         ("0x0002fde900000008", False),
     ],
 )
-def test_a_pattern_is_found(text: str, *, found: bool) -> None:
+def test_a_pattern_matches(text: str, *, found: bool) -> None:
     assert pattern(text).found_in(ROUTE) is found
 
 
@@ -47,13 +47,13 @@ def test_kinds_do_not_mix() -> None:
     assert not pattern("*:*").found_in(PathAttributes(large_communities=((1, 2, 3),)))
 
 
-def test_removal_takes_what_matches_and_leaves_the_rest() -> None:
+def test_removal_removes_only_what_matches() -> None:
     left = without(communities_of(ROUTE), [pattern("65001:*"), pattern("0x0002fde900000007")])
     assert left == Communities((0xFFFFFF01,), ((65001, 1, 2),), ())
     assert without(left, [pattern("65001:*:*")]).large == ()
 
 
-def test_joining_keeps_each_once() -> None:
+def test_joining_removes_duplicates() -> None:
     both = joined(exact(["1:1", "1:2"]), exact(["1:2", "1:3", "1:1:1"]))
     assert both == Communities((65537, 65538, 65539), ((1, 1, 1),), ())
 
@@ -61,7 +61,7 @@ def test_joining_keeps_each_once() -> None:
 @pytest.mark.parametrize(
     "text", ["", "1", "65536:1", "1:65536", "1:2:3:4", "1:x", "4294967296:1:1", "0x12", "-1:1"]
 )
-def test_what_is_no_community_is_refused(text: str) -> None:
+def test_text_that_is_no_community_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="communit"):
         pattern(text)
 

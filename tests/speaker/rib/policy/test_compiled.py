@@ -36,7 +36,7 @@ def terms(*items: Term, default: str = "reject") -> Policy:
     return Policy(terms=items, default=default)  # type: ignore[arg-type]
 
 
-def test_rfc8212_what_no_term_decides_is_rejected() -> None:
+def test_rfc8212_without_a_matching_term_the_default_is_reject() -> None:
     assert apply(Policy(), path()) is None
     assert apply(terms(Term(match=Match(communities=("1:1",)))), path()) is None
     assert apply(Policy(default="accept"), path()) is not None
@@ -68,18 +68,18 @@ def test_rfc8212_what_no_term_decides_is_rejected() -> None:
         (Match(communities=("65001:80",), origin=(0,)), False),
     ],
 )
-def test_every_part_of_a_match_has_to_hold(match: Match, *, matches: bool) -> None:
+def test_every_condition_of_a_match_has_to_hold(match: Match, *, matches: bool) -> None:
     route = path(communities=(65001 << 16 | 80,), origin=2)
     assert (apply(terms(Term(match=match)), route) is not None) is matches
 
 
-def test_a_route_of_this_router_is_from_no_peer() -> None:
+def test_an_originated_route_matches_no_peer() -> None:
     policy = terms(Term(match=Match(peers=("local",))))
     assert apply(policy, path(LOCAL)) is None
     assert apply(terms(Term(match=Match(received=False))), path(LOCAL)) is not None
 
 
-def test_the_first_term_that_decides_decides() -> None:
+def test_the_first_term_with_accept_or_reject_decides() -> None:
     policy = terms(
         Term(match=Match(communities=("1:1",)), action="reject"),
         Term(set=Set(local_preference=200)),
@@ -93,7 +93,7 @@ def test_the_first_term_that_decides_decides() -> None:
     assert passed.rank.early[2] == -200
 
 
-def test_next_goes_on_and_later_terms_see_the_changes() -> None:
+def test_next_continues_and_later_terms_see_the_changes() -> None:
     policy = terms(
         Term(set=Set(add_communities=("1:1",)), action="next"),
         Term(match=Match(communities=("1:1",)), set=Set(med=7)),
@@ -103,7 +103,7 @@ def test_next_goes_on_and_later_terms_see_the_changes() -> None:
     assert (passed.attributes.communities, passed.attributes.med) == ((65537,), 7)
 
 
-def test_next_at_the_end_leaves_it_to_the_default() -> None:
+def test_next_in_the_last_term_leaves_the_default() -> None:
     items = (Term(set=Set(med=7), action="next"),)
     assert apply(Policy(terms=items), path()) is None
     passed = apply(Policy(terms=items, default="accept"), path())
@@ -150,19 +150,21 @@ def test_prepending_puts_the_first_number_first() -> None:
         (Set(next_hop="10.0.0.9", med=1), NEXT_HOP_SET | MED_SET),
     ],
 )
-def test_what_is_decided_is_marked_for_the_session(change: Set, overrides: int) -> None:
+def test_attributes_that_a_policy_sets_are_marked_for_the_export_rules(
+    change: Set, overrides: int
+) -> None:
     passed = apply(terms(Term(set=change)), path())
     assert passed is not None
     assert passed.overrides == overrides
 
 
-def test_a_path_that_is_not_changed_stays_the_same_object() -> None:
+def test_an_unchanged_path_remains_the_same_object() -> None:
     route = path(med=5)
     assert apply(terms(Term()), route) is route
     assert apply(terms(Term(set=Set(local_preference=None))), route) is route
 
 
-def test_results_are_remembered_and_forgotten_with_the_path() -> None:
+def test_results_are_cached_while_the_path_lives() -> None:
     compiled = CompiledPolicy(terms(Term(set=Set(med=5))), "p", "import")
     route = path()
     assert compiled.apply(route, IPV4_UNICAST, 0) is compiled.apply(route, IPV4_UNICAST, 0)
@@ -175,7 +177,7 @@ PREFIXES = ["10.8.0.0/24", "10.9.0.0/24", "192.0.2.0/24", "10.8.1.0/25"]
 
 
 @given(st.lists(st.sampled_from(PREFIXES), max_size=10), st.integers(0, 3), st.integers(0, 3))
-def test_splitting_prefixes_gives_what_each_gets_alone(
+def test_grouped_prefixes_get_the_result_of_each_prefix_alone(
     prefixes: list[str], one: int, two: int
 ) -> None:
     policy = terms(
@@ -210,14 +212,14 @@ def test_splitting_prefixes_gives_what_each_gets_alone(
         (Term(set=Set(add_communities=("1:*",))), "wildcard"),
     ],
 )
-def test_what_is_wrong_is_named(term: Term, words: str) -> None:
+def test_an_error_names_the_term_and_the_value(term: Term, words: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         CompiledPolicy(terms(term), "p", "import")
     assert (caught.value.name, caught.value.field) == ("p", "import")
     assert words in caught.value.rule
 
 
-def test_all_and_none_are_policies_too() -> None:
+def test_all_and_none_are_policies() -> None:
     assert compile_import("p", "all") is None
     nothing = compile_import("p", "none")
     assert nothing is not None

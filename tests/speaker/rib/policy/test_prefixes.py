@@ -21,7 +21,7 @@ LENGTH = st.integers(0, 32) | st.none()
 
 
 @given(st.lists(st.tuples(NETWORKS, LENGTH, LENGTH), max_size=6), NETWORKS)
-def test_a_list_covers_what_one_of_its_rules_covers(
+def test_a_list_covers_the_prefixes_of_each_of_its_rules(
     rules: list[tuple[ipaddress.IPv4Network, int | None, int | None]],
     route: ipaddress.IPv4Network,
 ) -> None:
@@ -47,6 +47,6 @@ def test_families_do_not_mix() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["10.0.0.1/8", "nonsense", "10.0.0.0/33", "10.0.0.0"])
-def test_what_is_no_prefix_is_refused(prefix: str) -> None:
+def test_text_that_is_no_prefix_is_rejected(prefix: str) -> None:
     with pytest.raises(ValueError, match=prefix.split("/")[0]):
         PrefixList([PrefixRule(prefix)])
