@@ -1,7 +1,7 @@
-"""An engine between a peer that says anything and one that minds its own business, with a referee.
+"""An engine between an attacking peer and a well-behaved one, with a referee.
 
 `Arena` has two peers: the attacker, in whatever state a test brings it, and a bystander with an
-Established session and routes. `check` says what must hold whatever the attacker did. `SEEDS` are
+Established session and routes. `check` asserts what must hold whatever the attacker did. `SEEDS` are
 the messages from which hostile ones are made. No test lives here.
 """
 
@@ -224,9 +224,9 @@ class Arena(Timed):
         )
         self.quiet = self.accept(BYSTANDER)
         offered = (*BASIC[:2], FourOctetAs(BYSTANDER_ASN))
-        self.say(open_of(offered, BYSTANDER_ASN) + KEEPALIVE, self.quiet)
+        self.send(open_of(offered, BYSTANDER_ASN) + KEEPALIVE, self.quiet)
         path = encode_attribute(0x40, 2, b"\2\1" + BYSTANDER_ASN.to_bytes(4, "big"))
-        self.say(
+        self.send(
             update(ORIGIN + path + encode_attribute(0x40, 3, b"\x0a\0\0\3"), b"\x10\x0a\x63"),
             self.quiet,
         )
@@ -295,7 +295,7 @@ class Arena(Timed):
         if self.connections:
             self.connection = self.connections[number % len(self.connections)]
 
-    def say(self, data: bytes, connection: int | None = None) -> None:
+    def send(self, data: bytes, connection: int | None = None) -> None:
         """Send octets as the attacker; a closed connection carries none."""
         to = self.connection if connection is None else connection
         if to not in self.closed:
@@ -316,13 +316,13 @@ class Arena(Timed):
         """Bring the attacker's session into a state, from the very beginning."""
         if state == "Idle":
             self.accept()
-            self.say(b"\0" * HEADER_SIZE)
+            self.send(b"\0" * HEADER_SIZE)
         elif state in ("OpenSent", "OpenConfirm", "Established"):
             self.accept()
         if state in ("OpenConfirm", "Established"):
-            self.say(open_of(capabilities))
+            self.send(open_of(capabilities))
         if state == "Established":
-            self.say(KEEPALIVE)
+            self.send(KEEPALIVE)
         return self
 
     # ------------------------------------------------------------------ results
@@ -350,7 +350,7 @@ class Arena(Timed):
         return (bodies[0][0], bodies[0][1], bodies[0][2:]) if bodies else None
 
     def received(self, family: Family = IPV4_UNICAST) -> dict[str, RouteView]:
-        """Return what is held of what the attacker said."""
+        """Return the held routes of the attacker."""
         routes = self.engine.routes_received(INSTANCE, "attacker", family)
         return {route.prefix: route for route in routes}
 
@@ -360,7 +360,7 @@ class Arena(Timed):
         return {route.prefix for route in routes if route.peer == "attacker"}
 
     def check(self) -> None:
-        """Say what must hold whatever an attacker did."""
+        """Assert what must hold whatever the attacker did."""
         faults = [event for event in self.events if isinstance(event, Fault)]
         assert not faults, faults
         for connection in self.written:

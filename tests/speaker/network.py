@@ -84,7 +84,7 @@ class Host:
     lines: Lines = field(default_factory=lambda: Lines())
 
     def give(self, item: Input) -> list[Action]:
-        """Hand an input to the engine, and do what it asks for."""
+        """Pass an input to the engine and perform its actions."""
         self.network.touched[self.address] = self
         actions = (self.recorder or self.engine).handle(item, self.network.now)
         for action in actions:
@@ -106,7 +106,7 @@ class Host:
         self.give(UpdateRoutes(INSTANCE, route_set, changes))
 
     def refresh(self, name: str) -> None:
-        """Ask a peer to say everything again."""
+        """Send a ROUTE-REFRESH to a peer."""
         self.give(RequestRefresh(INSTANCE, name))
 
     def give_closed(self, connection: int) -> None:
@@ -183,7 +183,7 @@ class Network:
         heapq.heappush(self._queue, (when, self._serial, act))
 
     def perform(self, host: Host, action: Action) -> None:
-        """Do what an engine asks of its shell."""
+        """Perform the actions of an engine."""
         match action:
             case Connect():
                 host.connects.append(action)
@@ -290,5 +290,5 @@ class Network:
                 self._deadlines.pop(address, None)
             else:
                 self._deadlines[address] = deadline
-        # A flush may be one slice of what there is to say.
+        # A flush may send one slice of the pending updates.
         self.touched = {a: host for a, host in self.touched.items() if host.engine.updates_pending}

@@ -1,4 +1,4 @@
-"""A hand on the wire: one engine with one peer, and octets said to it as the peer would say them."""
+"""One engine with one peer, whose octets the test sends."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Raw(Timed):
         )
 
     def give(self, item: Input) -> list[Action]:
-        """Hand over an input and take note of the actions."""
+        """Pass an input to the engine and collect the actions."""
         actions = self.engine.handle(item, self.now)
         if self.engine.updates_pending:
             actions += self.engine.handle(SendUpdates(), self.now)
@@ -91,7 +91,7 @@ class Raw(Timed):
         self.sent = b""
         self.give(TransportAccepted(self.connection, INSTANCE, (LOCAL, 179), (REMOTE, 40000)))
 
-    def say(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
         """Send octets as the peer."""
         self.give(BytesReceived(self.connection, data))
 
@@ -107,13 +107,13 @@ class Raw(Timed):
     def to_open_confirm(self, message: bytes | None = None) -> Raw:
         """Connect and send an OPEN."""
         self.connect()
-        self.say(open_message() if message is None else message)
+        self.send(open_message() if message is None else message)
         return self
 
     def to_established(self, message: bytes | None = None) -> Raw:
         """Bring the session up."""
         self.to_open_confirm(message)
-        self.say(KEEPALIVE)
+        self.send(KEEPALIVE)
         assert self.status.established
         return self
 

@@ -57,7 +57,7 @@ def octets(size: int) -> st.SearchStrategy[bytes]:
 
 
 def prefixes(family: Family) -> st.SearchStrategy[bytes]:
-    """Prefixes as wire octets, the bits behind the length zero."""
+    """Prefixes in wire form, trailing bits zero."""
     bits = ADDRESS_BITS[Afi(family.afi)]
 
     def make(length: int, value: int) -> bytes:
@@ -215,7 +215,7 @@ def _known(capability: Capability) -> bool:
 
 
 OPENS = st.one_of(
-    # A speaker with four-octet AS numbers says its own in the capability ...
+    # A speaker with four-octet AS numbers has its own in the capability ...
     st.builds(
         lambda asn, hold, identifier, offered: Open(
             asn=asn,

@@ -1,8 +1,7 @@
 """RFC 4271 section 8.2.2, state by state and event by event, written down a second time.
 
-What stands here was taken from the RFC's text and not from `speaker.fsm`, in other words: an outcome is
-the next state, and a letter for each of the things that people on the other side can see, or that
-decide what comes next::
+Transcribed from the text of the RFC, not from `speaker.fsm`. An outcome is the next state, and a letter
+for each action that the peer can observe or that determines what follows::
 
     o  our OPEN is sent           C  Cease is sent                  x  the connection is dropped
     k  a KEEPALIVE is sent        H  Hold Timer Expired is sent     +  the ConnectRetryCounter counts
@@ -13,7 +12,7 @@ decide what comes next::
     h  the hold timer restarts, L with the large value, N both timers with what was negotiated
     K  the keepalive timer restarts
 
-Where this speaker leaves the RFC, `DEPARTURES` says why.
+`DEPARTURES` are the intended deviations from the RFC, each with its reason.
 """
 
 from __future__ import annotations
@@ -147,7 +146,7 @@ DEPARTURES = {
         18,
     ): "Idle there, unless the DelayOpenTimer runs; here it is listened until the next"
     " attempt, which comes later each time: so it counts, too",
-    ("OpenSent", 18): "counts no retry there; here the counter says how long to wait",
+    ("OpenSent", 18): "counts no retry there; here the counter determines the backoff",
     ("OpenSent", 25): "among the FSM errors there, but a NOTIFICATION is never answered",
     (
         "OpenConfirm",
@@ -159,7 +158,7 @@ DEPARTURES = {
     ("Established", 22): "among the FSM errors there; an OPEN out of state is event 19 here",
     ("Established", 24): "counts a retry there; as in the other states here",
 }
-"""Pairs for which the RFC's section 8.2.2 says something else."""
+"""Pairs with another transition in section 8.2.2 of the RFC."""
 
 PAIRS = [
     (state, Event(number), outcome)

@@ -1,4 +1,4 @@
-"""An engine in a time of its own, which passes when it is told to."""
+"""An engine in virtual time, which a test advances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from speaker.engine.inputs import Input, TimersDue
 
 
 class Timed(ABC):
-    """The engine, what time it is for it, in seconds, and what it has told."""
+    """The engine, its time in seconds, and its events."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -20,10 +20,10 @@ class Timed(ABC):
 
     @abstractmethod
     def give(self, item: Input) -> object:
-        """Hand over an input and take note of the actions."""
+        """Pass an input to the engine and collect the actions."""
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, timer by timer."""
+        """Advance the time, timer by timer."""
         until = self.now + seconds
         while (deadline := self.engine.next_deadline()) is not None and deadline <= until:
             self.now = max(self.now, deadline)

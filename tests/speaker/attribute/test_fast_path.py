@@ -1,4 +1,4 @@
-"""What is recognised at one look is what the long way accepts without a word, and never more."""
+"""The attribute fast path matches only fields that the slow path decodes without a fault."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from speaker.iana import AttributeType as A
 from speaker.negotiated import Negotiated
 
 PEER = 65001
-NEVER = 0x01020304
-"""An AS number with which a path is not usual."""
+EXCLUDED = 0x01020304
+"""An excluded AS number."""
 EBGP = Negotiated(local_asn=65000, peer_asn=PEER)
 IBGP = Negotiated(local_asn=65000, peer_asn=65000, ebgp=False)
 REQUIRED = {A.ORIGIN, A.AS_PATH, A.NEXT_HOP}
 
 
 def fast_path(session: Negotiated) -> AttributeFastPath:
-    found = AttributeFastPath.of(session, {NEVER})
+    found = AttributeFastPath.of(session, {EXCLUDED})
     assert found is not None
     return found
 
 
-LOOKS = [(session, fast_path(session)) for session in (EBGP, IBGP)]
-ASN = st.one_of(st.just(PEER), st.just(0), st.just(NEVER), st.integers(0, 2**32 - 1))
+FAST_PATHS = [(session, fast_path(session)) for session in (EBGP, IBGP)]
+ASN = st.one_of(st.just(PEER), st.just(0), st.just(EXCLUDED), st.integers(0, 2**32 - 1))
 
 
 def packed(asns: list[int]) -> bytes:
@@ -64,7 +64,7 @@ VALUES: dict[A, tuple[int, st.SearchStrategy[bytes]]] = {
 
 @st.composite
 def fields(draw: st.DrawFn) -> bytes:
-    """A field as most are: perhaps with something missing, and a mistake in it."""
+    """A field of common attributes, perhaps with one missing or one octet changed."""
     kinds = draw(st.sets(st.sampled_from(sorted(VALUES)))) | (
         REQUIRED if draw(st.integers(0, 9)) else set()
     )
@@ -79,9 +79,9 @@ def fields(draw: st.DrawFn) -> bytes:
 
 
 def check(field: bytes) -> int:
-    """Hold every session's look to the long way; how many recognise the field."""
+    """Assert for every match that the slow path finds no fault; return the number of matches."""
     found = 0
-    for session, one in LOOKS:
+    for session, one in FAST_PATHS:
         next_hop = one.match_next_hop(field)
         if next_hop is None:
             continue
@@ -89,7 +89,7 @@ def check(field: bytes) -> int:
         raws, overrun = frame_attributes(field)
         assert overrun is None
         block = decode_attributes(raws, session)
-        # The next hop's address is for who judges it.
+        # The caller of the fast path checks the next hop's address.
         assert not [fault for fault in block.faults if fault.attribute != A.NEXT_HOP]
         assert block.present >= REQUIRED - ({A.NEXT_HOP} if block.faults else set())
         assert block.faults or next_hop == block.attributes.next_hop
@@ -99,7 +99,7 @@ def check(field: bytes) -> int:
         for segment in block.attributes.as_path:
             assert segment.kind == 2
             assert 0 not in segment.asns
-            assert NEVER not in segment.asns
+            assert EXCLUDED not in segment.asns
     return found
 
 
@@ -108,7 +108,7 @@ def test_the_fast_path_matches_only_what_the_slow_path_accepts(field: bytes) -> 
     check(field)
 
 
-def usual(path: bytes = packed([PEER, 65002]), *more: bytes) -> bytes:
+def plain(path: bytes = packed([PEER, 65002]), *more: bytes) -> bytes:
     return b"".join(
         (
             encode_attribute(0x40, A.ORIGIN, b"\0"),
@@ -119,7 +119,7 @@ def usual(path: bytes = packed([PEER, 65002]), *more: bytes) -> bytes:
     )
 
 
-FULL = usual(
+FULL = plain(
     packed([PEER, *range(1, 9)]),
     encode_attribute(0x80, A.MULTI_EXIT_DISC, bytes((0, 0, 0, 5))),
     encode_attribute(0x40, A.ATOMIC_AGGREGATE, b""),
@@ -146,7 +146,7 @@ def test_every_change_of_one_octet_matches_only_if_the_slow_path_accepts_it() ->
             recognised += check(FULL[:at] + bytes((octet,)) + FULL[at + 1 :])
         check(FULL[:at])
         check(FULL[:at] + FULL[at + 1 :])
-    # Values may be others, and are not looked at.
+    # Most octets are values, which do not matter.
     assert recognised > tried / 2
 
 
@@ -154,30 +154,30 @@ def test_every_change_of_one_octet_matches_only_if_the_slow_path_accepts_it() ->
     "field",
     [
         b"",
-        usual(packed([65002])),
-        usual(b""),
-        usual(packed([PEER, 0])),
-        usual(packed([PEER, NEVER])),
-        usual(packed([PEER]) + packed([PEER])),
-        usual(b"\x01\x01" + PEER.to_bytes(4, "big")),
-        usual(packed([PEER]), encode_attribute(0x40, A.LOCAL_PREF, bytes(4))),
-        usual(packed([PEER]), encode_attribute(0x80, A.ORIGINATOR_ID, bytes(4))),
-        usual(packed([PEER]), encode_attribute(0xC0, A.AGGREGATOR, bytes(8))),
-        usual(packed([PEER]), encode_attribute(0xC0, 99, b"?")),
-        usual(packed([PEER]), encode_attribute(0xE0, A.COMMUNITIES, bytes(4))),
-        usual(packed([PEER]), encode_attribute(0xC0, A.COMMUNITIES, bytes(3))),
-        usual(packed([PEER]), encode_attribute(0xC0, A.COMMUNITIES, b"")),
-        usual()[7:] + usual()[:7],
-        usual() + usual(),
+        plain(packed([65002])),
+        plain(b""),
+        plain(packed([PEER, 0])),
+        plain(packed([PEER, EXCLUDED])),
+        plain(packed([PEER]) + packed([PEER])),
+        plain(b"\x01\x01" + PEER.to_bytes(4, "big")),
+        plain(packed([PEER]), encode_attribute(0x40, A.LOCAL_PREF, bytes(4))),
+        plain(packed([PEER]), encode_attribute(0x80, A.ORIGINATOR_ID, bytes(4))),
+        plain(packed([PEER]), encode_attribute(0xC0, A.AGGREGATOR, bytes(8))),
+        plain(packed([PEER]), encode_attribute(0xC0, 99, b"?")),
+        plain(packed([PEER]), encode_attribute(0xE0, A.COMMUNITIES, bytes(4))),
+        plain(packed([PEER]), encode_attribute(0xC0, A.COMMUNITIES, bytes(3))),
+        plain(packed([PEER]), encode_attribute(0xC0, A.COMMUNITIES, b"")),
+        plain()[7:] + plain()[:7],
+        plain() + plain(),
     ],
 )
 def test_other_fields_from_an_external_peer_take_the_slow_path(field: bytes) -> None:
-    assert LOOKS[0][1].match_next_hop(field) is None
+    assert FAST_PATHS[0][1].match_next_hop(field) is None
 
 
 def test_from_an_internal_peer_an_empty_path_and_local_pref_match() -> None:
-    field = usual(b"", encode_attribute(0x40, A.LOCAL_PREF, bytes((0, 0, 0, 200))))
-    assert LOOKS[1][1].match_next_hop(field) is not None
+    field = plain(b"", encode_attribute(0x40, A.LOCAL_PREF, bytes((0, 0, 0, 200))))
+    assert FAST_PATHS[1][1].match_next_hop(field) is not None
     assert check(field) == 1
 
 

@@ -56,16 +56,16 @@ def test_rfc8654_4_a_long_message_is_taken_from_a_peer_that_said_that_it_sends_t
     size: int,
 ) -> None:
     raw = established(EXTENDED)
-    raw.say(of_size(size))
+    raw.send(of_size(size))
     assert raw.status.established
     assert raw.status.families[0].received == 1
 
 
 def test_rfc8654_5_a_long_message_of_another_peer_has_a_bad_length() -> None:
     raw = established(FAMILIES)
-    raw.say(of_size(4096))
+    raw.send(of_size(4096))
     assert raw.status.families[0].received == 1
-    raw.say(of_size(4097))
+    raw.send(of_size(4097))
     assert raw.notification == (1, 2, b"\x10\x01")
 
 
@@ -77,13 +77,13 @@ def test_rfc8654_4_an_open_and_a_keepalive_never_grow(state: str) -> None:
         asn=REMOTE_ASN, hold_time=90, router_id=REMOTE_ID, capabilities=(*EXTENDED, *many)
     ).encode()
     assert len(long) > 4096
-    raw.say(long)
+    raw.send(long)
     assert raw.notification == (1, 2, len(long).to_bytes(2, "big"))
 
 
 def test_rfc8654_4_a_long_keepalive_has_a_bad_length() -> None:
     raw = established(EXTENDED)
-    raw.say(frame_message(4, bytes(5000)))
+    raw.send(frame_message(4, bytes(5000)))
     assert raw.notification == (1, 2, (5019).to_bytes(2, "big"))
 
 
@@ -103,10 +103,10 @@ def test_rfc8654_4_what_we_send_is_as_long_as_both_can(*, extended: bool) -> Non
 def test_rfc8654_4_a_long_attribute_is_not_told_to_who_takes_short_messages_only() -> None:
     """It is for nobody to be told in part; what it replaces is taken back."""
     arena = Arena().reach("Established", (*BASIC, ExtendedMessage()))
-    arena.say(update(ATTRIBUTES, NLRI))
+    arena.send(update(ATTRIBUTES, NLRI))
     told = arena.messages(arena.quiet)
     assert told[-1][1].endswith(NLRI)
-    arena.say(of_size(6000))
+    arena.send(of_size(6000))
     assert arena.status().established
     assert arena.messages(arena.quiet)[len(told) :] == [(2, update(b"", b"", NLRI)[19:])]
     arena.check()

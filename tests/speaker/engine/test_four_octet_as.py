@@ -37,7 +37,7 @@ def old() -> Arena:
     """Return a session with a speaker of two octets, beside the bystander's with four."""
     arena = Arena()
     arena.accept()
-    arena.say(open_of(OLD) + KEEPALIVE)
+    arena.send(open_of(OLD) + KEEPALIVE)
     assert arena.status().established
     return arena
 
@@ -45,7 +45,7 @@ def old() -> Arena:
 def told_to_old(arena: Arena, attributes: bytes) -> bytes:
     """Say something as the new speaker, and return the UPDATE that the old one is told."""
     before = len(arena.messages())
-    arena.say(update(ORIGIN + attributes + hop(3), PREFIX), arena.quiet)
+    arena.send(update(ORIGIN + attributes + hop(3), PREFIX), arena.quiet)
     ((kind, body),) = arena.messages()[before:]
     assert kind == 2
     return body
@@ -118,7 +118,7 @@ def test_rfc6793_4_2_3_the_path_of_an_old_speaker_is_put_together(
     attributes: bytes, shown: str
 ) -> None:
     arena = old()
-    arena.say(update(ORIGIN + attributes + hop(2), PREFIX))
+    arena.send(update(ORIGIN + attributes + hop(2), PREFIX))
     (route,) = arena.received().values()
     assert route.as_path == shown
     arena.check()
@@ -129,7 +129,7 @@ def test_rfc6793_4_1_a_new_speaker_is_told_one_path_of_four_octets() -> None:
     before = len(arena.messages(arena.quiet))
     old_path = path(ATTACKER_ASN, AS_TRANS, width=2)
     new_path = encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4))
-    arena.say(update(ORIGIN + old_path + new_path + hop(2), PREFIX))
+    arena.send(update(ORIGIN + old_path + new_path + hop(2), PREFIX))
     ((_, body),) = arena.messages(arena.quiet)[before:]
     assert path(LOCAL_ASN, ATTACKER_ASN, BIG, width=4) in body
     assert b"\xc0\x11" not in body
@@ -139,8 +139,8 @@ def test_a_loop_is_seen_in_the_path_of_four_octets() -> None:
     """RFC 4271 section 9.1.2: what is looked for is in AS4_PATH only."""
     arena = Arena(local_asn=BIG)
     arena.accept()
-    arena.say(open_of(OLD) + KEEPALIVE)
-    arena.say(
+    arena.send(open_of(OLD) + KEEPALIVE)
+    arena.send(
         update(
             ORIGIN
             + path(ATTACKER_ASN, AS_TRANS, width=2)

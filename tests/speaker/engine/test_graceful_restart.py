@@ -527,7 +527,7 @@ def test_a_limit_counts_what_is_left_when_the_peer_has_said_all() -> None:
         )
     )
     raw = Raw(graceful_restart=restart).to_established(opened)
-    raw.say(update(ATTRIBUTES, b"".join(bytes((24, 10, 2, n)) for n in range(10))))
+    raw.send(update(ATTRIBUTES, b"".join(bytes((24, 10, 2, n)) for n in range(10))))
     raw.drop()
     limited = PeerConfig(
         name="p", address=REMOTE, peer_asn=REMOTE_ASN, passive=True, import_="all",
@@ -536,10 +536,10 @@ def test_a_limit_counts_what_is_left_when_the_peer_has_said_all() -> None:
     raw.give(SetPeer(INSTANCE, limited))
     raw.wait(200)
     raw.connect()
-    raw.say(opened)
-    raw.say(KEEPALIVE)
+    raw.send(opened)
+    raw.send(KEEPALIVE)
     raw.events.clear()
-    raw.say(update(b""))
+    raw.send(update(b""))
     assert raw.state == "Established"
     assert not [event for event in raw.events if isinstance(event, Fault | PrefixLimit)]
     assert [family.received for family in raw.status.families] == [0, 0]

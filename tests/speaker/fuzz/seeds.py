@@ -42,7 +42,7 @@ def _open(parameters: bytes) -> bytes:
 
 
 def shapes() -> Iterator[tuple[str, bytes]]:
-    """Yield messages by name; some are what a speaker should say, most are not."""
+    """Yield messages by name; some are well-formed, most are not."""
     yield from SEEDS.items()
     # OPEN: optional parameters that end exactly, too early, in both forms.
     yield "open-no-parameters", _open(b"\0")
@@ -69,7 +69,7 @@ def shapes() -> Iterator[tuple[str, bytes]]:
             ),
         ).encode(),
     )
-    # UPDATE: what is missing, what is twice, what lies.
+    # UPDATE: missing and duplicated fields, wrong lengths.
     yield "update-no-attributes", update(b"", PREFIX)
     yield "update-unknown-only", update(encode_attribute(0xC0, 99, b"x"), PREFIX)
     yield (
@@ -150,31 +150,31 @@ def shapes() -> Iterator[tuple[str, bytes]]:
 def programs() -> Iterator[tuple[str, bytes]]:
     """Yield acts by name; see `tests.speaker.fuzz.targets`."""
     seeds = list(SEEDS)
-    say, changed, cut, slowly = 0x20, 0x40, 0x60, 0x80
+    send, changed, cut, slowly = 0x20, 0x40, 0x60, 0x80
     for choice, profile in enumerate(PROFILES):
         capabilities = 0x80 if profile == "rich" else 0
         for number, state in enumerate(STATES):
             head = bytes(((0x80 if state == "Connect" else 0) | choice, number | capabilities))
-            yield f"{profile}-{state}-everything", head + bytes(say + n for n in range(len(seeds)))
+            yield f"{profile}-{state}-everything", head + bytes(send + n for n in range(len(seeds)))
         head = bytes((choice, STATES.index("Established") | capabilities))
         rich = seeds.index("update-rich")
         yield f"{profile}-changed", head + bytes((changed + rich, 60, 255, changed + rich, 80, 0))
-        yield f"{profile}-cut", head + bytes((cut + rich, 50, say + rich, 0xE4, 0xE3, 9, 0xE5))
+        yield f"{profile}-cut", head + bytes((cut + rich, 50, send + rich, 0xE4, 0xE3, 9, 0xE5))
         yield f"{profile}-slowly", head + bytes(slowly + n for n in (2, 4, 11))
-        yield f"{profile}-queue", head + bytes((0xE9, 50, 0xE3, 200, say + 2, 0xE9, 255))
+        yield f"{profile}-queue", head + bytes((0xE9, 50, 0xE3, 200, send + 2, 0xE9, 255))
         yield (
             f"{profile}-commands",
-            head + bytes((0xEA, 1, 2, 0xEC, 0xE5, say, say + 2, 0xED, 0xEE)),
+            head + bytes((0xEA, 1, 2, 0xEC, 0xE5, send, send + 2, 0xED, 0xEE)),
         )
     # Two connections that cross, in both orders.
     for first in (0, 1):
-        open_, alive, turn = say + seeds.index("open"), say + 2, 0xFF
+        open_, alive, turn = send + seeds.index("open"), send + 2, 0xFF
         acts = bytes(
             (0xE5, 0xE7, open_, turn, first, open_, alive, turn, 1 - first, alive, 0xE1, 9)
         )
         yield f"collision-{first}", bytes((0x80, STATES.index("Connect"))) + acts
-    restart = bytes((1, 0x80 | STATES.index("Established"), say + 3, 0xE4, 0xE5))
-    yield "restart", restart + bytes((say + 1, say + 2, say + 7, 0xE3, 100))
+    restart = bytes((1, 0x80 | STATES.index("Established"), send + 3, 0xE4, 0xE5))
+    yield "restart", restart + bytes((send + 1, send + 2, send + 7, 0xE3, 100))
     assert RICH[: len(BASIC)] == BASIC
 
 

@@ -115,7 +115,7 @@ class Acts:
 
 
 def run_session(data: bytes) -> None:
-    """Do to an engine what the octets say, as the peer and as the network between; then look.
+    """Run the octets as a program against an engine, as its peer and as the network; then check.
 
     The first octet chooses how the peer is configured, the second the state that is begun in.
     """
@@ -136,22 +136,22 @@ def _act(arena: Arena, acts: Acts) -> None:
     seed = _SEEDS[(act & 0x1F) % len(_SEEDS)]
     match act >> 5:
         case 0:
-            arena.say(acts.take(act & 0x1F))
+            arena.send(acts.take(act & 0x1F))
         case 1:
-            arena.say(seed)
+            arena.send(seed)
         case 2:
             place, value = acts.u8() % len(seed), acts.u8()
-            arena.say(seed[:place] + bytes((value,)) + seed[place + 1 :])
+            arena.send(seed[:place] + bytes((value,)) + seed[place + 1 :])
         case 3:
             place = acts.u8() % (len(seed) + 1)
-            arena.say(seed[:place])
+            arena.send(seed[:place])
         case 4:
             for octet in seed:
-                arena.say(bytes((octet,)))
+                arena.send(bytes((octet,)))
         case 5:
-            arena.say(frame_message(act & 7, acts.take(acts.u8())))
+            arena.send(frame_message(act & 7, acts.take(acts.u8())))
         case 6:
-            arena.say(seed * (1 + acts.u8()))
+            arena.send(seed * (1 + acts.u8()))
         case _:
             _happen(arena, act & 0x1F, acts)
 

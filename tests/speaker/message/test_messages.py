@@ -288,7 +288,7 @@ def test_h39_an_ipv6_next_hop_has_one_address_or_two(size: int) -> None:
 
 
 def test_a_next_hop_without_a_global_address_is_the_link_local_one() -> None:
-    """RFC 2545 section 3 has no words for it; this is how BIRD tells it to unnumbered peers."""
+    """RFC 2545 section 3 does not cover it; BIRD encodes it so for unnumbered peers."""
     link_local = bytes.fromhex("fe80" + "00" * 13 + "07")
     found = decode(update(ORIGIN + AS_PATH + reach(bytes(16) + link_local, b"\x10\xfd\0")))
     assert found.outcome is ErrorHandling.NONE

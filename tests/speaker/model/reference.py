@@ -1,10 +1,10 @@
-"""What a network of speakers has to come to, worked out plainly and without any of the speaker's code.
+"""A reference implementation: the stable routes of a network, without any code of the speaker.
 
-Rounds of "everybody tells, everybody chooses" until nothing changes. Written for reading: no messages,
-no time, no cleverness. Routes are plain tuples; a rule of BGP is a line with its section of RFC 4271.
+Every speaker selects and advertises, round by round, until nothing changes. Written for reading: no
+messages, no time. Routes are plain tuples; each rule of BGP is a line with its section of RFC 4271.
 
-Left out, because then there may be several stable results or none (RFC 3345): a MED that decides, and
-a local preference that differs between speakers of one AS.
+Left out, because several stable results or none may exist then (RFC 3345): MED in route selection, and
+local preferences that differ between speakers of one AS.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Route:
 
 @dataclass(frozen=True)
 class Edge:
-    """How one speaker is configured towards a neighbour."""
+    """The configuration of one speaker for a neighbour."""
 
     imports: bool
     export: str
     """all, local or none."""
     add_community: str | None = None
-    """What an export policy adds."""
+    """The community that the export policy adds."""
     only: frozenset[str] | None = None
-    """The prefixes that an import policy takes; None takes all."""
+    """The prefixes that the import policy accepts; None accepts all."""
 
 
 @dataclass
@@ -50,16 +50,16 @@ class Node:
 
 
 Key = tuple[str, str, tuple[str, ...]]
-"""Who told it, the prefix, and the way that it came before that (empty without ADD-PATH)."""
+"""The advertising neighbour, the prefix, and the neighbours before it (empty without ADD-PATH)."""
 Table = dict[Key, Route]
-"""What one speaker was told."""
+"""The received routes of one speaker."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A route that may be chosen; ``teller`` None is the speaker itself."""
+    """An eligible route; ``neighbour`` None is the speaker itself."""
 
-    teller: str | None
+    neighbour: str | None
     way: tuple[str, ...]
     route: Route
     rank: tuple[object, ...]
@@ -72,60 +72,62 @@ Choice = dict[str, list[Candidate]]
 
 @dataclass(frozen=True)
 class Results:
-    """For each speaker what it was told, and what it chose from."""
+    """The received routes of each speaker, and its candidates."""
 
     received: dict[str, Table]
     choice: dict[str, Choice]
 
 
 def solve(nodes: dict[str, Node], links: set[frozenset[str]], *, add_path: bool) -> Results:
-    """Return what everybody has at the end; with ``add_path`` everybody tells all paths."""
+    """Return the stable routes; with ``add_path`` every speaker advertises all paths."""
     received: dict[str, Table] = {name: {} for name in nodes}
     for _ in range(4 * len(nodes) + 8):
-        told: dict[str, Table] = {name: {} for name in nodes}
+        advertised: dict[str, Table] = {name: {} for name in nodes}
         for node in nodes.values():
             choice = choose(node, received[node.name], nodes)
             for other in nodes.values():
                 if frozenset((node.name, other.name)) in links:
-                    _tell_all(node, other, choice, nodes, told[other.name], add_path=add_path)
-        if told == received:
+                    _advertise_all(
+                        node, other, choice, nodes, advertised[other.name], add_path=add_path
+                    )
+        if advertised == received:
             return Results(
                 received, {name: choose(nodes[name], received[name], nodes) for name in nodes}
             )
-        received = told
+        received = advertised
     raise AssertionError("the network does not settle: a mistake of how it was made")
 
 
-def _tell_all(
+def _advertise_all(
     node: Node,
     other: Node,
     choice: Choice,
     nodes: dict[str, Node],
-    told: Table,
+    advertised: Table,
     *,
     add_path: bool,
 ) -> None:
     for prefix, candidates in choice.items():
         for one in candidates if add_path else candidates[:1]:
-            sent = tell(node, other, one.teller, one.route, nodes)
+            sent = advertise(node, other, one.neighbour, one.route, nodes)
             if sent is not None:
-                way = (one.teller or "", *one.way) if add_path else ()
-                told[node.name, prefix, way] = sent
+                way = (one.neighbour or "", *one.way) if add_path else ()
+                advertised[node.name, prefix, way] = sent
 
 
-def tell(
+def advertise(
     node: Node, other: Node, source: str | None, route: Route, nodes: dict[str, Node]
 ) -> Route | None:
-    """Return a route as a neighbour is told it, or None."""
+    """Return a route as it is advertised to a neighbour, or None."""
     edge = node.edges[other.name]
     external = node.asn != other.asn
     if edge.export == "none" or (edge.export == "local" and source is not None):
         return None
     if source == other.name:
-        # Nobody is told their own routes.
+        # A route is not advertised to the neighbour that it came from.
         return None
     if source is not None and not external and nodes[source].asn == node.asn:
-        # 9.2: routes of an internal peer are not for internal peers.
+        # 9.2: routes from an internal peer are not advertised to internal peers.
         return None
     if source is not None and "no-advertise" in route.communities:
         return None
@@ -148,9 +150,9 @@ def tell(
     return Route(route.prefix, route.as_path, preference, route.med, communities, route.origin)
 
 
-def usable(node: Node, teller: str, route: Route) -> bool:
-    """Tell whether a received route may be chosen."""
-    edge = node.edges[teller]
+def usable(node: Node, neighbour: str, route: Route) -> bool:
+    """Return whether a received route is eligible."""
+    edge = node.edges[neighbour]
     if not edge.imports or (edge.only is not None and route.prefix not in edge.only):
         return False
     # 9.1.2: loops
@@ -162,10 +164,10 @@ def choose(node: Node, received: Table, nodes: dict[str, Node]) -> Choice:
     found: Choice = {}
     for prefix, route in node.local.items():
         found.setdefault(prefix, []).append(Candidate(None, (), route, (0,)))
-    for (teller, prefix, way), route in received.items():
-        if usable(node, teller, route):
-            rank = _rank(node, nodes[teller], route)
-            found.setdefault(prefix, []).append(Candidate(teller, way, route, rank))
+    for (neighbour, prefix, way), route in received.items():
+        if usable(node, neighbour, route):
+            rank = _rank(node, nodes[neighbour], route)
+            found.setdefault(prefix, []).append(Candidate(neighbour, way, route, rank))
     return {prefix: sorted(each, key=lambda one: one.rank) for prefix, each in found.items()}
 
 

@@ -82,7 +82,7 @@ class Lab:
         )
 
     def configure(self, name: str) -> None:
-        """Tell a speaker all about its peers."""
+        """Configure the peers of a speaker."""
         for other in self.nodes:
             if frozenset((name, other)) in self.links:
                 self.hosts[name].peer(self.config(name, other))
@@ -213,8 +213,8 @@ def check(lab: Lab, results: Results) -> None:
             )
             wanted = sorted(
                 (prefix, str(expected(route)))
-                for (teller, prefix, _), route in results.received[name].items()
-                if teller == status.name
+                for (neighbour, prefix, _), route in results.received[name].items()
+                if neighbour == status.name
             )
             assert received == wanted, (name, status.name)
             advertised = sorted(
@@ -234,9 +234,9 @@ def check(lab: Lab, results: Results) -> None:
         choice = results.choice[name]
         assert best.keys() == choice.keys(), name
         for prefix, candidates in choice.items():
-            # Several are equal where one neighbour tells several paths: then the identifier decides.
+            # Several paths of one neighbour are equal: then the path identifier decides.
             equal = [
-                (one.teller, expected(one.route))
+                (one.neighbour, expected(one.route))
                 for one in candidates
                 if one.rank == candidates[0].rank
             ]

@@ -54,11 +54,11 @@ class Crossing:
 
     def opens(self, connection: int) -> None:
         """The peer's OPEN comes on a connection."""
-        self.arena.say(self._open, connection)
+        self.arena.send(self._open, connection)
 
     def confirms(self, connection: int) -> None:
         """The peer's KEEPALIVE comes on a connection."""
-        self.arena.say(KEEPALIVE, connection)
+        self.arena.send(KEEPALIVE, connection)
 
     def ended(self, connection: int) -> bool:
         """Tell whether a connection was closed with a Cease for the collision (RFC 4486)."""

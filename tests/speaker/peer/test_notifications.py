@@ -71,7 +71,7 @@ def established(**options: object) -> Raw:
 
 
 def said(message: bytes, raw: Raw) -> Raw:
-    raw.say(message)
+    raw.send(message)
     return raw
 
 
@@ -307,7 +307,7 @@ def _unread(raw: Raw) -> Raw:
     raw.give(QueueChanged(raw.connection, 1))
     while not raw.is_closed:
         raw.wait(20)
-        raw.say(KEEPALIVE)
+        raw.send(KEEPALIVE)
     return raw
 
 

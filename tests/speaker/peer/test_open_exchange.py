@@ -99,7 +99,7 @@ def test_rfc9234_4_roles_are_for_peers_of_another_as_outside_of_a_confederation(
 
 def test_a_strict_session_does_not_come_up_after_a_refusal_of_capabilities() -> None:
     raw = Raw(role=Role.CUSTOMER, role_strict=True).to_open_sent()
-    raw.say(Notification(2, 7).encode())
+    raw.send(Notification(2, 7).encode())
     raw.wait(5)
     raw.to_open_confirm(open_message(capabilities=(FourOctetAs(REMOTE_ASN),)))
     assert raw.notification == (2, 11, b"")

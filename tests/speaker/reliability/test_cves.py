@@ -1,4 +1,4 @@
-"""What has brought other BGP speakers down, one test a record; each says what was sent and to whom.
+"""Known vulnerabilities of BGP speakers, one test for each record: what was sent, and to which one.
 
 The records are public: CVE numbers, and GO numbers of the Go vulnerability database. Every one ends
 with the referee's check: no error of ours, and another session that did not notice.
@@ -53,7 +53,7 @@ def established(profile: str = "plain") -> Arena:
 
 def stays_up(arena: Arena, octets: bytes) -> Arena:
     """Send what must not cost the session."""
-    arena.say(octets)
+    arena.send(octets)
     assert arena.status().established
     assert arena.notification is None
     arena.check()
@@ -63,7 +63,7 @@ def stays_up(arena: Arena, octets: bytes) -> Arena:
 def refused_open(octets: bytes) -> tuple[int, int]:
     """Send an OPEN that has to be refused; its code and subcode."""
     arena = Arena().reach("OpenSent")
-    arena.say(octets)
+    arena.send(octets)
     assert not arena.status().established
     assert arena.connection in arena.closed
     arena.check()
@@ -75,7 +75,7 @@ def opened(capabilities: bytes) -> Arena:
     """Bring a session up with capabilities given as octets."""
     arena = Arena().reach("OpenSent")
     parameters = bytes((len(capabilities) + 2, 2, len(capabilities))) + capabilities
-    arena.say(open_with(parameters) + KEEPALIVE)
+    arena.send(open_with(parameters) + KEEPALIVE)
     arena.check()
     return arena
 
@@ -97,7 +97,7 @@ IPV4 = b"\x01\x04\0\1\0\1"
 
 
 def test_cve_2019_5892_attribute_255() -> None:
-    """A research experiment announced an attribute of a number that nobody had."""
+    """A research experiment announced an attribute with an unassigned type."""
     for size in (0, 1, 255, 1000):
         arena = stays_up(established(), with_attribute(255, bytes(size)))
         assert HELD in arena.received()
@@ -111,7 +111,7 @@ def test_cve_2022_36440_the_as_number_is_looked_for_before_the_open_is_checked()
 
 def test_cve_2022_37032_a_dynamic_capability_message() -> None:
     arena = established()
-    arena.say(frame_message(6, b"\0\xff\xff\xff\1\1\xff\xff"))
+    arena.send(frame_message(6, b"\0\xff\xff\xff\1\1\xff\xff"))
     assert arena.notification == (1, 3, b"\x06")
     arena.check()
 
@@ -119,7 +119,7 @@ def test_cve_2022_37032_a_dynamic_capability_message() -> None:
 def test_cve_2022_37035_what_follows_the_message_that_ends_a_session() -> None:
     """There the rest of the packet was handled while the NOTIFICATION was being sent."""
     arena = established()
-    arena.say(update(MANDATORY, b"\x21" + bytes(5)) + update(MANDATORY, PREFIX) + KEEPALIVE * 50)
+    arena.send(update(MANDATORY, b"\x21" + bytes(5)) + update(MANDATORY, PREFIX) + KEEPALIVE * 50)
     assert arena.notification is not None
     assert arena.notification[:2] == (3, 10)
     assert arena.messages()[-1][0] == 3
@@ -212,14 +212,14 @@ def test_cve_2023_41361_a_software_version_longer_than_its_capability(value: byt
 def test_cve_2023_41909_flowspec_without_attributes() -> None:
     reach = encode_attribute(0x80, 14, b"\0\1\x85\0\0\3\1\x08\x0a")
     arena = established()
-    arena.say(update(reach))
+    arena.send(update(reach))
     arena.check()
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 15, 17, 31, 33, 48, 200, 255])
 def test_cve_2023_46752_a_next_hop_length_that_disagrees_with_the_rest(size: int) -> None:
     arena = established()
-    arena.say(
+    arena.send(
         update(ORIGIN + AS_PATH + encode_attribute(0x80, 14, b"\0\2\1" + bytes((size,)) + HOP_6))
     )
     assert arena.notification is not None
@@ -249,8 +249,8 @@ def test_cve_2023_47234_withdrawals_beside_prefixes_without_attributes() -> None
 )
 def test_cve_2023_47235_an_end_of_rib_with_something_malformed_in_it(attributes: bytes) -> None:
     arena = established("rich")
-    arena.say(update(MANDATORY, b"\0\0\0\1" + PREFIX))
-    arena.say(update(attributes))
+    arena.send(update(MANDATORY, b"\0\0\0\1" + PREFIX))
+    arena.send(update(attributes))
     arena.check()
 
 
@@ -263,7 +263,7 @@ def test_cve_2024_31948_a_prefix_sid_with_wrong_flags(flags: int) -> None:
 def test_cve_2024_31949_a_dynamic_capability_that_does_not_advance() -> None:
     for value in (b"\0\1\0", b"\0\1\4\0\1\0\1", b"\0\x40\0"):
         arena = established()
-        arena.say(frame_message(6, value))
+        arena.send(frame_message(6, value))
         assert arena.notification == (1, 3, b"\x06")
         arena.check()
 
@@ -290,7 +290,7 @@ def test_cve_2026_37459_a_next_hop_characteristic_shorter_than_its_header(value:
 def test_cve_2019_16159_a_shutdown_communication_of_sufficient_length(length: int) -> None:
     for there in (0, length // 2, length):
         arena = established()
-        arena.say(frame_message(3, b"\6\2" + bytes((length,)) + b"A" * there))
+        arena.send(frame_message(3, b"\6\2" + bytes((length,)) + b"A" * there))
         assert arena.notification is None
         assert arena.connection in arena.closed
         arena.check()
@@ -302,7 +302,7 @@ def test_cve_2025_59688_a_notification_at_any_moment(state: str) -> None:
         arena = Arena("delayed" if state == "delayed" else "plain")
         arena.reach("OpenSent" if state == "delayed" else state)
         before = arena.messages()
-        arena.say(frame_message(3, body) * 2)
+        arena.send(frame_message(3, body) * 2)
         assert arena.messages() == before
         arena.wait(300)
         arena.check()
@@ -343,8 +343,8 @@ def test_cve_2023_38283_a_wrong_attribute_length_from_a_remote_as() -> None:
 def test_cve_2023_46565_errors_without_end_on_one_session() -> None:
     arena = established()
     for _ in range(200):
-        arena.say(with_attribute(8, b"\0"))
-        arena.say(update(encode_attribute(0x40, 1, b"\7") + AS_PATH + NEXT_HOP, PREFIX))
+        arena.send(with_attribute(8, b"\0"))
+        arena.send(update(encode_attribute(0x40, 1, b"\7") + AS_PATH + NEXT_HOP, PREFIX))
     assert arena.status().established
     arena.check()
 
@@ -430,19 +430,19 @@ def test_the_attribute_of_2010_08_27_is_passed_on_as_it_was() -> None:
     arena = established()
     value = bytes(range(256)) * 3
     stays_up(arena, with_attribute(99, value))
-    told = b"".join(body for kind, body in arena.messages(arena.quiet) if kind == 2)
-    assert value in told
-    assert b"\xf0\x63\x03\x00" + value in told
+    received = b"".join(body for kind, body in arena.messages(arena.quiet) if kind == 2)
+    assert value in received
+    assert b"\xf0\x63\x03\x00" + value in received
 
 
 def test_the_attribute_of_2025_05_20_goes_no_further() -> None:
     """A Prefix-SID of zeros, carried by those who did not look, fatal to those who did."""
     arena = established()
     stays_up(arena, with_attribute(40, bytes(7)))
-    told = b"".join(body for kind, body in arena.messages(arena.quiet) if kind == 2)
-    assert PREFIX in told
-    assert b"\xc0\x28" not in told
-    assert b"\xe0\x28" not in told
+    received = b"".join(body for kind, body in arena.messages(arena.quiet) if kind == 2)
+    assert PREFIX in received
+    assert b"\xc0\x28" not in received
+    assert b"\xe0\x28" not in received
 
 
 def test_ipv6_next_hops_and_withdrawals_are_not_confused_by_what_is_not_spoken() -> None:

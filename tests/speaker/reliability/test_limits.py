@@ -136,31 +136,31 @@ def test_h40_the_paths_of_a_prefix_from_one_peer_are_limited() -> None:
     raw = add_path()
     started = time.perf_counter()
     for first in range(0, 8_000, 4_000):
-        raw.say(update(ATTRIBUTES, ids(4_000, first)))
+        raw.send(update(ATTRIBUTES, ids(4_000, first)))
     assert time.perf_counter() - started < LONG
     assert raw.status.families[0].received == MAX_PATHS
-    told = [event.text for event in raw.events if isinstance(event, SessionError)]
-    assert told[0].startswith("UPDATE with more than 64 paths of a prefix")
-    assert len(told) == 2
+    reports = [event.text for event in raw.events if isinstance(event, SessionError)]
+    assert reports[0].startswith("UPDATE with more than 64 paths of a prefix")
+    assert len(reports) == 2
     # What is taken can be changed and withdrawn as ever, and makes room.
-    raw.say(update(ATTRIBUTES + encode_attribute(0x80, 4, bytes(4)), ids(MAX_PATHS)))
+    raw.send(update(ATTRIBUTES + encode_attribute(0x80, 4, bytes(4)), ids(MAX_PATHS)))
     assert raw.status.families[0].received == MAX_PATHS
-    raw.say(update(b"", b"", ids(10) + ids(10)))
-    raw.say(update(ATTRIBUTES, ids(4, 500) + ids(4, 500)))
+    raw.send(update(b"", b"", ids(10) + ids(10)))
+    raw.send(update(ATTRIBUTES, ids(4, 500) + ids(4, 500)))
     assert raw.status.families[0].received == MAX_PATHS - 6
-    assert len(told) == 2
-    raw.say(update(b"", b"", ids(8_000)))
+    assert len(reports) == 2
+    raw.send(update(b"", b"", ids(8_000)))
     assert raw.status.families[0].received == 0
     assert not list(raw.engine.routes_available(INSTANCE, IPV4_UNICAST))
 
 
 def test_h40_the_limit_of_paths_applies_to_each_session() -> None:
     raw = add_path()
-    raw.say(update(ATTRIBUTES, ids(MAX_PATHS)))
+    raw.send(update(ATTRIBUTES, ids(MAX_PATHS)))
     raw.drop()
     raw.wait(60)
     raw.to_established(open_message(capabilities=(*FAMILIES, AddPath(((IPV4_UNICAST, 3),)))))
-    raw.say(update(ATTRIBUTES, ids(MAX_PATHS, 1_000)))
+    raw.send(update(ATTRIBUTES, ids(MAX_PATHS, 1_000)))
     assert raw.status.families[0].received == MAX_PATHS
 
 
@@ -168,11 +168,11 @@ def test_h43_the_prefix_limit_is_reached_exactly_and_then_exceeded() -> None:
     limit = MaximumPrefixes(100, restart_after=30)
     raw = Raw(maximum_prefixes=(limit,)).to_established()
     wire = [prefix_to_wire(f"10.{number}.0.0/16")[1] for number in range(101)]
-    raw.say(update(ATTRIBUTES, b"".join(wire[:74])))
+    raw.send(update(ATTRIBUTES, b"".join(wire[:74])))
     assert not [event for event in raw.events if isinstance(event, PrefixLimit)]
-    raw.say(update(ATTRIBUTES, b"".join(wire[:100])))
+    raw.send(update(ATTRIBUTES, b"".join(wire[:100])))
     assert raw.status.established
-    raw.say(update(ATTRIBUTES, wire[100]))
+    raw.send(update(ATTRIBUTES, wire[100]))
     assert raw.notification == (6, 1, b"\0\1\1" + (100).to_bytes(4, "big"))
     assert [event.ended for event in raw.events if isinstance(event, PrefixLimit)] == [False, True]
     assert not list(raw.engine.routes_received(INSTANCE, None, IPV4_UNICAST))
@@ -191,7 +191,7 @@ def test_h43_updates_beyond_the_prefix_limit_are_not_processed() -> None:
         )
         for n in range(200)
     )
-    raw.say(flood)
+    raw.send(flood)
     assert raw.is_closed
     assert raw.notification is not None
     assert raw.notification[:2] == (6, 1)
@@ -203,13 +203,13 @@ def test_h43_updates_beyond_the_prefix_limit_are_not_processed() -> None:
 def test_h44_a_flapping_prefix_leaves_no_state() -> None:
     raw = Raw(export="all").to_established()
     flap = update(ATTRIBUTES, NLRI) + update(b"", b"", NLRI)
-    raw.say(flap)
+    raw.send(flap)
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
         for _ in range(100):
-            raw.say(flap * 20)
-        raw.say(KEEPALIVE)
+            raw.send(flap * 20)
+        raw.send(KEEPALIVE)
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -235,10 +235,10 @@ def refreshing() -> Raw:
 def test_h45_any_number_of_route_refreshes_is_answered_once() -> None:
     raw = refreshing()
     raw.sent = b""
-    raw.say(RouteRefresh(IPV4_UNICAST).encode() * 1_000)
+    raw.send(RouteRefresh(IPV4_UNICAST).encode() * 1_000)
     once = len(raw.sent)
     assert 500 * 4 < once < 500 * 4 + 200
-    raw.say(RouteRefresh(IPV4_UNICAST).encode())
+    raw.send(RouteRefresh(IPV4_UNICAST).encode())
     assert len(raw.sent) == 2 * once
 
 
@@ -246,7 +246,7 @@ def test_h45_a_route_refresh_of_a_peer_that_does_not_read_is_answered_later() ->
     raw = refreshing()
     raw.give(QueueChanged(raw.connection, 5_000))
     raw.sent = b""
-    raw.say(RouteRefresh(IPV4_UNICAST).encode())
+    raw.send(RouteRefresh(IPV4_UNICAST).encode())
     assert raw.sent == b""
     assert not raw.engine.updates_pending
     raw.give(QueueChanged(raw.connection, 0))
@@ -257,7 +257,7 @@ def test_h45_a_route_refresh_of_an_unnegotiated_family_is_ignored() -> None:
     raw = refreshing()
     raw.sent = b""
     for family in ((1, 128), (16388, 71), (0, 0)):
-        raw.say(RouteRefresh(type(IPV6_UNICAST)(*family)).encode())
+        raw.send(RouteRefresh(type(IPV6_UNICAST)(*family)).encode())
     assert raw.status.established
     assert raw.sent == b""
 
@@ -269,11 +269,11 @@ def test_h36_attributes_that_a_policy_makes_too_long_withdraw_the_prefix() -> No
     arena = Arena("rich", import_=policy).reach("Established", RICH)
     many = encode_attribute(0xC0, 8, numbers(16_340, 4))
     nlri = b"\0\0\0\1\x18\x0a\x01\x00"
-    arena.say(update(ORIGIN + AS_PATH + NEXT_HOP + many, nlri))
+    arena.send(update(ORIGIN + AS_PATH + NEXT_HOP + many, nlri))
     assert arena.status().established
     arena.check()
     # The others go on hearing of other routes.
     before = len(arena.messages(arena.quiet))
-    arena.say(update(ATTRIBUTES, b"\0\0\0\1\x18\x0a\x02\x00"))
+    arena.send(update(ATTRIBUTES, b"\0\0\0\1\x18\x0a\x02\x00"))
     assert len(arena.messages(arena.quiet)) > before
     arena.check()

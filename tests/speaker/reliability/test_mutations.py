@@ -1,4 +1,4 @@
-"""Every truncation and every changed octet of a message of each kind, said to an Established session.
+"""Every truncation and every changed octet of a message of each kind, sent to an Established session.
 
 Reading alone is tested with the codecs; here the whole engine takes the octets, beside a session
 that must not notice.
@@ -30,18 +30,18 @@ class Sessions:
         while arena.status().state != "Active":
             arena.wait(arena.status().retry_in or 0.0)
         arena.accept()
-        arena.say(open_of(self.offered) + KEEPALIVE)
+        arena.send(open_of(self.offered) + KEEPALIVE)
         assert arena.status().established
         self.begun += 1
 
-    def say(self, octets: bytes) -> None:
-        """Say something to an Established session that has heard nothing half."""
+    def send(self, octets: bytes) -> None:
+        """Send octets to an Established session without an incomplete message."""
         arena = self.arena
-        arena.say(octets)
+        arena.send(octets)
         whole = len(octets) >= HEADER_SIZE and int.from_bytes(octets[16:18], "big") == len(octets)
         if not whole or not arena.status().established:
             # Half a message: what follows belongs to it.
-            arena.say(b"\xff" * 40)
+            arena.send(b"\xff" * 40)
             self._begin()
 
     def done(self) -> None:
@@ -53,9 +53,9 @@ def test_h30_every_truncation_with_and_without_its_length(kind: str) -> None:
     seed = SEEDS[kind]
     sessions = Sessions()
     for size in range(len(seed)):
-        sessions.say(seed[:size])
+        sessions.send(seed[:size])
         if size >= HEADER_SIZE:
-            sessions.say(seed[:16] + size.to_bytes(2, "big") + seed[18:size])
+            sessions.send(seed[:16] + size.to_bytes(2, "big") + seed[18:size])
     sessions.done()
 
 
@@ -74,7 +74,7 @@ def test_h31_every_octet_changed(kind: str) -> None:
     sessions = Sessions()
     for place in range(16, len(seed)):
         for value in _values(seed, place):
-            sessions.say(seed[:place] + bytes((value,)) + seed[place + 1 :])
+            sessions.send(seed[:place] + bytes((value,)) + seed[place + 1 :])
     sessions.done()
 
 
@@ -82,7 +82,7 @@ def test_h31_every_octet_of_the_marker() -> None:
     sessions = Sessions()
     for place in range(16):
         for value in (0, 1, 0x7F, 0xFE):
-            sessions.say(KEEPALIVE[:place] + bytes((value,)) + KEEPALIVE[place + 1 :])
+            sessions.send(KEEPALIVE[:place] + bytes((value,)) + KEEPALIVE[place + 1 :])
     assert sessions.begun == 1 + 64
     sessions.done()
 
@@ -110,5 +110,5 @@ def test_h31_every_length_field_with_another_value(profile: str) -> None:
         right = int.from_bytes(seed[place : place + width], "big")
         for value in (0, 1, right - 1, right + 1, 255, 65535):
             if 0 <= value < 256**width:
-                sessions.say(seed[:place] + value.to_bytes(width, "big") + seed[place + width :])
+                sessions.send(seed[:place] + value.to_bytes(width, "big") + seed[place + width :])
     sessions.done()

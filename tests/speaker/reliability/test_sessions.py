@@ -36,11 +36,11 @@ def test_h02_ttl_security_is_requested_from_the_kernel_in_both_directions() -> N
     assert SetTtl(-50, 255, 255) in actions
     active = Arena(ttl_security=3, passive=False, connect_retry_time=1)
     active.answer(refused=True)
-    asked = []
+    actions = []
     for _ in range(20):
         active.now += 1
-        asked += active.engine.handle(TimersDue(), active.now)
-    (connect, *_) = (action for action in asked if isinstance(action, Connect))
+        actions += active.engine.handle(TimersDue(), active.now)
+    (connect, *_) = (action for action in actions if isinstance(action, Connect))
     assert (connect.ttl, connect.min_ttl) == (255, 253)
 
 
@@ -48,7 +48,7 @@ def test_h03_an_address_has_at_most_two_half_open_connections() -> None:
     arena = Arena()
     for _ in range(50):
         arena.accept()
-        arena.say(open_of()[:5])
+        arena.send(open_of()[:5])
         arena.wait(1)
         assert len(arena.engine._context.connections) <= 3
     arena.wait(70)
@@ -71,7 +71,7 @@ def test_h04_an_established_session_is_not_hurt_by_connections_of_the_same_addre
     good = arena.connection
     for _ in range(100):
         arena.accept()
-        arena.say(open_of() + KEEPALIVE)
+        arena.send(open_of() + KEEPALIVE)
         arena.drop()
     arena.turn_to(0)
     assert arena.connection == good
@@ -86,7 +86,7 @@ def test_h10_an_end_in_every_state_and_within_a_message(profile: str, state: str
     for part in (b"", KEEPALIVE[:1], KEEPALIVE[:18], SEEDS["update-rich"][:30]):
         offered = RICH if profile == "rich" else BASIC
         arena = Arena(profile, passive=state != "Connect").reach(state, offered)
-        arena.say(part)
+        arena.send(part)
         arena.drop()
         arena.answer(refused=True)
         arena.check()
@@ -95,7 +95,7 @@ def test_h10_an_end_in_every_state_and_within_a_message(profile: str, state: str
         while arena.status().state not in ("Active", "Connect"):
             arena.wait(1)
         arena.accept()
-        arena.say(open_of(offered) + KEEPALIVE)
+        arena.send(open_of(offered) + KEEPALIVE)
         assert arena.status().established
         arena.check()
 
@@ -106,9 +106,9 @@ def test_h13_every_message_in_every_state(state: str, kind: str) -> None:
     """It is handled, or answered as the FSM has it; the referee knows the order."""
     for profile in PROFILES:
         arena = Arena(profile, passive=state != "Connect").reach(state)
-        arena.say(SEEDS[kind])
+        arena.send(SEEDS[kind])
         arena.check()
-        arena.say(SEEDS[kind] * 2)
+        arena.send(SEEDS[kind] * 2)
         arena.wait(1)
         arena.check()
 
@@ -130,7 +130,7 @@ def _with(capabilities: bytes, *, extended: bool = False) -> Arena:
     else:
         body = b"".join(b"\x02" + bytes((len(one),)) + one for one in _cut(capabilities) if one)
         parameters = bytes((len(body),)) + body
-    arena.say(frame_message(1, open_of(())[19:28] + parameters) + KEEPALIVE)
+    arena.send(frame_message(1, open_of(())[19:28] + parameters) + KEEPALIVE)
     arena.check()
     return arena
 
@@ -194,14 +194,14 @@ def test_h25_a_mode_of_add_path_that_is_undefined(value: bytes) -> None:
 
 def test_h26_after_unsupported_capability_the_open_is_repeated_without() -> None:
     arena = Arena().reach("OpenSent")
-    arena.say(Notification(2, 7, b"\x46\0").encode())
+    arena.send(Notification(2, 7, b"\x46\0").encode())
     assert "Unsupported Capability" in arena.status().reason
     arena.wait(5)
     arena.accept()
     (kind, body), *_ = arena.messages()
     assert kind == 1
     assert {type(one) for one in decode_open(body).capabilities} == {Multiprotocol, FourOctetAs}
-    arena.say(open_of((Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))) + KEEPALIVE)
+    arena.send(open_of((Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))) + KEEPALIVE)
     assert arena.status().established
     arena.check()
 
@@ -216,9 +216,9 @@ def test_h27_crossing_opens_with_graceful_restart_make_no_flap() -> None:
         octets = (
             open_of() if not arena.written.get(connection, b"").endswith(KEEPALIVE) else KEEPALIVE
         )
-        arena.say(octets, connection)
-    arena.say(KEEPALIVE, ours)
-    arena.say(KEEPALIVE, theirs)
+        arena.send(octets, connection)
+    arena.send(KEEPALIVE, ours)
+    arena.send(KEEPALIVE, theirs)
     arena.wait(10)
     arena.check()
     open_ones = [one for one in arena.connections if one not in arena.closed]
@@ -231,12 +231,12 @@ def test_h27_crossing_opens_with_graceful_restart_make_no_flap() -> None:
 def test_octets_before_a_connection_or_after_its_end_are_ignored() -> None:
     arena = Arena()
     for connection in (0, 1, 77, -77):
-        arena.say(SEEDS["update-rich"] * 3, connection)
+        arena.send(SEEDS["update-rich"] * 3, connection)
     arena.reach("Established")
-    arena.say(b"\0" * HEADER_SIZE)
+    arena.send(b"\0" * HEADER_SIZE)
     before = arena.messages()
     arena.closed.discard(arena.connection)
-    arena.say(open_of() + KEEPALIVE)
+    arena.send(open_of() + KEEPALIVE)
     arena.closed.add(arena.connection)
     assert arena.messages() == before
     arena.check()

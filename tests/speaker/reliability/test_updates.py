@@ -1,4 +1,4 @@
-"""UPDATEs and what they may cost (H32 to H47): routes as RFC 7606 says, seldom the session.
+"""Malformed UPDATEs (H32 to H47): routes are withdrawn as RFC 7606 requires, few reset the session.
 
 Everything is said to an engine whose other session must not notice; what decoders alone make of octets
 is tested with them.
@@ -48,7 +48,7 @@ def established(profile: str = "plain", **settings: object) -> Arena:
 
 
 def stays_up(arena: Arena, octets: bytes) -> Arena:
-    arena.say(octets)
+    arena.send(octets)
     assert arena.status().established, arena.status().reason
     assert arena.notification is None
     arena.check()
@@ -58,7 +58,7 @@ def stays_up(arena: Arena, octets: bytes) -> Arena:
 def reset_by(octets: bytes, profile: str = "plain") -> tuple[int, int]:
     """Send what ends the session; code and subcode of the NOTIFICATION."""
     arena = established(profile)
-    arena.say(octets)
+    arena.send(octets)
     assert arena.connection in arena.closed
     assert not arena.received()
     arena.check()
@@ -164,7 +164,7 @@ def test_h34_the_order_of_attributes_makes_no_difference() -> None:
     for order in itertools.permutations(octets):
         stays_up(arena, update(b"".join(order), PREFIX))
         assert arena.received()[HELD].med == 7
-        arena.say(SEEDS["update-withdraw"])
+        arena.send(SEEDS["update-withdraw"])
 
 
 def test_h34_an_as4_path_before_the_as_path_is_merged_with_it() -> None:
@@ -186,7 +186,7 @@ def test_h35_an_attribute_of_any_number_and_size_leaves_the_session_up(flags: in
         if kind in (14, 15):
             continue
         for size in (0, 5, 255, 256, 3900):
-            arena.say(update(MANDATORY + encode_attribute(flags, kind, bytes(size)), PREFIX))
+            arena.send(update(MANDATORY + encode_attribute(flags, kind, bytes(size)), PREFIX))
         assert arena.status().established, kind
     arena.check()
     assert arena.messages() == before
@@ -363,7 +363,7 @@ def test_h40_path_identifiers_are_of_one_session_only() -> None:
     arena.wait(5)
     arena.accept()
     plain = tuple(c for c in RICH if not isinstance(c, AddPath))
-    arena.say(open_of(plain) + KEEPALIVE)
+    arena.send(open_of(plain) + KEEPALIVE)
     stays_up(arena, update(MANDATORY, PREFIX))
     assert set(arena.received()) == {HELD}
     assert arena.status().families[0].received == 1
@@ -420,14 +420,14 @@ def test_h42_an_ineligible_path_is_held_and_not_used(value: bytes, reason: str) 
 
 
 def test_h44_a_flood_of_updates_does_not_expire_the_hold_timer_of_another_session() -> None:
-    """The other peer says KEEPALIVE every 30 s; between two of them there are thousands of flaps."""
+    """The other peer sends KEEPALIVE every 30 s; between two of them there are thousands of flaps."""
     arena = established()
     flaps = update(MANDATORY, PREFIX) + update(b"", b"", PREFIX)
     for _ in range(20):
         for _ in range(50):
-            arena.say(flaps)
+            arena.send(flaps)
         arena.wait(30)
-        arena.say(KEEPALIVE)
+        arena.send(KEEPALIVE)
     assert arena.status().established
     assert not arena.received()
     arena.check()
@@ -451,7 +451,7 @@ def test_h45_a_refresh_of_the_wrong_length_is_answered_with_its_own_code(body: b
     """RFC 7313 section 5."""
     arena = established()
     message = frame_message(5, body)
-    arena.say(message)
+    arena.send(message)
     assert arena.notification == (7, 1, message)
     arena.check()
 
@@ -464,14 +464,14 @@ def test_h45_an_unknown_subtype_and_an_orf_are_ignored() -> None:
 @pytest.mark.parametrize("profile", ["plain", "rich"])
 def test_h46_a_dynamic_capability_message_is_an_unknown_type(profile: str) -> None:
     arena = established(profile)
-    arena.say(frame_message(6, b"\0\1\4\0\1\0\1"))
+    arena.send(frame_message(6, b"\0\1\4\0\1\0\1"))
     assert arena.notification == (1, 3, b"\x06")
     arena.check()
 
 
 def test_h47_an_update_behind_the_keepalive_has_the_negotiated_path_identifiers() -> None:
     arena = Arena("rich").reach("OpenSent")
-    arena.say(open_of(RICH) + KEEPALIVE + update(MANDATORY, b"\0\0\0\1" + PREFIX))
+    arena.send(open_of(RICH) + KEEPALIVE + update(MANDATORY, b"\0\0\0\1" + PREFIX))
     assert arena.status().families[0].received == 1
     assert set(arena.received()) == {HELD}
     arena.check()
@@ -479,7 +479,7 @@ def test_h47_an_update_behind_the_keepalive_has_the_negotiated_path_identifiers(
 
 def test_h47_an_update_behind_the_open_is_an_fsm_error() -> None:
     arena = Arena().reach("OpenSent")
-    arena.say(open_of() + update(MANDATORY, PREFIX) + KEEPALIVE)
+    arena.send(open_of() + update(MANDATORY, PREFIX) + KEEPALIVE)
     assert arena.notification == (5, 2, b"")
     arena.check()
 
@@ -487,7 +487,7 @@ def test_h47_an_update_behind_the_open_is_an_fsm_error() -> None:
 def test_a_flood_of_errors_is_not_a_flood_of_reports() -> None:
     arena = established()
     for _ in range(1_000):
-        arena.say(update(MANDATORY + encode_attribute(0xC0, 8, b"x"), PREFIX))
+        arena.send(update(MANDATORY + encode_attribute(0xC0, 8, b"x"), PREFIX))
     reports = [event for event in arena.events if isinstance(event, SessionError)]
     assert 1 <= len(reports) <= 10
     assert "number 512 of this session" in reports[-1].text
@@ -497,7 +497,7 @@ def test_a_flood_of_errors_is_not_a_flood_of_reports() -> None:
 
 def test_the_last_error_remains_visible_after_the_session_is_restored() -> None:
     arena = established()
-    arena.say(update(MANDATORY, b"\x21" + bytes(5)))
+    arena.send(update(MANDATORY, b"\x21" + bytes(5)))
     (report,) = (event for event in arena.events if isinstance(event, SessionError))
     assert (report.sent, report.code, report.subcode, report.survived) == (True, 3, 10, False)
     assert "a prefix of 33 bits" in arena.status().reason

@@ -1,4 +1,4 @@
-"""Routes that are held once: found again by the fields in which they were said, and not for ever."""
+"""Routes that are held only in the Loc-RIB are found by the log, which stays small."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def prefix(number: int) -> bytes:
     return b"\x20" + number.to_bytes(4, "big")
 
 
-def said(routes: SharedAdjRibIn, loc: LocRib, *numbers: int) -> None:
+def announce(routes: SharedAdjRibIn, loc: LocRib, *numbers: int) -> None:
     field = b"".join(map(prefix, numbers))
     assert routes.announce_new([PATH], [field], Afi.IPV4) == 1
     loc.take_changes()
@@ -26,7 +26,7 @@ def said(routes: SharedAdjRibIn, loc: LocRib, *numbers: int) -> None:
 def test_prefixes_of_fields_and_of_lists_are_found_and_cleared() -> None:
     loc = LocRib()
     routes = SharedAdjRibIn(loc, SOURCE)
-    said(routes, loc, 1, 2)
+    announce(routes, loc, 1, 2)
     routes.announce(PATH, [prefix(3)])
     routes.withdraw([prefix(2)])
     assert (routes.count, dict(routes.items())) == (2, {prefix(3): PATH, prefix(1): PATH})
@@ -37,9 +37,9 @@ def test_prefixes_of_fields_and_of_lists_are_found_and_cleared() -> None:
 def test_a_flapping_prefix_takes_bounded_memory() -> None:
     loc = LocRib()
     routes = SharedAdjRibIn(loc, SOURCE)
-    said(routes, loc, 0)
+    announce(routes, loc, 0)
     for _ in range(3 * SLACK_PREFIXES):
-        said(routes, loc, 1)
+        announce(routes, loc, 1)
         routes.withdraw([prefix(1)])
         loc.take_changes()
     assert sum(map(len, routes.prefix_lists())) <= 2 * SLACK_PREFIXES

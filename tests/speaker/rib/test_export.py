@@ -1,4 +1,4 @@
-"""What a peer is told of a path: eBGP and iBGP rules, communities, next hops."""
+"""Export: eBGP and iBGP rules, communities, next hops."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def test_to_ebgp_our_as_is_prepended_and_internal_attributes_are_removed() -> No
         originator_id=b"\1\1\1\1",
         cluster_list=(b"\2" * 4,),
     )
-    told = export_attributes(path, rules())
-    assert told.as_path == (Segment(AS_SEQUENCE, (65000, 65009)),)
-    assert (told.local_preference, told.med) == (None, None)
-    assert (told.originator_id, told.cluster_list) == (None, ())
+    exported = export_attributes(path, rules())
+    assert exported.as_path == (Segment(AS_SEQUENCE, (65000, 65009)),)
+    assert (exported.local_preference, exported.med) == (None, None)
+    assert (exported.originator_id, exported.cluster_list) == (None, ())
 
 
 def test_the_med_of_originated_routes_is_advertised() -> None:
@@ -72,15 +72,15 @@ def test_the_med_of_originated_routes_is_advertised() -> None:
 
 
 def test_to_ibgp_the_path_is_unchanged_and_local_pref_is_added() -> None:
-    told = export_attributes(learnt(med=5), rules(ebgp=False))
-    assert told.as_path == (Segment(AS_SEQUENCE, (65009,)),)
-    assert (told.local_preference, told.med) == (100, 5)
+    exported = export_attributes(learnt(med=5), rules(ebgp=False))
+    assert exported.as_path == (Segment(AS_SEQUENCE, (65009,)),)
+    assert (exported.local_preference, exported.med) == (100, 5)
     assert export_attributes(local(local_preference=7), rules(ebgp=False)).local_preference == 7
 
 
 def test_unknown_transitive_attributes_are_passed_on_with_the_partial_bit() -> None:
-    told = export_attributes(learnt(unknown=(UnknownAttribute(0xC0, 99, b"x"),)), rules())
-    assert told.unknown == (UnknownAttribute(0xE0, 99, b"x"),)
+    exported = export_attributes(learnt(unknown=(UnknownAttribute(0xC0, 99, b"x"),)), rules())
+    assert exported.unknown == (UnknownAttribute(0xE0, 99, b"x"),)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_rfc4360_6_non_transitive_extended_communities_stay_in_the_as() -> None:
         extended_communities=(inside, everywhere),
         ipv6_extended_communities=(everywhere + bytes(12), inside + bytes(12)),
     )
-    told = export_attributes(path, rules())
-    assert told.extended_communities == (everywhere,)
-    assert told.ipv6_extended_communities == (everywhere + bytes(12),)
+    exported = export_attributes(path, rules())
+    assert exported.extended_communities == (everywhere,)
+    assert exported.ipv6_extended_communities == (everywhere + bytes(12),)
     for within in (rules(ebgp=False), msgspec.structs.replace(rules(), confederation=True)):
         assert export_attributes(path, within).extended_communities == (inside, everywhere)
-    # What our own routes were given is meant for whoever is told them.
+    # Locally configured communities are kept.
     own = Path(PathAttributes(extended_communities=(inside,)), LOCAL)
     assert export_attributes(own, rules()).extended_communities == (inside,)
 
@@ -132,7 +132,7 @@ def test_next_hops() -> None:
     assert export_next_hop(local(next_hop="10.7.7.7"), IPV6_UNICAST, rules()).endswith(
         b"\xff\xff\x0a\x07\x07\x07"
     )
-    # An IPv6 next hop cannot be told in the classic attribute.
+    # NEXT_HOP cannot carry an IPv6 address.
     assert export_next_hop(local(next_hop="fd00::7"), IPV4_UNICAST, rules()) == OWN4
 
 

@@ -1,4 +1,4 @@
-"""What was said is named for as long as it is held, at a bounded cost each time."""
+"""The log has every prefix while it is held, at a bounded cost for each addition."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ def prefix(number: int) -> bytes:
 
 
 class Source:
-    """What it holds, and the most that it was asked at once."""
+    """A source's held prefixes, and the largest number that the log checked at once."""
 
     def __init__(self) -> None:
         self.held: set[bytes] = set()
         self.most = 0
-        self.said = ReceivedPrefixLog(self.ask)
+        self.log = ReceivedPrefixLog(self.still_held)
 
-    def ask(self, nlri: Sequence[bytes]) -> list[bytes]:
+    def still_held(self, nlri: Sequence[bytes]) -> list[bytes]:
         self.most = max(self.most, len(nlri))
         return [one for one in nlri if one in self.held]
 
-    def say(self, numbers: Sequence[int], *, field: bool) -> None:
+    def announce(self, numbers: Sequence[int], *, field: bool) -> None:
         nlri = [prefix(number) for number in numbers]
         self.held.update(nlri)
         if field:
-            self.said.add_fields([b"".join(nlri)], Afi.IPV4, len(nlri), len(self.held))
+            self.log.add_fields([b"".join(nlri)], Afi.IPV4, len(nlri), len(self.held))
         else:
-            self.said.add(nlri, len(self.held))
+            self.log.add(nlri, len(self.held))
 
     @property
     def named(self) -> list[bytes]:
-        return [one for nlri in self.said.lists() for one in nlri]
+        return [one for nlri in self.log.lists() for one in nlri]
 
 
 STEPS = st.lists(
@@ -60,10 +60,10 @@ def test_the_log_has_every_held_prefix_and_few_others(
             continue
         named = len(source.named)
         source.most = 0
-        source.say(numbers, field=what == "field")
+        source.announce(numbers, field=what == "field")
         assert source.most <= CHECKS_PER_PREFIX * len(numbers)
         assert source.held <= set(source.named)
-        # Five times those that were held when it was last tidied up, at the most.
+        # At most five times the prefixes that were held at the last compaction.
         assert len(source.named) <= max(named, 5 * 301 + 2 * SLACK_PREFIXES) + len(numbers)
 
 
@@ -71,18 +71,18 @@ def test_a_table_that_is_received_repeatedly_takes_bounded_memory() -> None:
     source = Source()
     for _ in range(50):
         for start in range(0, 5000, 500):
-            source.say(range(start, start + 500), field=True)
+            source.announce(range(start, start + 500), field=True)
         assert source.most <= CHECKS_PER_PREFIX * 500
         source.held.clear()
-        source.say([1], field=False)
+        source.announce([1], field=False)
     assert len(source.named) <= 5 * 5000 + 2 * SLACK_PREFIXES
 
 
 def test_a_cleared_log_is_empty() -> None:
     source = Source()
     for _ in range(4):
-        source.say(range(400), field=True)
-    source.said.clear()
+        source.announce(range(400), field=True)
+    source.log.clear()
     assert source.named == []
-    source.say([7], field=False)
+    source.announce([7], field=False)
     assert source.named == [prefix(7)]

@@ -136,17 +136,17 @@ def test_without_stations_there_is_no_observer() -> None:
 def test_a_station_that_does_not_read_is_disconnected_and_told_everything_anew() -> None:
     raw = Raw().to_established()
     collector = watched(raw, replace(EVERYTHING, queue_limit=100_000))
-    raw.say(UPDATE)
+    raw.send(UPDATE)
     collector.wait_queue(100_001)
     assert collector.aborted == [collector.number]
     (status,) = raw.engine.collectors(raw.now)
     assert status.reason == "the station does not read: 100001 octets were waiting"
     assert raw.status.established
     sent = collector.octets
-    raw.say(update(ATTRIBUTES, bytes.fromhex("180a0200")))
+    raw.send(update(ATTRIBUTES, bytes.fromhex("180a0200")))
     assert collector.octets == sent
     raw.wait(31.0)
-    raw.say(KEEPALIVE)
+    raw.send(KEEPALIVE)
     collector.accept()
     settle(raw)
     assert_same(collector.station, raw.engine.instance(INSTANCE))
@@ -175,7 +175,7 @@ def test_tables_are_told_in_slices_and_wait_for_a_station_to_read() -> None:
     raw = Raw().to_established()
     for n in range(40):
         nlri = b"".join(bytes((24, 10, n, i)) for i in range(200))
-        raw.say(update(ATTRIBUTES, nlri))
+        raw.send(update(ATTRIBUTES, nlri))
     collector = Collector(raw.engine, raw.engine_only, PRE)
     collector.configure()
     collector.accept()
@@ -205,7 +205,7 @@ def test_an_error_of_ours_costs_connections_to_stations_and_no_session(
         patch.setattr(
             "speaker.engine.monitoring.monitored_peers.MonitoredSession.monitored", broken
         )
-        raw.say(UPDATE)
+        raw.send(UPDATE)
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]
     assert fault.error == "ZeroDivisionError: a mistake"
     assert "plain_update_received" in fault.where

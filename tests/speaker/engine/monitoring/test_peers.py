@@ -67,7 +67,7 @@ def test_rfc7854_4_9_reason_3_their_notification_follows() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     notification = Notification(6, 4, b"\x02hi")
-    raw.say(notification.encode())
+    raw.send(notification.encode())
     message = down(collector)
     assert message.reason == PeerDownReason.REMOTE_NOTIFICATION
     assert message.notification == notification.encode()
@@ -83,7 +83,7 @@ def test_rfc7854_4_9_reason_4_they_closed_without_a_word() -> None:
 def test_a_notification_of_an_earlier_session_is_not_told_again() -> None:
     raw = Raw(idle_hold_time=0).to_established()
     collector = watched(raw)
-    raw.say(Notification(6, 4).encode())
+    raw.send(Notification(6, 4).encode())
     raw.wait(5.0)
     raw.to_established()
     raw.drop()
@@ -95,8 +95,8 @@ def test_peers_that_bmp_cannot_tell_apart_get_distinguishers() -> None:
     config = raw.engine.instance(INSTANCE).peer("p").config
     raw.give(SetPeer(INSTANCE, replace(config, name="q", port=1790)))
     raw.connect()
-    raw.say(open_message())
-    raw.say(KEEPALIVE)
+    raw.send(open_message())
+    raw.send(KEEPALIVE)
     collector = watched(raw)
     peers = [m.peer for m in collector.station.messages if isinstance(m, PeerUp)]
     assert [peer.kind for peer in peers] == [PeerKind.GLOBAL, PeerKind.LOCAL]

@@ -32,7 +32,7 @@ def test_rfc7854_5_an_update_is_passed_on_with_its_octets() -> None:
     raw.now = 3.25
     # Long attribute lengths where short ones would do: nobody would write it like that again.
     odd = update(bytes.fromhex("500100010040020602010000fdea4003040a000002"), NLRI)
-    raw.say(odd)
+    raw.send(odd)
     message = last(collector)
     assert isinstance(message, RouteMonitoring)
     assert message.update == odd
@@ -41,7 +41,7 @@ def test_rfc7854_5_an_update_is_passed_on_with_its_octets() -> None:
 
 def test_rfc7854_5_a_table_ends_with_end_of_rib_for_each_family() -> None:
     raw = Raw().to_established()
-    raw.say(UPDATE)
+    raw.send(UPDATE)
     collector = watched(raw)
     settle(raw)
     (route, *ends) = monitored(collector)
@@ -54,7 +54,7 @@ def test_rfc7854_4_2_the_l_flag_is_for_what_policy_leaves() -> None:
     raw = Raw(import_=(PrefixRule("10.2.0.0/16", le=32),)).to_established()
     collector = watched(raw, replace(PRE, monitor=("pre-policy", "post-policy")))
     settle(raw)
-    raw.say(update(ATTRIBUTES, NLRI + bytes.fromhex("180a0200")))
+    raw.send(update(ATTRIBUTES, NLRI + bytes.fromhex("180a0200")))
     told = collector.station.of(REMOTE)
     assert set(told.pre_policy.routes[IPV4_UNICAST]) == {NLRI, bytes.fromhex("180a0200")}
     assert set(told.post_policy.routes[IPV4_UNICAST]) == {bytes.fromhex("180a0200")}
@@ -62,7 +62,7 @@ def test_rfc7854_4_2_the_l_flag_is_for_what_policy_leaves() -> None:
 
 def test_another_import_policy_is_told_as_differences() -> None:
     raw = Raw(import_="none").to_established()
-    raw.say(UPDATE)
+    raw.send(UPDATE)
     collector = watched(raw, replace(PRE, monitor=("post-policy",)))
     settle(raw)
     told = collector.station.of(REMOTE).post_policy.routes
@@ -82,13 +82,13 @@ def test_rfc7854_4_2_the_a_flag_is_for_two_octets_per_as() -> None:
     raw.to_established(open_message(capabilities=FAMILIES[:2]))
     # AS_PATH 65002 23456, AS4_PATH 65002 70000.
     two = bytes.fromhex("400101004002060202fdea5ba04003040a000002c0110a02020000fdea00011170")
-    raw.say(update(two, NLRI))
+    raw.send(update(two, NLRI))
     assert all(message.peer.legacy_as_path for message in monitored(collector))
     assert monitored(collector)[0].update == update(two, NLRI)
     # The same when it is told as a table.
     collector.lose()
     raw.wait(31.0)
-    raw.say(KEEPALIVE)
+    raw.send(KEEPALIVE)
     collector.accept()
     settle(raw)
     told = collector.station.of(REMOTE)
@@ -100,9 +100,9 @@ def test_rfc7854_4_2_the_a_flag_is_for_two_octets_per_as() -> None:
 def test_rfc7606_what_is_taken_for_a_withdrawal_is_told_as_one() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
-    raw.say(UPDATE)
+    raw.send(UPDATE)
     bad = bytes.fromhex("40010107") + ATTRIBUTES[4:]
-    raw.say(update(bad, NLRI))
+    raw.send(update(bad, NLRI))
     told = collector.station.of(REMOTE).pre_policy.routes
     assert not told[IPV4_UNICAST]
     message = last(collector)
@@ -115,7 +115,7 @@ def test_routes_of_a_family_that_is_not_spoken_are_not_told() -> None:
     collector = watched(raw)
     settle(raw)
     mp = bytes.fromhex("900e001a0002011020010db8000000000000000000000001002020010db8")
-    raw.say(update(ATTRIBUTES + mp, NLRI))
+    raw.send(update(ATTRIBUTES + mp, NLRI))
     assert set(collector.station.of(REMOTE).pre_policy.routes) == {IPV4_UNICAST}
 
 
@@ -127,7 +127,7 @@ def test_rfc4724_4_2_routes_kept_over_a_restart_are_told_and_taken_back() -> Non
     raw = Raw(graceful_restart=GracefulRestart()).to_established(opened)
     collector = watched(raw)
     settle(raw)
-    raw.say(update(ATTRIBUTES, NLRI + other))
+    raw.send(update(ATTRIBUTES, NLRI + other))
     raw.drop()
     assert not collector.station.monitored
     raw.wait(1.0)
@@ -136,8 +136,8 @@ def test_rfc4724_4_2_routes_kept_over_a_restart_are_told_and_taken_back() -> Non
     told = collector.station.of(REMOTE).pre_policy
     assert set(told.routes[IPV4_UNICAST]) == {NLRI, other}
     assert not told.ended
-    raw.say(UPDATE)
-    raw.say(end_of_rib(IPV4_UNICAST))
+    raw.send(UPDATE)
+    raw.send(end_of_rib(IPV4_UNICAST))
     assert set(told.routes[IPV4_UNICAST]) == {NLRI}
     assert told.ended == {IPV4_UNICAST}
 
@@ -145,7 +145,7 @@ def test_rfc4724_4_2_routes_kept_over_a_restart_are_told_and_taken_back() -> Non
 def test_rfc9234_5_with_a_role_routes_are_told_as_they_are_held() -> None:
     raw = Raw(role=Role.CUSTOMER).to_established()
     collector = watched(raw)
-    raw.say(UPDATE)
+    raw.send(UPDATE)
     held = collector.station.of(REMOTE).pre_policy.routes[IPV4_UNICAST][NLRI]
     assert held.otc == REMOTE_ASN
 
@@ -155,11 +155,11 @@ def test_a_route_that_the_policy_refuses_now_is_withdrawn_post_policy() -> None:
     raw = Raw(import_=short).to_established()
     collector = watched(raw, replace(PRE, monitor=("pre-policy", "post-policy")))
     settle(raw)
-    raw.say(update(ATTRIBUTES, NLRI))
+    raw.send(update(ATTRIBUTES, NLRI))
     settle(raw)
     assert collector.station.of(REMOTE).post_policy.routes[IPV4_UNICAST]
     longer = bytes.fromhex("4001010040020a02020000fdea0000fdeb4003040a000002")
-    raw.say(update(longer, NLRI))
+    raw.send(update(longer, NLRI))
     settle(raw)
     told = collector.station.of(REMOTE)
     assert told.pre_policy.routes[IPV4_UNICAST]

@@ -20,12 +20,12 @@ def test_rfc7854_4_8_statistics_come_at_the_interval() -> None:
     raw.to_established(open_message(hold_time=0))
     collector = watched(raw, replace(EVERYTHING, statistics_interval=60))
     originate(raw, "10.9.0.0/16")
-    raw.say(update(ATTRIBUTES, NLRI + bytes.fromhex("180a0200")))
+    raw.send(update(ATTRIBUTES, NLRI + bytes.fromhex("180a0200")))
     # Our own AS in the path; then an ORIGIN that cannot be.
     own = LOCAL_ASN.to_bytes(4, "big").hex()
     loop = bytes.fromhex(f"40010100 40020a02020000fdea{own} 4003040a000002")
-    raw.say(update(loop, bytes.fromhex("180a0103")))
-    raw.say(update(bytes.fromhex("40010107") + ATTRIBUTES[4:], bytes.fromhex("180a0104180a0105")))
+    raw.send(update(loop, bytes.fromhex("180a0103")))
+    raw.send(update(bytes.fromhex("40010107") + ATTRIBUTES[4:], bytes.fromhex("180a0104180a0105")))
     settle(raw)
     assert collector.station.of(REMOTE).statistics is None
     raw.wait(60.0)

@@ -30,7 +30,7 @@ from tests.support.examples import examples
 @pytest.mark.parametrize("state", STATES)
 def test_h05_a_marker_that_is_not_all_ones(state: str) -> None:
     raw = at(state)
-    raw.say(b"\xff" * 15 + b"\x00" + KEEPALIVE[16:])
+    raw.send(b"\xff" * 15 + b"\x00" + KEEPALIVE[16:])
     assert raw.notification == (1, 1, b"")
     assert raw.is_closed
 
@@ -44,7 +44,7 @@ def test_h06_a_length_that_cannot_be_is_answered_with_itself(
     state: str, length: int, kind: int
 ) -> None:
     raw = at(state)
-    raw.say(b"\xff" * 16 + length.to_bytes(2, "big") + bytes((kind,)))
+    raw.send(b"\xff" * 16 + length.to_bytes(2, "big") + bytes((kind,)))
     assert raw.notification == (1, 2, length.to_bytes(2, "big"))
     assert raw.is_closed
 
@@ -53,13 +53,13 @@ def test_h06_a_length_that_cannot_be_is_answered_with_itself(
 @pytest.mark.parametrize("kind", [0, 6, 7, 128, 255])
 def test_h07_an_unknown_type_is_answered_with_itself(state: str, kind: int) -> None:
     raw = at(state)
-    raw.say(frame_message(kind, b"hello"))
+    raw.send(frame_message(kind, b"hello"))
     assert raw.notification == (1, 3, bytes((kind,)))
 
 
 def test_h08_a_keepalive_with_a_body() -> None:
     raw = at("established")
-    raw.say(frame_message(4, b"x"))
+    raw.send(frame_message(4, b"x"))
     assert raw.notification == (1, 2, (20).to_bytes(2, "big"))
 
 
@@ -72,8 +72,8 @@ CONVERSATION = (
 def test_h09_a_conversation_cut_anywhere_is_the_same_conversation(cut: int) -> None:
     raw = Raw()
     raw.connect()
-    raw.say(CONVERSATION[:cut])
-    raw.say(CONVERSATION[cut:])
+    raw.send(CONVERSATION[:cut])
+    raw.send(CONVERSATION[cut:])
     assert raw.state == "Established"
     assert raw.status.messages_received == 5
     assert raw.status.families[0].received == 0
@@ -83,11 +83,11 @@ def test_h09_octet_by_octet_and_all_at_once() -> None:
     single = Raw()
     single.connect()
     for octet in CONVERSATION:
-        single.say(bytes((octet,)))
+        single.send(bytes((octet,)))
     assert single.status.messages_received == 5
     many = Raw()
     many.connect()
-    many.say(open_message() + KEEPALIVE + update(ATTRIBUTES, NLRI) * 1000)
+    many.send(open_message() + KEEPALIVE + update(ATTRIBUTES, NLRI) * 1000)
     assert many.status.updates_received == 1000
     assert many.status.families[0].received == 1
 
@@ -98,7 +98,7 @@ def test_h10_a_connection_that_breaks_leaves_its_reason_and_nothing_else(
     state: str, part: bytes
 ) -> None:
     raw = at(state)
-    raw.say(part)
+    raw.send(part)
     raw.drop("connection reset by peer")
     assert raw.state in ("Idle", "Active")
     assert "connection lost: connection reset by peer" in raw.status.reason
@@ -127,7 +127,7 @@ def test_h12_a_notification_is_never_answered_and_its_text_is_harmless(
     state: str, body: bytes
 ) -> None:
     raw = at(state)
-    raw.say(frame_message(3, body))
+    raw.send(frame_message(3, body))
     assert raw.notification is None
     assert raw.is_closed
     assert raw.state in ("Idle", "Active")
@@ -139,7 +139,7 @@ def test_h12_a_notification_is_never_answered_and_its_text_is_harmless(
 
 def test_h12_a_malformed_notification_is_not_answered_with_another() -> None:
     raw = at("established")
-    raw.say(frame_message(3, b""))
+    raw.send(frame_message(3, b""))
     assert raw.is_closed
     assert raw.notification is None
 
@@ -159,14 +159,14 @@ def test_h13_a_message_out_of_state_is_an_fsm_error(
     state: str, message: bytes, subcode: int
 ) -> None:
     raw = at(state)
-    raw.say(message)
+    raw.send(message)
     assert raw.notification == (5, subcode, b"")
     assert raw.is_closed
 
 
 def test_h13_a_flood_of_keepalives_is_just_keepalives() -> None:
     raw = at("open_confirm")
-    raw.say(KEEPALIVE * 10_000)
+    raw.send(KEEPALIVE * 10_000)
     assert raw.state == "Established"
     assert raw.status.messages_received == 10_001
 
@@ -184,9 +184,9 @@ def test_route_refresh_sends_the_table_again_rfc_2918() -> None:
     raw.to_established(open_message(capabilities=(*FAMILIES, RouteRefreshCapability())))
     raw.engine.instance(INSTANCE)
     raw.sent = b""
-    raw.say(RouteRefresh(IPV4_UNICAST).encode())
+    raw.send(RouteRefresh(IPV4_UNICAST).encode())
     assert raw.state == "Established"
-    raw.say(RouteRefresh(Family(25, 70)).encode())
+    raw.send(RouteRefresh(Family(25, 70)).encode())
     assert raw.state == "Established"
 
 
@@ -199,7 +199,7 @@ def test_f35_an_error_of_ours_in_one_message_costs_one_session_and_is_told(
         raise ZeroDivisionError("a fault of ours")
 
     monkeypatch.setattr(PlainUpdates, "receive", broken)
-    raw.say(update(ATTRIBUTES, NLRI))
+    raw.send(update(ATTRIBUTES, NLRI))
     assert raw.notification == (6, 8, b"")
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]
     assert (fault.peer, fault.error) == ("p", "ZeroDivisionError: a fault of ours")
@@ -210,11 +210,11 @@ def test_f35_an_error_of_ours_in_one_message_costs_one_session_and_is_told(
 
 def test_a_malformed_attribute_costs_the_route_and_not_the_session_rfc_7606() -> None:
     raw = at("established")
-    raw.say(update(ATTRIBUTES, NLRI))
+    raw.send(update(ATTRIBUTES, NLRI))
     assert raw.status.families[0].received == 1
     bad_origin = bytes.fromhex("40010107") + ATTRIBUTES[4:]
     for _ in range(1000):
-        raw.say(update(bad_origin, NLRI))
+        raw.send(update(bad_origin, NLRI))
     assert raw.state == "Established"
     assert raw.status.families[0].received == 0
     reports = [event for event in raw.events if isinstance(event, SessionError)]
@@ -223,7 +223,7 @@ def test_a_malformed_attribute_costs_the_route_and_not_the_session_rfc_7606() ->
 
 def test_nlri_that_cannot_be_resets_the_session_rfc_4271_section_6_3() -> None:
     raw = at("established")
-    raw.say(update(ATTRIBUTES, b"\x21\x0a\x00\x00\x00\x00"))
+    raw.send(update(ATTRIBUTES, b"\x21\x0a\x00\x00\x00\x00"))
     assert raw.notification is not None
     assert raw.notification[:2] == (3, 10)
 
@@ -233,7 +233,7 @@ def test_nlri_that_cannot_be_resets_the_session_rfc_4271_section_6_3() -> None:
 def test_no_octets_make_the_core_raise(chunks: list[bytes], state: str) -> None:
     raw = at(state)
     for chunk in chunks:
-        raw.say(chunk)
+        raw.send(chunk)
     raw.wait(300)
 
 
@@ -246,7 +246,7 @@ def test_no_changed_octet_makes_the_core_raise(place: int, change: int, cut: int
     octets[place] ^= change
     raw = Raw()
     raw.connect()
-    raw.say(bytes(octets[:cut]))
-    raw.say(bytes(octets[cut:]))
+    raw.send(bytes(octets[:cut]))
+    raw.send(bytes(octets[cut:]))
     assert not [event for event in raw.events if isinstance(event, Fault)]
     raw.wait(300)

@@ -41,7 +41,7 @@ def test_h20_another_version_is_answered_with_ours(version: int) -> None:
     raw = at("open_sent")
     message = bytearray(open_message())
     message[19] = version
-    raw.say(bytes(message))
+    raw.send(bytes(message))
     assert raw.notification == (2, 1, b"\x00\x04")
 
 
@@ -61,7 +61,7 @@ def test_h21_a_wrong_as_is_refused_and_named(asn: int, four: int | None, detail:
     capabilities = FAMILIES[:2] if four is None else (*FAMILIES[:2], FourOctetAs(four))
     message = bytearray(open_message(asn=65002, capabilities=capabilities))
     message[20:22] = asn.to_bytes(2, "big")
-    raw.say(bytes(message))
+    raw.send(bytes(message))
     assert raw.notification is not None
     assert raw.notification[:2] == (2, 2)
     assert detail in raw.status.reason
@@ -72,13 +72,13 @@ def test_h21_as_trans_with_the_capability_is_right() -> None:
     raw.connect()
     message = bytearray(open_message())
     message[20:22] = (23456).to_bytes(2, "big")
-    raw.say(bytes(message))
+    raw.send(bytes(message))
     assert raw.state == "OpenConfirm"
 
 
 def test_h22_an_identifier_of_zero_is_refused() -> None:
     raw = at("open_sent")
-    raw.say(open_message(router_id=0))
+    raw.send(open_message(router_id=0))
     assert raw.notification is not None
     assert raw.notification[:2] == (2, 3)
 
@@ -86,18 +86,18 @@ def test_h22_an_identifier_of_zero_is_refused() -> None:
 def test_h22_our_own_identifier_is_refused_within_the_as_rfc_6286() -> None:
     raw = Raw(local_asn=65002)
     raw.to_open_sent()
-    raw.say(open_message(router_id=0x0A000001))
+    raw.send(open_message(router_id=0x0A000001))
     assert raw.notification is not None
     assert raw.notification[:2] == (2, 3)
     external = at("open_sent")
-    external.say(open_message(router_id=0x0A000001))
+    external.send(open_message(router_id=0x0A000001))
     assert external.state == "OpenConfirm"
 
 
 @pytest.mark.parametrize("hold_time", [1, 2])
 def test_h23_a_hold_time_below_three_is_refused(hold_time: int) -> None:
     raw = at("open_sent")
-    raw.say(open_message(hold_time=hold_time))
+    raw.send(open_message(hold_time=hold_time))
     assert raw.notification is not None
     assert raw.notification[:2] == (2, 6)
 
@@ -131,7 +131,7 @@ def _with_parameters(parameters: bytes) -> bytes:
 )
 def test_h24_optional_parameters_that_cannot_be(parameters: bytes, subcode: int) -> None:
     raw = at("open_sent")
-    raw.say(_with_parameters(parameters))
+    raw.send(_with_parameters(parameters))
     assert raw.notification is not None
     assert raw.notification[:2] == (2, subcode)
     assert raw.is_closed
@@ -154,13 +154,13 @@ def test_h24_the_extended_form_is_read_rfc_9072() -> None:
 def test_a_peer_without_any_of_our_families_is_told_which_rfc_5492() -> None:
     raw = Raw(families=(IPV6_UNICAST,))
     raw.to_open_sent()
-    raw.say(open_message(capabilities=(Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))))
+    raw.send(open_message(capabilities=(Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))))
     assert raw.notification == (2, 7, bytes.fromhex("010400020001"))
 
 
 def test_h26_after_an_unsupported_capability_the_next_open_is_plain() -> None:
     raw = at("open_sent")
-    raw.say(Notification(2, 7).encode())
+    raw.send(Notification(2, 7).encode())
     raw.wait(5)
     raw.to_open_sent()
     opened = decode_open(raw.messages[0][1])

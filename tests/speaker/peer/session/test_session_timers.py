@@ -24,7 +24,7 @@ def test_h03_a_connection_that_says_nothing_is_closed_in_time() -> None:
 def test_h03_one_octet_a_minute_does_not_keep_a_connection_open() -> None:
     raw = at("open_sent")
     for octet in open_message()[:3]:
-        raw.say(bytes((octet,)))
+        raw.send(bytes((octet,)))
         raw.wait(30)
     assert raw.is_closed
 
@@ -41,7 +41,7 @@ def test_h11_a_peer_that_takes_nothing_is_given_up_by_the_send_hold_timer_rfc_96
     raw.give(QueueChanged(raw.connection, 1000))
     for _ in range(30):
         raw.wait(20)
-        raw.say(KEEPALIVE)
+        raw.send(KEEPALIVE)
         if raw.is_closed:
             break
     assert 480 <= raw.now <= 500
@@ -54,7 +54,7 @@ def test_h11_a_peer_that_reads_slowly_keeps_its_session() -> None:
     for octets in range(1000, 900, -1):
         raw.give(QueueChanged(raw.connection, octets))
         raw.wait(20)
-        raw.say(KEEPALIVE)
+        raw.send(KEEPALIVE)
     assert raw.state == "Established"
 
 
@@ -66,7 +66,7 @@ def test_rfc4271_10_keepalives_come_after_75_to_100_percent_of_their_time() -> N
         while len(raw.sent) == sent:
             raw.wait(0.25)
         gaps.append(raw.now - before)
-        raw.say(KEEPALIVE)
+        raw.send(KEEPALIVE)
     assert 22.5 <= min(gaps) < 24
     assert 28.5 < max(gaps) <= 30.25
     assert len(set(gaps)) > 10
@@ -91,13 +91,13 @@ def test_rfc4271_10_attempts_to_connect_are_not_made_in_step() -> None:
 def test_rfc9687_3_3_what_waits_from_before_the_session_counts_once_it_is_up() -> None:
     raw = at("open_confirm")
     raw.give(QueueChanged(raw.connection, 1000))
-    raw.say(KEEPALIVE)
+    raw.send(KEEPALIVE)
     raw.wait(10)
     raw.give(QueueChanged(raw.connection, 2000))
     began = raw.now
     while not raw.is_closed:
         raw.wait(20)
-        raw.say(KEEPALIVE)
+        raw.send(KEEPALIVE)
     assert 480 <= raw.now - began <= 500
     assert raw.notification == (8, 0, b"")
 
@@ -121,7 +121,7 @@ def test_a_session_that_was_lost_is_idle_for_longer_each_time_that_it_fails() ->
     pauses = []
     for _ in range(8):
         raw.to_open_sent()
-        raw.say(open_message(asn=65003, capabilities=()))
+        raw.send(open_message(asn=65003, capabilities=()))
         assert raw.state == "Idle"
         pauses.append(raw.status.retry_in or 0.0)
         raw.wait(pauses[-1])
@@ -135,7 +135,7 @@ def test_a_stable_session_that_is_lost_may_come_back_at_once() -> None:
     raw = at("established")
     for _ in range(10):
         raw.wait(20)
-        raw.say(KEEPALIVE)
+        raw.send(KEEPALIVE)
     raw.drop()
     raw.wait(0)
     assert raw.state == "Active"
@@ -147,7 +147,7 @@ def test_f22_a_hold_timer_that_fires_late_waits_for_what_is_unread() -> None:
     raw.now = 1000.0
     raw.give(TimersDue())
     assert raw.state == "Established"
-    raw.say(KEEPALIVE)
+    raw.send(KEEPALIVE)
     raw.wait(60)
     assert raw.state == "Established"
 

@@ -25,7 +25,7 @@ def test_an_update_restarts_the_hold_timer_as_a_keepalive_does() -> None:
     for message in (update(ATTRIBUTES, NLRI), KEEPALIVE):
         raw = at("established")
         raw.now += 10
-        raw.say(message)
+        raw.send(message)
         deadlines.append(session_of(raw).timers.deadline(Timer.HOLD))
     assert deadlines == [100, 100]
 
@@ -34,7 +34,7 @@ def test_every_update_of_a_run_counts_on_either_path() -> None:
     raw = at("established")
     before = raw.status.messages_received
     unusual = update(ATTRIBUTES + bytes.fromhex("c0c80101"), NLRI)
-    raw.say(update(ATTRIBUTES, NLRI) * 3 + unusual + update(ATTRIBUTES, NLRI))
+    raw.send(update(ATTRIBUTES, NLRI) * 3 + unusual + update(ATTRIBUTES, NLRI))
     assert raw.status.updates_received == 5
     assert raw.status.messages_received - before == 5
 
@@ -42,7 +42,7 @@ def test_every_update_of_a_run_counts_on_either_path() -> None:
 def test_updates_behind_one_that_ends_the_session_are_ignored() -> None:
     raw = at("established")
     broken = frame_message(2, b"\0\xff\0\0")
-    raw.say(update(ATTRIBUTES, NLRI) + broken + update(ATTRIBUTES, b"\x18\x0a\x02\x00") * 2)
+    raw.send(update(ATTRIBUTES, NLRI) + broken + update(ATTRIBUTES, b"\x18\x0a\x02\x00") * 2)
     assert raw.is_closed
     assert session_of(raw).updates.received == 2
     assert session_of(raw).updates.handler is None
