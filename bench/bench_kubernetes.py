@@ -23,9 +23,10 @@ from typing import Any
 
 from aiohttp import web
 
-from resources.kinds import ENDPOINT_SLICE, SERVICE, Kind
+from resources.kind import Kind
 from resources.kubernetes import Timing
 from tests.support.apiserver import ApiServer
+from tests.support.kinds import ENDPOINT_SLICE, SERVICE
 
 GOAL_SECONDS = 3.0
 GOAL_MIB = 200.0

@@ -6,6 +6,7 @@ Adding a cell is a line here and a file beside it. This module decides nothing e
 from __future__ import annotations
 
 from cells import (
+    claims,
     database,
     host,
     http,
@@ -23,9 +24,14 @@ from cells import (
 )
 from cells.api.cell import CELL as API
 from cells.apply.cell import CELL as APPLY
+from cells.dialects import cilium
 from cells.hive import Cell
+from cells.operator.local import CELL as LOCAL_OPERATOR
 from cells.report.cell import CELL as REPORT
 from cells.speaker.cell import CELL as SPEAKER
+
+DIALECTS = (cilium.AGENT,)
+"""The API dialects."""
 
 CELLS: tuple[Cell, ...] = (
     logging.CELL,
@@ -35,10 +41,13 @@ CELLS: tuple[Cell, ...] = (
     node.CELL,
     database.CELL,
     resources.CELL,
+    *DIALECTS,
     manifests.CELL,
     kubernetes.CELL,
     snapshot.CELL,
     host.CELL,
+    claims.CELL,
+    LOCAL_OPERATOR,
     intent.CELL,
     SPEAKER,
     APPLY,

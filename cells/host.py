@@ -6,9 +6,10 @@ says so, and the job is tried again.
 
 from __future__ import annotations
 
-from cells.hive import Cell, Health, Jobs, Signal
+from cells.hive import Cell, Group, Health, Jobs, Signal
 from cells.node import ThisNode
-from reconcilers.intent.cilium.host_needs import followed, is_host_needed
+from reconcilers.dialect import Dialect
+from reconcilers.intent import host_needs
 from resources.host import Host
 from resources.tables import Tables
 from statedb import Database, Initializer
@@ -18,8 +19,15 @@ class HostWatch:
     """The job that asks."""
 
     def __init__(
-        self, database: Database, tables: Tables, node: ThisNode, health: Health, jobs: Jobs
+        self,
+        database: Database,
+        tables: Tables,
+        dialects: Group[Dialect],
+        node: ThisNode,
+        health: Health,
+        jobs: Jobs,
     ) -> None:
+        self._dialects = dialects
         self._database = database
         self._tables = tables
         self._node = node.name
@@ -30,7 +38,8 @@ class HostWatch:
 
     async def _run(self) -> None:
         self._health.ok("nothing refers to an interface or a default route")
-        with Signal(*(table.observable for table in followed(self._tables))) as signal:
+        tables = host_needs.followed(self._tables, self._dialects)
+        with Signal(*(table.observable for table in tables)) as signal:
             while not self._is_needed():
                 await signal.wait()
         # Only now: the library takes as much memory as the rest of the agent.
@@ -44,7 +53,8 @@ class HostWatch:
             raise
 
     def _is_needed(self) -> bool:
-        return is_host_needed(self._tables, self._database.snapshot(), self._node)
+        snapshot = self._database.snapshot()
+        return host_needs.is_host_needed(self._tables, self._dialects, snapshot, self._node)
 
     def _tell(self, host: Host | None) -> None:
         with self._database.write(self._tables.host) as txn:

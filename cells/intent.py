@@ -1,46 +1,43 @@
 """The intent cell: objects compiled to the neutral intent, one round for each burst of changes.
 
-It also does the operator's part (NodeConfigs from ClusterConfigs), as its rounds contain it. A round
-runs whole in one turn of the loop; what it cannot use it reports as a problem and goes on.
+A round runs whole in one turn of the loop; what cannot be compiled is reported as a problem, and the
+rest goes on. Where the operator's part runs in this process, it is the first step of a round.
 """
 
 from __future__ import annotations
 
-import ipaddress
-from typing import Annotated
+from typing import Any, Protocol
 
-import msgspec
 import structlog
 from prometheus_client.core import GaugeMetricFamily
 from reactivex import Observable
 from reactivex.subject import Subject
 
+from cells.claims import ClaimStore
 from cells.hive import (
     Cell,
+    Group,
     Health,
     Jobs,
-    Options,
     Readiness,
-    SettingError,
     Signal,
     provide,
-    setting,
 )
 from cells.hive.rounds import run_rounds
 from cells.metrics import Metrics, MetricsCollector
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from cells.trace_links import TraceLinks
+from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
-from reconcilers.intent.explanation import Explanation
-from reconcilers.intent.options import DRAIN_TAINTS, Drain, IntentOptions, PeeringPolicies
-from reconcilers.intent.round import IntentRound
+from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent.explain import Explainer
 from reconcilers.model import Problem
+from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from resources.causes import PendingCauses
-from resources.kubernetes import Reading
 from resources.tables import Tables
-from statedb import Database, Snapshot
+from statedb import Database, Snapshot, Table
 
 SETTLE_TURNS = 3
 """Turns of the loop in which further commits join a round: microseconds, not a delay."""
@@ -48,73 +45,17 @@ SETTLE_TURNS = 3
 log = structlog.get_logger("waggle.intent")
 
 
-class IntentCellOptions(Options, frozen=True):
-    """Options of the intent cell."""
+class IntentStep(Protocol):
+    """What runs before the intent is compiled, in the same round: the operator's part."""
 
-    no_service_endpoints_routable: Annotated[
-        bool,
-        setting(
-            "advertise a Service though it has no endpoint anywhere",
-            flag="--no-service-endpoints-routable",
-        ),
-    ] = True
-    legacy_origin_attribute: Annotated[
-        bool,
-        setting(
-            "advertise Services' LoadBalancer addresses with ORIGIN INCOMPLETE",
-            flag="--legacy-origin-attribute",
-        ),
-    ] = False
-    peering_policies: Annotated[
-        PeeringPolicies,
-        setting(
-            "what to do with CiliumBGPPeeringPolicies: follow them, but of several for a node none; "
-            "of several the first; or translate them to objects of v2",
-            flag="--peering-policies",
-        ),
-    ] = "exclusive"
-    drain: Annotated[
-        Drain,
-        setting(
-            "what becomes of the routes of a node that is cordoned or tainted: nothing, they are "
-            "taken back, or they are told as a last choice",
-            flag="--drain",
-        ),
-    ] = "off"
-    drain_taints: Annotated[
-        tuple[str, ...],
-        setting(
-            "keys of the taints of such a node; by default that of a cordoned one",
-            flag="--drain-taint",
-            metavar="KEY",
-        ),
-    ] = DRAIN_TAINTS
-    drain_prepend: Annotated[
-        int,
-        msgspec.Meta(ge=0, le=16),
-        setting(
-            "with --drain=deprefer: how many more times our AS is in the path",
-            flag="--drain-prepend",
-        ),
-    ] = 0
-    router_id_allocation_ip_pool: Annotated[
-        str | None,
-        setting(
-            "IPv4 prefix from which every instance of every node gets its router ID",
-            flag="--router-id-allocation-ip-pool",
-            metavar="CIDR",
-        ),
-    ] = None
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a round due."""
+        ...
 
-
-def router_id_pool(text: str | None) -> str | None:
-    """Check the pool. Raises `SettingError`."""
-    if text is not None:
-        try:
-            ipaddress.IPv4Network(text)
-        except ValueError as error:
-            raise SettingError("", "--router-id-allocation-ip-pool", str(error)) from None
-    return text
+    def run(self) -> None:
+        """Write the rows that the compiler reads."""
+        ...
 
 
 class IntentLoop:
@@ -128,31 +69,26 @@ class IntentLoop:
         causes: PendingCauses,
         node: ThisNode,
         secrets_namespace: SecretsNamespace,
-        options: IntentCellOptions,
+        options: IntentOptions,
+        dialects: Group[Dialect],
+        steps: Group[IntentStep],
+        claims: ClaimStore,
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
         trace_links: TraceLinks,
-        reading: Reading | None,
     ) -> None:
         self._database = database
         self._tables = tables
         self._intent = intent
         self._causes = causes
-        self._options = IntentOptions(
-            node=node.name,
-            secrets_namespace=secrets_namespace.name,
-            no_service_endpoints_routable=options.no_service_endpoints_routable,
-            legacy_origin_attribute=options.legacy_origin_attribute,
-            peering_policies=options.peering_policies,
-            router_id_allocation_ip_pool=router_id_pool(options.router_id_allocation_ip_pool),
-            drain=options.drain,
-            drain_taints=options.drain_taints,
-            drain_prepend=options.drain_prepend,
-            # Of a cluster an agent reads its own node only; manifests have all of it.
-            whole_cluster=reading is None,
-        )
+        self._options = options
+        self._node = node.name
+        self._secrets_namespace = secrets_namespace.name
+        self._dialects = dialects
+        self._steps = steps
+        self._claims = claims
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health
         self._synced = readiness.gate("sources", "the first reading of all sources")
@@ -160,7 +96,7 @@ class IntentLoop:
         self._known: dict[tuple[object, ...], Problem] = {}
         self._drained: str | None = None
         self._rounds = 0
-        self._round: IntentRound | None = None
+        self._compiler: IntentCompiler | None = None
         self._trace_links = trace_links
         self._done: Subject[None] = Subject()
         self.ready = False
@@ -172,35 +108,53 @@ class IntentLoop:
         """Emits after each round, the first one once all sources have been read."""
         return self._done
 
-    def explanation(self) -> Explanation | None:
-        """Make what answers why something is advertised or not; None before the first round."""
-        return self._round.explanation() if self.ready and self._round is not None else None
+    def explainer(self) -> Explainer | None:
+        """Return what explains the intent; None before the first round."""
+        return self._compiler.explainer() if self.ready and self._compiler is not None else None
 
     async def _run(self) -> None:
-        round_ = self._round = self._new_round()
+        compiler = self._compiler = self._new_compiler()
 
         async def run(since: float | None) -> None:
             with self._duration.time():
-                summary = round_.run()
+                for step in self._steps:
+                    step.run()
+                summary = compiler.run()
             if not summary.ready:
                 self._health.ok("waiting for the first reading of all sources")
                 return
             self.ready = True
             self._trace_links.add([summary.span] if summary.span else [], since)
             self._synced()
+            self._claims.keep(compiler.owners)
             self._done.on_next(None)
             self._report()
 
-        signal = Signal(*(table.observable for table in round_.followed))
+        tables = {table.name: table for step in self._steps for table in step.followed}
+        tables |= {table.name: table for table in compiler.followed}
+        signal = Signal(*(table.observable for table in tables.values()))
         await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
 
-    def _new_round(self) -> IntentRound:
-        """Make what does the rounds; after a failure from nothing, as its memory may be wrong."""
+    def _new_compiler(self) -> IntentCompiler:
+        """Return a compiler; after a failure with empty route sets, as its memory may be wrong."""
         if self._rounds:
-            with self._database.write(self._intent.routes) as txn:
-                self._intent.routes.delete_all(txn)
+            i = self._intent
+            with self._database.write(i.routes, i.conflicting_routes) as txn:
+                i.routes.delete_all(txn)
+                i.conflicting_routes.delete_all(txn)
         self._rounds += 1
-        return IntentRound(self._database, self._tables, self._intent, self._options, self._causes)
+        return IntentCompiler(
+            self._database,
+            self._tables,
+            self._intent,
+            self._dialects,
+            self._node,
+            secrets_namespace=self._secrets_namespace,
+            options=self._options,
+            owners=self._claims.owners,
+            operator_in_process=bool(self._steps),
+            causes=self._causes,
+        )
 
     def _report(self) -> None:
         snapshot = self._database.snapshot()
@@ -235,7 +189,7 @@ class IntentLoop:
             self._health.ok(f"{count[0]} routes, {count[1]} peers")
 
     def _report_drain(self, snapshot: Snapshot) -> None:
-        found = drain.told(self._intent.peers.all(snapshot))
+        found = drain.describe(self._intent.peers.all(snapshot))
         if found == self._drained:
             return
         self._drained = found
@@ -272,7 +226,7 @@ def _objects(problem: Problem) -> str:
 CELL = Cell(
     name="intent",
     description="Works out what this node shall advertise, and to whom.",
-    options=IntentCellOptions,
+    options=IntentOptions,
     provides=(IntentTables, IntentLoop, TraceLinks),
     invokes=(IntentLoop,),
     contributes=(provide(IntentLoop, as_=MetricsCollector),),

@@ -15,13 +15,16 @@ from typing import Annotated
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, provide, setting
+from cells.dialects.cell import DialectKinds
+from cells.hive import Cell, Group, Health, Jobs, Lifecycle, Options, provide, setting
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.resources import SecretsNamespace
 from cells.watch import Watch
 from resources.causes import PendingCauses
+from resources.core.kinds import NODE
 from resources.ingest import Ingest
+from resources.kind import Kinds
 from resources.kubernetes import (
     Access,
     Connection,
@@ -239,14 +242,17 @@ def make_access(options: KubernetesOptions) -> Access:
     return Access(options.kubeconfig or "", options.context)
 
 
-def read_of_node(node: ThisNode, secrets_namespace: SecretsNamespace) -> Reading:
-    """Return what an agent reads: the objects that concern its node."""
-    return of_node(node.name, secrets_namespace.names)
+def read_of_node(
+    node: ThisNode, secrets_namespace: SecretsNamespace, dialects: Group[DialectKinds]
+) -> Reading:
+    """Return what an agent reads: the objects of enabled dialects that concern its node."""
+    kinds = Kinds((NODE,), *(dialect.kinds for dialect in dialects))
+    return of_node(kinds, node.name, secrets_namespace.names)
 
 
 def make_source(access: Access, reading: Reading) -> KubernetesSource:
     """Return the source that lists and watches."""
-    return KubernetesSource(access, reading.selections, kinds=reading.kinds, timing=TIMING)
+    return KubernetesSource(access, reading.kinds, reading.selections, timing=TIMING)
 
 
 CELL = Cell(

@@ -56,8 +56,8 @@ class Manifests:
         self._health = health
         self._known: frozenset[SourceProblem] = frozenset()
         self._watch = Watch(self.source.run)
-        ingest = Ingest(database, tables, self.source, causes, self._watch.fail)
         fail = self._watch.fail
+        ingest = Ingest(database, tables, self.source, causes, fail, tables.kinds)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
         async def start() -> None:
@@ -102,9 +102,9 @@ class Manifests:
             self._health.ok(f"watching {', '.join(self._directories)}")
 
 
-def make_source(options: ManifestsOptions) -> ManifestsSource:
+def make_source(options: ManifestsOptions, tables: Tables) -> ManifestsSource:
     """Return the source that reads the directories."""
-    return ManifestsSource(options.directory or ())
+    return ManifestsSource(options.directory or (), tables.kinds)
 
 
 CELL = Cell(

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from cells.api.watch import watch_stream
-from cells.hive import Cell, Options, setting
+from cells.dialects.cell import DialectKinds
+from cells.hive import Cell, Group, Options, setting
 from resources.causes import PendingCauses
 from resources.tables import Tables
+from statedb import Database
 
 
 class ResourcesOptions(Options, frozen=True):
@@ -39,10 +41,15 @@ class SecretsNamespace:
         return (self.name,) if self.name else ()
 
 
+def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
+    """Return the tables of Kubernetes' own kinds and of those of the enabled dialects."""
+    return Tables(database, [k for d in dialects for k in (*d.kinds, *d.cluster_kinds)])
+
+
 CELL = Cell(
     name="resources",
     description="Tables of Kubernetes objects.",
     options=ResourcesOptions,
-    provides=(SecretsNamespace, Tables, PendingCauses),
+    provides=(SecretsNamespace, make_tables, PendingCauses),
     contributes=(watch_stream,),
 )

@@ -20,8 +20,9 @@ import structlog
 from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Signal, setting
 from cells.hive.rounds import run_rounds
 from cells.node import ThisNode
-from resources.kubernetes import KubernetesSource
-from resources.snapshot import KINDS, Snapshot, SnapshotError, decode, encode, read, write
+from resources.core.kinds import SECRET
+from resources.kubernetes import KubernetesSource, Reading
+from resources.snapshot import Snapshot, SnapshotError, decode, encode, read, write
 from resources.tables import Tables
 from statedb import Database
 
@@ -65,6 +66,7 @@ class Memory:
         database: Database,
         tables: Tables,
         source: KubernetesSource,
+        reading: Reading,
         node: ThisNode,
         options: SnapshotOptions,
         health: Health,
@@ -77,6 +79,7 @@ class Memory:
         self._database = database
         self._tables = tables
         self._source = source
+        self._kinds = reading.kinds.without(SECRET)
         self._node = node.name
         self._health = health
         self._clock = clock
@@ -108,7 +111,7 @@ class Memory:
         octets = read(self._path)
         if octets is None:
             return None
-        found = decode(octets)
+        found = decode(octets, self._kinds)
         if found.node != self._node:
             raise SnapshotError(f"it is of the node {found.node[:64]!r}")
         age = self._clock() - found.confirmed
@@ -133,7 +136,7 @@ class Memory:
     # Writing
 
     async def _keep(self) -> None:
-        tables = [self._tables.of(kind) for kind in KINDS]
+        tables = [self._tables.of(kind) for kind in self._kinds]
         signal = Signal(*(table.observable for table in tables))
         await run_rounds(signal, self._write_changes, settle_turns=SETTLE_TURNS, poll=EVERY)
 
@@ -150,18 +153,18 @@ class Memory:
     def _complete(self) -> bool:
         """Whether every kind has been told once."""
         snapshot = self._database.snapshot()
-        return all(self._tables.of(kind).initialized(snapshot) for kind in KINDS)
+        return all(self._tables.of(kind).initialized(snapshot) for kind in self._kinds)
 
     @property
     def _revisions(self) -> tuple[int, ...]:
         snapshot = self._database.snapshot()
-        return tuple(self._tables.of(kind).revision(snapshot) for kind in KINDS)
+        return tuple(self._tables.of(kind).revision(snapshot) for kind in self._kinds)
 
     async def _write(self) -> None:
         if self._source.current:
             self._confirmed = self._clock()
         snapshot, revisions = self._database.snapshot(), self._revisions
-        rows = {kind.name: self._tables.of(kind).all(snapshot) for kind in KINDS}
+        rows = {kind.name: self._tables.of(kind).all(snapshot) for kind in self._kinds}
         pieces: list[bytes] = []
         for piece in encode(self._node, self._confirmed, rows):
             pieces.append(piece)

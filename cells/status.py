@@ -1,60 +1,60 @@
-"""The status cell: how this node's NodeConfig is carried out, as a table that others show or write.
+"""The status cell: the status of each object that this node reports on, as a table.
 
-With manifests there is nowhere to write it; it is told all the same. It decides nothing.
+The report cell writes the statuses to the API server, the API shows them.
 """
 
 from __future__ import annotations
 
 import time
 
-from cells.hive import Cell, Health, Jobs, Signal
+from cells.hive import Cell, Group, Health, Jobs, Signal
 from cells.hive.rounds import run_rounds
 from cells.intent import IntentLoop
 from cells.node import ThisNode
 from cells.speaker.sessions import Sessions
-from reconcilers.report.round import NodeStatus, ReportRound
+from reconcilers.dialect import Dialect, ObjectStatus
+from reconcilers.report.statuses import ObjectStatuses
 from reconcilers.tables import IntentTables
-from resources.tables import Tables
 from speaker.api import SpeakerPort
 from statedb import Database, Table
 
 EVERY = 5.0
-"""Seconds between two looks at the numbers of routes, of which nobody tells."""
+"""Polling interval for route counts, which emit no event, in seconds."""
 LEAST = 0.2
-"""Seconds between two looks, whatever happens."""
+"""Seconds between two reports at least."""
 
 
-def make_round(
+def make_statuses(
     database: Database,
-    tables: Tables,
     intent_tables: IntentTables,
+    dialects: Group[Dialect],
     node: ThisNode,
     speaker: SpeakerPort,
-) -> ReportRound:
-    """Return the round that works out the status."""
-    return ReportRound(database, tables, intent_tables, node.name, speaker.peers)
+) -> ObjectStatuses:
+    """Return what keeps the statuses of the enabled dialects' objects."""
+    return ObjectStatuses(database, intent_tables, dialects, node.name, speaker.peers)
 
 
-def node_statuses(report_round: ReportRound) -> Table[NodeStatus]:
-    """Return the table with the status of this node's NodeConfig."""
-    return report_round.table
+def status_table(statuses: ObjectStatuses) -> Table[ObjectStatus]:
+    """Return the table of the statuses."""
+    return statuses.table
 
 
 class StatusLoop:
-    """The job that keeps the status's row."""
+    """The job that keeps the statuses' rows."""
 
     def __init__(
         self,
-        report_round: ReportRound,
+        statuses: ObjectStatuses,
         sessions: Sessions,
         intent: IntentLoop,
         health: Health,
         jobs: Jobs,
     ) -> None:
-        self._round = report_round
+        self._statuses = statuses
         self._intent = intent
         self._health = health
-        followed = (*report_round.followed, sessions.table)
+        followed = (*statuses.followed, sessions.table)
         self._signal = Signal(*(table.observable for table in followed))
         jobs.add("rounds", self._run)
 
@@ -63,14 +63,14 @@ class StatusLoop:
 
     async def _report(self, _: float | None) -> None:
         if self._intent.ready:
-            self._round.run(time.time())
+            self._statuses.run(time.time())
             self._health.ok("follows the sessions")
 
 
 CELL = Cell(
     name="status",
-    description="How this node's NodeConfig is carried out.",
-    private=(make_round,),
-    provides=(node_statuses,),
+    description="The status of the objects that this node reports on.",
+    private=(make_statuses,),
+    provides=(status_table,),
     invokes=(StatusLoop,),
 )

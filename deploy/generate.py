@@ -24,8 +24,8 @@ import yaml
 
 from cells import agent
 from cells.hive import Cell
-from cells.hive.option_spelling import Setting, describe
 from cells.operator import cells as operator
+from resources.option_spelling import Setting, describe
 
 HERE: Final = Path(__file__).parent
 CHART: Final = HERE / "helm" / "waggle"
@@ -40,15 +40,14 @@ Schema = dict[str, Any]
 BY_CHART: Final = frozenset(
     {
         "api.socket",
+        "cilium.routerIdAllocationIpPool",
         "http.address",
-        "intent.routerIdAllocationIpPool",
         "kubernetes.context",
         "kubernetes.kubeconfig",
         "manifests.directory",
         "node.name",
         "operator.identity",
         "operator.leaseNamespace",
-        "operator.routerIdAllocationIpPool",
         "resources.secretsNamespace",
         "snapshot.file",
     }

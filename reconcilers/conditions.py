@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from reconcilers.model import Condition
 from resources import conditions as metav1
@@ -48,3 +49,17 @@ def read(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
             continue
         found[condition.type] = condition
     return found
+
+
+def with_times(status: Any, known: Mapping[str, metav1.Condition]) -> Any:  # noqa: ANN401
+    """Return a status struct whose conditions keep their known transition times.
+
+    A condition keeps the time of a known one with the same type and status.
+    """
+    kept = []
+    for condition in status.conditions:
+        before = known.get(condition.type)
+        if before is not None and before.status == condition.status:
+            condition = replace(condition, last_transition_time=before.last_transition_time)
+        kept.append(condition)
+    return replace(status, conditions=tuple(kept))

@@ -1,15 +1,14 @@
-"""The neutral intent: what every API dialect compiles to, and the only thing that apply understands.
+"""The neutral intent: what every API dialect compiles to, and all that the apply reconcilers read.
 
-Rows of the intent tables. A dialect (``reconcilers.intent.*``) writes them, the apply reconcilers
-(``reconcilers.apply``) read them and drive the speaker, ``waggle render`` prints them. Nothing here
-knows a dialect, and nothing here does any work: frozen values only. A prefix is its wire bytes
-(length octet and the significant octets, RFC 4271 section 4.3); text appears at the edges.
+Frozen rows of the intent tables. A dialect (`reconcilers.dialect`) compiles its objects to them, the
+apply reconcilers (`reconcilers.apply`) compare them with the speaker, ``waggle render`` prints them.
+A prefix is its wire bytes (length octet and the significant octets, RFC 4271 section 4.3); text
+appears at the edges.
 """
 
 from __future__ import annotations
 
-import enum
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -28,24 +27,44 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
-class Source(enum.IntEnum):
-    """Which reconciler announces a route; the value is its place in the order of apply."""
+class PrefixRule(msgspec.Struct, frozen=True, order=True):
+    """A prefix with the range of more specific lengths that it covers."""
 
-    INTERFACE = 20
-    POD_CIDR = 30
-    SERVICE = 40
-    POD_IP_POOL = 50
-    STATIC = 55
+    prefix: str
+    ge: int | None = None
+    le: int | None = None
+
+
+class Confederation(msgspec.Struct, frozen=True):
+    """RFC 5065: the identifier shown outside, and the member AS numbers of the other members."""
+
+    identifier: int
+    members: tuple[int, ...] = ()
+
+
+class InstanceImport(msgspec.Struct, frozen=True):
+    """Routes that one instance takes from another one (VRF leaking)."""
+
+    instance: str
+    accept: tuple[PrefixRule, ...] | None = ()
+    """None is all, the empty tuple nothing."""
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """One BGP router on this node."""
+    """One BGP router on this node; ``name`` is unique among the instances of all dialects."""
 
     name: str
     vrf: str | None
     local_asn: int
     router_id: str
     listen_port: int | None
+    origin: ObjectRef | None = None
+    """The object that configures it."""
+    confederation: Confederation | None = None
+    originates: tuple[str, ...] = ()
+    """Prefixes that the instance itself originates, whichever route set a peer gets."""
+    imports: tuple[InstanceImport, ...] = ()
+    dialect: str = ""
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):
@@ -55,31 +74,56 @@ class GracefulRestart(msgspec.Struct, frozen=True):
 
 
 class SecretRef(msgspec.Struct, frozen=True):
-    """Where a peer's TCP MD5 password is; never the password itself."""
+    """The key of a Secret that has a peer's TCP MD5 password; never the password itself."""
 
     namespace: str
     name: str
     key: str = "password"
 
+    def __str__(self) -> str:
+        """Spell the reference as problems show it."""
+        return f"Secret {self.namespace}/{self.name}"
+
+
+class FieldRef(msgspec.Struct, frozen=True):
+    """The field of an object that has a peer's TCP MD5 password; never the password itself.
+
+    The row of the object has a `resources.core.SecretValue` at the field.
+    """
+
+    object: ObjectRef
+    field: str
+
+    def __str__(self) -> str:
+        """Spell the reference as problems show it."""
+        return f"{self.field} of {self.object}"
+
+
+PasswordRef: TypeAlias = SecretRef | FieldRef
+
 
 class BfdProfile(msgspec.Struct, frozen=True):
-    """BFD settings of a peer (RFC 5880); intervals in milliseconds."""
+    """BFD settings of a peer (RFC 5880, RFC 5883); intervals in milliseconds."""
 
     receive_interval: int
     transmit_interval: int
     detect_multiplier: int
+    echo_interval: int | None = None
+    """None: the echo function is off."""
+    passive: bool = False
+    minimum_ttl: int | None = None
+    """Of received packets of a multihop session; None is the default."""
 
 
-class PrefixRule(msgspec.Struct, frozen=True, order=True):
-    """A prefix with the range of more specific lengths that it covers."""
+class NextHop(msgspec.Struct, frozen=True):
+    """The next hop that a peer is sent for the routes of one family."""
 
-    prefix: str
-    ge: int | None = None
-    le: int | None = None
+    family: Family
+    address: str
 
 
-class Silent(msgspec.Struct, frozen=True):
-    """Why nothing is advertised in a family: one word, a sentence, and the object that says so."""
+class SuppressedFamily(msgspec.Struct, frozen=True):
+    """A family in which nothing is advertised: one word, a sentence, and the object that decides."""
 
     family: Family
     reason: str
@@ -87,11 +131,11 @@ class Silent(msgspec.Struct, frozen=True):
     rule: ObjectRef
 
 
-class LastChoice(msgspec.Struct, frozen=True):
-    """Routes that a peer shall use only while it has no others (RFC 8326, graceful shutdown).
+class GracefulShutdown(msgspec.Struct, frozen=True):
+    """Routes that a peer shall use only while it has no others (RFC 8326).
 
-    They have the community GRACEFUL_SHUTDOWN, the local preference 0 where one is told, and our AS
-    so many times more in their path as ``prepend`` says.
+    They carry the community GRACEFUL_SHUTDOWN and the local preference 0 towards internal peers, and
+    the local AS is prepended ``prepend`` more times towards external ones.
     """
 
     reason: str
@@ -99,15 +143,18 @@ class LastChoice(msgspec.Struct, frozen=True):
     prepend: int = 0
 
 
+PeerAs: TypeAlias = int | Literal["internal", "external"]
+"""A number; 0 accepts any AS and learns it from the OPEN; or a class of numbers."""
+
+
 class Peer(msgspec.Struct, frozen=True):
-    """One session that an instance wants, with the route set that the peer is told."""
+    """One configured neighbour of an instance, and the route set that is advertised to it."""
 
     instance: str
     name: str
     address: str | None
     interface: str | None
-    peer_asn: int
-    """0 accepts any AS and learns it from the OPEN."""
+    peer_asn: PeerAs
     peer_port: int
     local_address: str | None
     local_asn: int | None
@@ -116,23 +163,31 @@ class Peer(msgspec.Struct, frozen=True):
     keepalive_time: int
     connect_retry_time: int
     ebgp_multihop: int
-    password: SecretRef | None
+    password: PasswordRef | None
     graceful_restart: GracefulRestart | None
     bfd: BfdProfile | None
     families: tuple[Family, ...]
     route_set: str | None
-    """The name of the route set that this peer gets; None tells it nothing."""
+    """The name of the route set that is advertised to this peer; None advertises nothing."""
     accept: tuple[PrefixRule, ...] | None = ()
-    """Prefixes taken from the peer; None is all, the empty tuple nothing."""
-    next_hop_ipv6: str | None = None
-    """The node's own IPv6 address, for IPv6 prefixes over an IPv4 session."""
-    origin: ObjectRef | None = None
+    """Prefixes accepted from the peer; None is all, the empty tuple nothing."""
+    reject: tuple[PrefixRule, ...] = ()
+    """Prefixes never accepted, whatever ``accept`` allows."""
+    next_hops: tuple[NextHop, ...] = ()
+    """Next hops other than the address of the session, by family: the node's own IPv6 address for
+    IPv6 prefixes over an IPv4 session."""
+    origins: tuple[ObjectRef, ...] = ()
+    """The objects that configure it, the one that decides first."""
     down_reason: str | None = None
-    """Why this peer must not come up (a Secret that is missing ...), for people to read."""
-    silent: tuple[Silent, ...] = ()
-    """Families in which it is told nothing at all, whatever there is."""
-    last_choice: LastChoice | None = None
-    """How its routes are told while the node is drained; None as they are."""
+    """Why this peer must stay down (a missing Secret ...), for people."""
+    suppressed: tuple[SuppressedFamily, ...] = ()
+    graceful_shutdown: GracefulShutdown | None = None
+    """Set while the node is drained."""
+    dialect: str = ""
+
+    def next_hop(self, family: Family) -> str | None:
+        """Return the configured next hop of a family, or None for the address of the session."""
+        return next((hop.address for hop in self.next_hops if hop.family == family), None)
 
 
 class Attributes(msgspec.Struct, frozen=True):
@@ -155,35 +210,30 @@ class Origin(msgspec.Struct, frozen=True, order=True):
 
 
 class Contribution(msgspec.Struct, frozen=True):
-    """One origin's wish for one prefix of one route set."""
+    """The attributes that one origin gives one prefix of one route set."""
 
-    source: Source
     origin: Origin
     attributes: Attributes
 
 
 class Route(msgspec.Struct, frozen=True):
-    """One prefix of a route set: its contributions, and what they make together.
-
-    Made by `reconcilers.intent.join.route`, which joins the contributions.
-    """
+    """One prefix of a route set: its contributions, and the attributes joined from them."""
 
     route_set: str
     family: Family
     nlri: bytes
-    source: Source
     attributes: Attributes
     contributions: tuple[Contribution, ...]
     """In the order of their origins."""
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """What caused it."""
+        """The objects that contribute the prefix."""
         return tuple(contribution.origin for contribution in self.contributions)
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What becomes of one prefix of one object at one peer, and why.
+class RouteExplanation(msgspec.Struct, frozen=True):
+    """What is advertised to one peer for one prefix of one object, and which rule decides.
 
     ``instance`` and ``peer`` are None where it concerns all of them, ``family`` and ``nlri`` where
     the object has no such address.
@@ -193,14 +243,14 @@ class Verdict(msgspec.Struct, frozen=True):
     peer: str | None
     object: ObjectRef | None
     type: str
-    """Which of the object's addresses: LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR,
-    CiliumPodIPPool or Interface."""
+    """The type of the object's address: LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR, Interface,
+    or the kind of a pool."""
     family: Family | None
     nlri: bytes | None
-    told: tuple[bytes, ...]
-    """What the peer is to be told for it: the prefix, an aggregate of it, both, or nothing."""
+    advertised: tuple[bytes, ...]
+    """The prefix, an aggregate of it, both, or nothing."""
     reason: str
-    """One word; "Advertised" where something is told."""
+    """One word; "Advertised" where something is advertised."""
     message: str
     """A sentence without its end, for people."""
     rule: ObjectRef | None = None
@@ -208,7 +258,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """What is, or is not, the case with an object; `reconcilers.conditions` spells it for a status."""
+    """One condition of an object's status (metav1.Condition), without its times."""
 
     object: ObjectRef
     type: str
@@ -216,24 +266,44 @@ class Condition(msgspec.Struct, frozen=True):
     reason: str
     message: str
     observed_generation: int | None = None
+    by_operator: bool = False
+    """True for what the cluster-wide part of a dialect reports."""
+    dialect: str = ""
+
+
+ProblemCategory: TypeAlias = Literal["invalid", "unresolved", "conflict", "unsupported"]
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):
-    """A conflict or an invalid object: the objects, the field, and what is wrong, for people."""
+    """A conflict or an invalid object: the objects, the field and the broken rule, for people."""
 
     objects: tuple[ObjectRef, ...]
     field: str
     message: str
     leaves_out: tuple[str, ...] = ()
     """What this node does without because of it: an instance, or an instance and its peer."""
+    category: ProblemCategory = "invalid"
+    """``unresolved``: a referenced object is missing; ``conflict``: objects contradict each other;
+    ``unsupported``: valid, and not implemented."""
+    dialect: str = ""
+    by_operator: bool = False
+    """True for what the cluster-wide part of a dialect reports."""
 
 
 class Generated(msgspec.Struct, frozen=True):
-    """One object that the operator writes, whole, and the object that owns it."""
+    """One object that a dialect generates, whole, and the object that owns it.
+
+    The operator writes it to the API server; without one, and where a dialect feeds another, it is
+    read back in the same process.
+    """
 
     object: ObjectRef
     owner: ObjectRef
     content: Any
+    """The object as JSON: ``apiVersion``, ``kind``, ``metadata``, ``spec``."""
+    by_operator: bool = False
+    """True for what the cluster-wide part of a dialect generates, not the part of one node."""
+    dialect: str = ""
 
 
 class ReconcileStatus(msgspec.Struct, frozen=True):

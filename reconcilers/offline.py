@@ -1,30 +1,56 @@
-"""From manifests to an answer in one go, without an agent: for `waggle` and tests."""
+"""From manifests to the intent in one go, without an agent: for `waggle` and tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import BinaryIO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, BinaryIO
 
-from reconcilers.intent.cilium.members import known_nodes
-from reconcilers.intent.cilium.v1.translate import Known, Translated, translate
-from reconcilers.intent.explanation import Explanation
-from reconcilers.intent.options import IntentOptions
-from reconcilers.intent.round import IntentRound
+import msgspec
+
+from reconcilers.dialect import Dialect
+from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.intent.explain import Explainer
+from reconcilers.operator import ClusterRound, LocalOperator
+from reconcilers.options import IntentOptions
 from reconcilers.render import Json, document
 from reconcilers.tables import IntentTables
-from resources import kinds
+from resources.core import kinds as core
+from resources.host.kinds import NODE_NETWORK
+from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
+from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Database
 
 
-class Intended:
-    """What was read, compiled."""
+class OfflineSettings(msgspec.Struct, frozen=True):
+    """For which node, and with which options, manifests are compiled."""
 
-    def __init__(self, loaded: Loaded, options: IntentOptions) -> None:
+    node: str
+    secrets_namespace: str = "kube-system"
+    intent: IntentOptions = IntentOptions()
+    dialects: Mapping[str, Options] = {}
+    """The options of dialects by name; a dialect without any has its defaults."""
+
+
+def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
+    """Return all kinds that dialects and their operators read, and those of Kubernetes itself."""
+    groups: list[Sequence[Kind[Any]]] = [core.KINDS]
+    groups += [(*dialect.kinds, *dialect.cluster_kinds) for dialect in dialects]
+    return Kinds(*groups, (NODE_NETWORK,))
+
+
+class OfflineIntent:
+    """The intent of one node, compiled from manifests."""
+
+    def __init__(
+        self, loaded: Loaded, dialects: Iterable[type[Dialect]], settings: OfflineSettings
+    ) -> None:
+        chosen = list(dialects)
         self.db = Database()
-        self.options = options
-        self.resources, self.intent = Tables(self.db), IntentTables(self.db)
+        self.settings = settings
+        self.resources = Tables(self.db, kinds_of(chosen))
+        self.intent = IntentTables(self.db)
         for kind, event in loaded.replacements:
             table = self.resources.of(kind)
             with self.db.write(table) as txn:
@@ -33,26 +59,40 @@ class Intended:
         with self.db.write(self.resources.source_problems) as txn:
             for problem in loaded.problems:
                 self.resources.source_problems.upsert(txn, problem)
-        self._round = IntentRound(self.db, self.resources, self.intent, options)
-        self._round.run()
+        made = [
+            dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
+            for dialect in chosen
+        ]
+        cluster = ClusterRound(self.db, made, settings.secrets_namespace, stored=False)
+        self._operator = LocalOperator(self.db, self.intent, cluster)
+        self._compiler = IntentCompiler(
+            self.db,
+            self.resources,
+            self.intent,
+            made,
+            settings.node,
+            secrets_namespace=settings.secrets_namespace,
+            options=settings.intent,
+            operator_in_process=True,
+        )
+        self._operator.run()
+        self._compiler.run()
 
     def document(self) -> Json:
-        """Return the render document."""
-        return document(self.db.snapshot(), self.options.node, self.resources, self.intent)
+        """Return the document of ``waggle render``."""
+        return document(self.db.snapshot(), self.settings.node, self.resources, self.intent)
 
-    def explanation(self) -> Explanation:
-        """Make what answers why something is advertised or not."""
-        return self._round.explanation()
+    def explainer(self) -> Explainer:
+        """Return what explains the intent."""
+        return self._compiler.explainer()
 
 
-def render(paths: Iterable[str], options: IntentOptions, stdin: BinaryIO | None = None) -> Json:
+def render(
+    paths: Iterable[str],
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    stdin: BinaryIO | None = None,
+) -> Json:
     """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
-    return Intended(load(paths, stdin), options).document()
-
-
-def convert(loaded: Loaded) -> Translated:
-    """Translate the CiliumBGPPeeringPolicies among what was read; the rest is what is known."""
-    rows = {kind.name: event.objects for kind, event in loaded.replacements}
-    nodes = known_nodes(rows[kinds.NODE.name], rows[kinds.CILIUM_NODE.name])
-    known = Known(tuple(nodes.values()), tuple(rows[kinds.LOAD_BALANCER_IP_POOL.name]))
-    return translate(rows[kinds.PEERING_POLICY.name], known)
+    loaded = load(paths, kinds_of(dialects), stdin)
+    return OfflineIntent(loaded, dialects, settings).document()

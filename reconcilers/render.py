@@ -107,7 +107,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
     families = frozenset(str(family) for family in peer.families)
     restart = peer.graceful_restart
     bfd = peer.bfd
-    choice = peer.last_choice
+    shutdown = peer.graceful_shutdown
     return {
         "name": peer.name,
         "address": peer.address,
@@ -134,7 +134,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
         "families": sorted(families),
         "advertise": routes,
         "accept": _accept(peer.accept),
-        "lastChoice": None if choice is None else {"prepend": choice.prepend},
+        "lastChoice": None if shutdown is None else {"prepend": shutdown.prepend},
     }
 
 

@@ -11,6 +11,7 @@ from reconcilers.model import (
     Problem,
     ReconcileStatus,
     Route,
+    SecretRef,
 )
 from statedb import Database, Index, Key, Table
 
@@ -24,7 +25,7 @@ BY_SECRET = "by-secret"  # noqa: S105  the name of an index
 
 
 def object_id(ref: ObjectRef) -> str:
-    """Spell a reference as a key."""
+    """Return the key of an object in indexes."""
     return f"{ref.kind}/{ref.namespace}/{ref.name}"
 
 
@@ -37,7 +38,8 @@ def _peer_route_sets(peer: Peer) -> tuple[Key, ...]:
 
 
 def _peer_secrets(peer: Peer) -> tuple[Key, ...]:
-    return () if peer.password is None else ((peer.password.namespace, peer.password.name),)
+    ref = peer.password
+    return ((ref.namespace, ref.name),) if isinstance(ref, SecretRef) else ()
 
 
 def _problem_key(row: Problem) -> Key:
@@ -45,7 +47,7 @@ def _problem_key(row: Problem) -> Key:
 
 
 class IntentTables:
-    """All of them, by name."""
+    """The tables of the neutral intent; the rows of all dialects share them."""
 
     def __init__(self, db: Database) -> None:
         self.instances: Table[Instance] = db.table("instances", Index(KEY, lambda row: row.name))
@@ -59,12 +61,19 @@ class IntentTables:
             Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),
             [Index(BY_OBJECT, keys=_route_objects)],
         )
+        self.conflicting_routes: Table[Route] = db.table(
+            "conflicting-routes",
+            Index(KEY, lambda row: (row.route_set, row.family, row.nlri)),
+            [Index(BY_OBJECT, keys=_route_objects)],
+        )
+        """Prefixes whose contributions contradict each other: not advertised, each with a problem."""
         self.conditions: Table[Condition] = db.table(
             "conditions", Index(KEY, lambda row: (object_id(row.object), row.type))
         )
         self.problems: Table[Problem] = db.table("problems", Index(KEY, _problem_key))
         self.generated: Table[Generated] = db.table(
-            "generated", Index(KEY, lambda row: (row.object.kind, row.object.name))
+            "generated",
+            Index(KEY, lambda row: (row.object.kind, row.object.namespace, row.object.name)),
         )
         self.reconcile_statuses: Table[ReconcileStatus] = db.table(
             "reconcile_statuses", Index(KEY, lambda row: (row.reconciler, row.object))

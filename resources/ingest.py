@@ -6,14 +6,14 @@ is as it was is not written, so that those who follow the table see real changes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from opentelemetry import trace
 from reactivex.abc import DisposableBase
 
 from resources.causes import PendingCauses
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.streams import guarded
 from resources.tables import Tables
@@ -32,16 +32,19 @@ class Ingest:
         source: Source,
         causes: PendingCauses,
         on_error: Callable[[BaseException], None],
-        kinds: Sequence[Kind[Any]] = KINDS,
+        kinds: Iterable[Kind[Any]],
+        node: str | None = None,
     ) -> None:
+        """``node``: objects that concern other nodes only are not stored; None stores all."""
         self._db = db
         self._tables = tables
         self._source = source
         self._causes = causes
         self._on_error = on_error
+        self._node = node
         self._kinds = tuple(kinds)
         self._waiting: dict[str, Initializer] = {
-            kind.name: tables.of(kind).register_initializer(source.name) for kind in kinds
+            kind.name: tables.of(kind).register_initializer(source.name) for kind in self._kinds
         }
 
     def subscribe(self) -> list[DisposableBase]:
@@ -70,18 +73,27 @@ class Ingest:
     def commit(self, kind: Kind[Any], event: Event) -> None:
         """Write one event."""
         table = self._tables.of(kind)
+        accepts = self._filter(kind)
         with self._db.write(table) as txn:
             match event:
                 case Replace(objects):
-                    replace_all(txn, table, objects, lambda row: row.key)
+                    replace_all(txn, table, filter(accepts, objects), lambda row: row.key)
                     done = self._waiting.pop(kind.name, None)
                     if done is not None:
                         done(txn)
                 case Upsert(row):
-                    if table.get(txn, row.key) != row:
+                    if not accepts(row):
+                        table.delete(txn, row.key)
+                    elif table.get(txn, row.key) != row:
                         table.upsert(txn, row)
                 case Delete(key):
                     table.delete(txn, key)
+
+    def _filter(self, kind: Kind[Any]) -> Callable[[Any], bool]:
+        of_node, node = kind.of_node, self._node
+        if of_node is None or node is None:
+            return lambda _: True
+        return lambda row: of_node.accepts(row, node)
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         table = self._tables.source_problems

@@ -8,12 +8,20 @@ environment variable and the key of the configuration file::
 
 is ``--http-address``, ``WAGGLE_HTTP_ADDRESS`` and, in the file, ``cells: {http: {address: ...}}``.
 Without ``flag`` the flag consists of the names of cell and field (``--http-address``). The spelling
-is in `cells.hive.option_spelling`, the reading of the three sources in `cells.hive.option_loading`.
+is in `resources.option_spelling`, the reading of the three sources in `cells.hive.option_loading`.
 """
 
 from __future__ import annotations
 
 import msgspec
+
+
+class InvalidOption(ValueError):  # noqa: N818  the name says what is wrong
+    """The value of an option is of the right type and breaks a rule; ``flag`` names the option."""
+
+    def __init__(self, flag: str, message: str) -> None:
+        super().__init__(message)
+        self.flag = flag
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -12,7 +12,7 @@ import msgspec
 from reactivex import Observable
 
 from resources.errors import ObjectName
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.meta import ObjectKey, Resource
 
 T = TypeVar("T", bound=Resource)

@@ -17,7 +17,7 @@ import reactivex
 from reactivex import Observable, abc
 from reactivex.disposable import SingleAssignmentDisposable
 
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.meta import ObjectKey, Resource
 from resources.source import Delete, Event, Replace, Upsert
 

@@ -15,12 +15,12 @@ from cells.api.ages import RouteAges
 from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
 from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem
 from cells.api.resource import BadRequestError, NotFoundError
-from cells.hive import HealthTree, Readiness
+from cells.hive import Group, HealthTree, Readiness
 from cells.intent import IntentLoop
 from cells.node import ThisNode
-from reconcilers.intent.explanation import NothingFoundError, parse_target
-from reconcilers.model import Verdict
-from reconcilers.report.round import NodeStatus
+from reconcilers.dialect import Dialect, ObjectStatus
+from reconcilers.intent.explain import NothingFoundError, parse_target
+from reconcilers.model import RouteExplanation
 from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
@@ -37,7 +37,8 @@ class AgentFacts:
         database: Database,
         intent: IntentTables,
         loop: IntentLoop,
-        statuses: Table[NodeStatus],
+        dialects: Group[Dialect],
+        statuses: Table[ObjectStatus],
         readiness: Readiness,
         health: HealthTree,
     ) -> None:
@@ -46,6 +47,7 @@ class AgentFacts:
         self._database = database
         self._intent = intent
         self._loop = loop
+        self._kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
         self._statuses = statuses
         self._readiness = readiness
         self._health = health
@@ -58,7 +60,8 @@ class AgentFacts:
             self._node,
             self._readiness,
             self._health,
-            self._statuses.get(snapshot, self._node),
+            self.peers(peer=None, instance=None),
+            self._statuses.all(snapshot),
             self._intent.conditions.all(snapshot),
         )
 
@@ -155,8 +158,8 @@ class AgentFacts:
         self, target: str | None, *, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[ExplainItem]]:
         """Yield what becomes of a prefix or of an object at each peer, one group for each."""
-        explanation = self._loop.explanation()
-        if explanation is None:
+        explainer = self._loop.explainer()
+        if explainer is None:
             raise NotFoundError("not all sources have been read yet; ask again in a moment")
         self._check_names(peer, instance)
 
@@ -166,11 +169,11 @@ class AgentFacts:
         asked = None
         if target is not None:
             try:
-                asked = parse_target(target)
+                asked = parse_target(target, self._kinds)
             except ValueError as error:
                 raise BadRequestError(str(error)) from None
         try:
-            groups = explanation.verdicts(asked, chosen)
+            groups = explainer.explain(asked, chosen)
         except NothingFoundError as error:
             raise NotFoundError(str(error)) from None
         return (self._explained(group) for group in groups)
@@ -188,7 +191,7 @@ class AgentFacts:
         if peer is not None and peer not in known:
             raise NotFoundError(f"no peer is called {peer}")
 
-    def _explained(self, group: Sequence[Verdict]) -> list[ExplainItem]:
+    def _explained(self, group: Sequence[RouteExplanation]) -> list[ExplainItem]:
         """Add to what is wished for what has come of it: the session, and what it was told."""
         items = [explain_item(self._node, verdict) for verdict in group]
         first = group[0]

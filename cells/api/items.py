@@ -11,6 +11,7 @@ from cells.api.model import (
     ConditionItem,
     ExplainItem,
     FamilyCount,
+    ObjectStatusItem,
     OriginItem,
     PartItem,
     PeerItem,
@@ -18,8 +19,8 @@ from cells.api.model import (
     StatusItem,
 )
 from cells.hive import HealthTree, Level, Readiness
-from reconcilers.model import Condition, ObjectRef, Verdict
-from reconcilers.report.round import NodeStatus
+from reconcilers.dialect import ObjectStatus
+from reconcilers.model import Condition, ObjectRef, RouteExplanation
 from speaker.api import FamilyStatus, PeerStatus, RouteView
 from speaker.nlri import prefix_to_text
 
@@ -28,7 +29,8 @@ def status_item(
     node: str,
     readiness: Readiness,
     health: HealthTree,
-    row: NodeStatus | None,
+    peers: Iterable[PeerItem],
+    rows: Iterable[ObjectStatus],
     conditions: Iterable[Condition],
 ) -> StatusItem:
     """Translate how an agent is; what is well is not listed."""
@@ -45,8 +47,16 @@ def status_item(
             if part.level is Level.DEGRADED
         ],
         reporting="there is no API server" if report is None else report.message,
-        node_config=None if row is None else row.node,
-        status=None if row is None else msgspec.to_builtins(row.status),
+        peers=list(peers),
+        objects=[
+            ObjectStatusItem(
+                kind=row.object.kind,
+                namespace=row.object.namespace or None,
+                name=row.object.name,
+                status=msgspec.to_builtins(row.status),
+            )
+            for row in sorted(rows, key=lambda row: row.object)
+        ],
         conditions=[
             ConditionItem(
                 kind=condition.object.kind,
@@ -128,22 +138,22 @@ def origin_item(ref: ObjectRef) -> OriginItem:
     return OriginItem(kind=ref.kind, namespace=ref.namespace or None, name=ref.name)
 
 
-def explain_item(node: str, verdict: Verdict) -> ExplainItem:
+def explain_item(node: str, found: RouteExplanation) -> ExplainItem:
     """Translate what becomes of a prefix."""
-    family = verdict.family
+    family = found.family
     return ExplainItem(
         node=node,
-        instance=verdict.instance,
-        peer=verdict.peer,
-        object=None if verdict.object is None else origin_item(verdict.object),
-        address_type=verdict.type or None,
+        instance=found.instance,
+        peer=found.peer,
+        object=None if found.object is None else origin_item(found.object),
+        address_type=found.type or None,
         family=None if family is None else str(family),
         prefix=(
-            None if family is None or verdict.nlri is None else prefix_to_text(family, verdict.nlri)
+            None if family is None or found.nlri is None else prefix_to_text(family, found.nlri)
         ),
-        advertised=bool(verdict.told),
-        told=[] if family is None else [prefix_to_text(family, nlri) for nlri in verdict.told],
-        reason=verdict.reason,
-        message=verdict.message or None,
-        rule=None if verdict.rule is None else origin_item(verdict.rule),
+        advertised=bool(found.advertised),
+        told=[] if family is None else [prefix_to_text(family, nlri) for nlri in found.advertised],
+        reason=found.reason,
+        message=found.message or None,
+        rule=None if found.rule is None else origin_item(found.rule),
     )

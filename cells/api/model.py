@@ -108,8 +108,17 @@ class ConditionItem(Item, frozen=True, kw_only=True):
     message: str | None = None
 
 
+class ObjectStatusItem(Item, frozen=True, kw_only=True):
+    """The status that this agent reports on one object, as Kubernetes spells it."""
+
+    kind: str
+    namespace: str | None = None
+    name: str
+    status: dict[str, Any]
+
+
 class StatusItem(Item, frozen=True, kw_only=True):
-    """One agent: whether it does what it should, and what it says of its node's NodeConfig."""
+    """One agent: readiness, health, sessions, and the status of the objects that it reports on."""
 
     node: str
     ready: bool
@@ -119,10 +128,8 @@ class StatusItem(Item, frozen=True, kw_only=True):
     degraded: list[PartItem] = []
     reporting: str
     """Whether the status is written anywhere."""
-    node_config: str | None = None
-    """The name of its CiliumBGPNodeConfig, where it has one."""
-    status: dict[str, Any] | None = None
-    """The NodeConfig's status, as Kubernetes spells it."""
+    peers: list[PeerItem] = []
+    objects: list[ObjectStatusItem] = []
     conditions: list[ConditionItem] = []
     """Of other objects, as far as this agent knows them."""
 

@@ -15,7 +15,7 @@ import reactivex
 from cells.api.model import WatchItem
 from cells.api.resource import ApiStream, BadRequestError, NotFoundError, Query
 from cells.hive import Group, suggestion
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind
 from resources.meta import Resource
 from resources.source import Source
 from resources.streams import Backlog, ObjectChange, object_changes
@@ -52,7 +52,7 @@ def watch_stream(sources: Group[Source], database: Database, tables: Tables) -> 
         changes_only = query.get("changesOnly", "false")
         if changes_only not in ("true", "false"):
             raise BadRequestError(f"changesOnly is neither true nor false: {changes_only}")
-        kinds = list(dict.fromkeys(find_kind(word, KINDS) for word in words))
+        kinds = list(dict.fromkeys(find_kind(word, tables.kinds) for word in words))
         for kind in kinds:
             if not any(kind in source.kinds for source in sources):
                 raise NotFoundError(f"this agent does not read {kind.name} objects")

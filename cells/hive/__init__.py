@@ -33,9 +33,9 @@ from cells.hive.hive import Hive, Shutdown
 from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy, Supervisor
 from cells.hive.lifecycle import HookTimeoutError, Lifecycle
 from cells.hive.option_loading import Settings, add_flags, load, read_file, suggestion
-from cells.hive.option_spelling import Setting, describe
 from cells.hive.signal import Signal
 from resources.option_declarations import Options, setting
+from resources.option_spelling import Setting, describe
 
 __all__ = [
     "Cell",

@@ -121,10 +121,14 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Constructors that run even if no parameter refers to what they make."""
     contributes: tuple[Constructor | Provider, ...] = ()
     """Constructors of members of groups; one that returns a tuple contributes each item."""
+    on_by_default: bool = True
+    """Whether the cell is on where neither flag, environment nor file decides."""
     on_with: str | None = None
     """The option without which the cell is off by default, or None: the cell is on by default."""
     on_beside: str | None = None
     """The cell without which this one is off by default: it has nothing to do then."""
+    off_beside: str | None = None
+    """The cell beside which this one is off by default: that one does its work."""
 
     def provided(self) -> Iterator[Provider]:
         """Yield what any cell may use."""

@@ -19,7 +19,7 @@ import yaml
 
 from cells.hive.cell import Cell
 from cells.hive.errors import SettingError
-from cells.hive.option_spelling import ENV_PREFIX, Setting, describe
+from resources.option_spelling import ENV_PREFIX, Setting, describe
 
 CONFIG_ENV = "WAGGLE_CONFIG"
 ENABLE, DISABLE = "--enable-cell", "--disable-cell"
@@ -228,7 +228,7 @@ def _switches(
     )
     enabled: dict[str, bool] = {}
     reasons: dict[str, str] = {}
-    for cell in sorted(cells, key=lambda cell: cell.on_beside is not None):
+    for cell in sorted(cells, key=lambda c: (c.on_beside is not None) + (c.off_beside is not None)):
         setting = next(
             (s for s in describe(cell.name, cell.options) if s.field == cell.on_with), None
         )
@@ -237,19 +237,26 @@ def _switches(
         if by_file is not None and not isinstance(by_file, bool):
             key = f"cells.{cell.name}.enabled"
             raise SettingError(file_name, key, "expected true or false")
-        beside = cell.on_beside is None or enabled.get(cell.on_beside, False)
+        beside = (cell.on_beside is None or enabled.get(cell.on_beside, False)) and (
+            cell.off_beside is None or not enabled.get(cell.off_beside, False)
+        )
         switched = by_flag.get(cell.name, by_env.get(cell.name, by_file))
         if switched and not default and setting is not None:
             wrong = f"the cell is switched on but {setting.flag} is not set"
             raise SettingError("", f"cell {cell.name}", wrong)
-        enabled[cell.name] = default and beside if switched is None else switched
+        by_default = default and beside and cell.on_by_default
+        enabled[cell.name] = by_default if switched is None else switched
         if not enabled[cell.name]:
             reasons[cell.name] = (
                 "switched off"
                 if switched is False
                 else f"{setting.flag} is not set"
                 if setting is not None
+                else f"off by default; {ENABLE} {cell.name}"
+                if not cell.on_by_default
                 else f"{cell.on_beside} is off"
+                if cell.on_beside is not None and not enabled.get(cell.on_beside, False)
+                else f"{cell.off_beside} is on"
             )
     return enabled, reasons
 

@@ -6,7 +6,6 @@ source has told everything once, nor while a kind may not be read.
 
 from __future__ import annotations
 
-import ipaddress
 import random
 import socket
 import uuid
@@ -18,6 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from cells.hive import (
     Cell,
+    Group,
     Health,
     Jobs,
     Options,
@@ -29,16 +29,15 @@ from cells.hive import (
     setting,
 )
 from cells.hive.rounds import run_rounds
-from cells.intent import router_id_pool
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.migration import Migrations
-from cells.operator.source import Translation
 from cells.operator.writing import Writing
 from cells.resources import SecretsNamespace
+from reconcilers.dialect import Dialect
 from reconcilers.model import Problem
-from reconcilers.operator import OperatorRound, Plan
+from reconcilers.operator import ClusterRound, Plan
 from resources.kubernetes import Election, ElectionTiming
 from resources.tables import Tables
 from statedb import Database
@@ -86,14 +85,6 @@ class OperatorOptions(Options, frozen=True):
         msgspec.Meta(gt=0.0),
         setting("between two looks at the Lease", flag="--lease-retry-seconds"),
     ] = 2.0
-    router_id_allocation_ip_pool: Annotated[
-        str | None,
-        setting(
-            "IPv4 prefix from which every instance of every node gets its router ID",
-            flag="--router-id-allocation-ip-pool",
-            metavar="CIDR",
-        ),
-    ] = None
     status_report: Annotated[
         bool,
         setting(
@@ -134,7 +125,7 @@ class Operator:
         tables: Tables,
         secrets_namespace: SecretsNamespace,
         kubernetes: Kubernetes,
-        translation: Translation,
+        dialects: Group[Dialect],
         options: OperatorOptions,
         metrics: Metrics,
         readiness: Readiness,
@@ -143,15 +134,11 @@ class Operator:
         jobs: Jobs,
     ) -> None:
         identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
-        pool = router_id_pool(options.router_id_allocation_ip_pool)
-        self._round = OperatorRound(
-            database,
-            tables,
-            secrets_namespace.name,
-            router_ids=None if pool is None else ipaddress.IPv4Network(pool),
-            report=options.status_report,
-            translate=translation.on,
+        self._round = ClusterRound(
+            database, dialects, secrets_namespace.name, report=options.status_report
         )
+        self._kinds = tables.kinds
+        self._managed = frozenset().union(*(dialect.managed_conditions for dialect in dialects))
         self._kubernetes = kubernetes
         self._leadership = Leadership(
             Election(identity, MANAGER, options.lease_namespace, election_timing(options)),
@@ -178,6 +165,7 @@ class Operator:
     async def _migrate(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
             migrations = Migrations(
+                self._kinds,
                 random.SystemRandom(),
                 self._health.scope("storage-versions"),
                 lambda: self._leadership.leads,
@@ -188,6 +176,8 @@ class Operator:
         async with self._kubernetes.writer(MANAGER) as writer:
             writing = Writing(
                 writer,
+                self._kinds,
+                self._managed,
                 random.SystemRandom(),
                 self._health.scope("objects"),
                 allowed=lambda: self._leadership.leads,
@@ -197,7 +187,7 @@ class Operator:
 
             async def run(_: float | None) -> float | None:
                 with self._duration.time():
-                    plan = self._round.run()
+                    plan = self._round.plan()
                 if plan is None:
                     return None
                 self._synced()

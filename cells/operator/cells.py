@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from cells import database, http, logging, metrics, resources, telemetry
+from cells.dialects import cilium
 from cells.hive import Cell
 from cells.operator.cell import CELL as OPERATOR
 from cells.operator.source import CELL as SOURCE
+
+DIALECTS = (cilium.OPERATOR,)
+"""The API dialects."""
 
 CELLS: tuple[Cell, ...] = (
     logging.CELL,
@@ -14,6 +18,7 @@ CELLS: tuple[Cell, ...] = (
     http.CELL,
     database.CELL,
     resources.CELL,
+    *DIALECTS,
     SOURCE,
     OPERATOR,
 )

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from typing import Any
 
 import structlog
 
 from cells.hive import Health
-from resources.crds.generate import DEFINED
+from resources.crds.generate import defined
+from resources.kind import Kind, Kinds
 from resources.kubernetes import KubernetesError, Writer, migrate
 
 EVERY = 600.0
@@ -21,8 +23,11 @@ EVERY = 600.0
 FIRST, LONGEST = 1.0, 512.0
 """Seconds until what failed is tried again: doubling, with jitter."""
 
-KINDS = tuple(kind for kind in DEFINED if len(kind.versions) > 1)
-"""The kinds that have had other versions than the present one."""
+
+def migrated(kinds: Kinds) -> tuple[Kind[Any], ...]:
+    """Return the kinds that have had other versions than the present one."""
+    return tuple(kind for kind in defined(kinds) if len(kind.versions) > 1)
+
 
 log = structlog.get_logger("waggle.operator")
 
@@ -30,7 +35,10 @@ log = structlog.get_logger("waggle.operator")
 class Migrations:
     """Keeps the stored versions of the kinds as they should be; ``leads`` is asked before writes."""
 
-    def __init__(self, rng: random.Random, health: Health, leads: Callable[[], bool]) -> None:
+    def __init__(
+        self, kinds: Kinds, rng: random.Random, health: Health, leads: Callable[[], bool]
+    ) -> None:
+        self._kinds = migrated(kinds)
         self._rng = rng
         self._health = health
         self._leads = leads
@@ -51,7 +59,7 @@ class Migrations:
     async def _pass(self, writer: Writer) -> bool:
         """Look at each kind once; whether all is as it should be."""
         errors: list[KubernetesError] = []
-        for kind in KINDS:
+        for kind in self._kinds:
             try:
                 done = await migrate(writer, kind, self._leads)
             except KubernetesError as error:

@@ -20,14 +20,7 @@ from reconcilers import conditions
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Delete, Plan, Statuses, Write
 from resources.errors import ResourceError
-from resources.kinds import (
-    ADVERTISEMENT,
-    CLUSTER_CONFIG,
-    NODE_CONFIG,
-    NODE_CONFIG_OVERRIDE,
-    PEER_CONFIG,
-    Kind,
-)
+from resources.kind import Kind, Kinds
 from resources.kubernetes import KubernetesError, Refused, Writer
 
 FIRST, LONGEST = 1.0, 512.0
@@ -36,11 +29,6 @@ LEAST = 1.0
 """Seconds between two writes of one object at the least: what is wanted by then is written once."""
 UNSEEN = 30.0
 """Seconds after which a write that has not shown is done again."""
-
-_KINDS: dict[str, Kind[Any]] = {
-    kind.name: kind
-    for kind in (CLUSTER_CONFIG, PEER_CONFIG, ADVERTISEMENT, NODE_CONFIG_OVERRIDE, NODE_CONFIG)
-}
 
 log = structlog.get_logger("waggle.operator")
 
@@ -58,32 +46,32 @@ class Attempt(msgspec.Struct):
     error: str = ""
 
 
-def path_of(ref: ObjectRef, *, status: bool = False) -> str:
-    """Where an API server has an object, or its status."""
-    kind = _KINDS[ref.kind]
-    path = f"{kind.path(kind.versions[0])}/{ref.name}"
-    return f"{path}/status" if status else path
-
-
 class Writing:
     """Carries out plans; one at a time."""
 
     def __init__(
         self,
         writer: Writer,
+        kinds: Kinds,
+        managed: frozenset[str],
         rng: random.Random,
         health: Health,
         *,
         allowed: Callable[[], bool],
         failed: Callable[[], None],
     ) -> None:
-        """``allowed`` tells before each write whether we still lead; ``failed`` counts."""
+        """Write objects of these kinds.
+
+        ``managed`` are the types of the conditions that are written; ``allowed`` returns before each
+        write whether this operator still leads; ``failed`` counts.
+        """
         self._writer = writer
+        self._kinds = kinds
         self._rng = rng
         self._health = health
         self._allowed = allowed
         self._failed = failed
-        self._statuses = Statuses()
+        self._statuses = Statuses(kinds, managed)
         self._attempts: dict[Key, Attempt] = {}
         self._last: dict[Key, float] = {}
         """When each object was written last, or that was tried."""
@@ -138,7 +126,7 @@ class Writing:
         """Read an object whose status is to be written; None where it cannot be read."""
         try:
             # One that is gone by now will be gone from the plan, too.
-            return await self._writer.get(path_of(ref))
+            return await self._writer.get(self._path(ref))
         except KubernetesError as error:
             self._note(Apply(ref, {}, status=True), before, error)
             return None
@@ -148,7 +136,7 @@ class Writing:
         if not self._allowed() or self._too_soon(write.key):
             return None
         self._last[write.key] = self._now()
-        path = path_of(write.object, status=isinstance(write, Apply) and write.status)
+        path = self._path(write.object, status=isinstance(write, Apply) and write.status)
         try:
             if isinstance(write, Delete):
                 await self._writer.delete(path, write.uid)
@@ -176,7 +164,11 @@ class Writing:
             if error.status != 422 or write.status or not await self._writer.adopt(path):
                 raise
         else:
-            if write.status or _as_applied(write, answer) or not await self._writer.adopt(path):
+            if (
+                write.status
+                or self._is_as_applied(write, answer)
+                or not await self._writer.adopt(path)
+            ):
                 return answer
         log.info("taken over", event_name="operator.taken_over", object=str(write.object))
         return await self._writer.apply(path, write.content)
@@ -225,19 +217,29 @@ class Writing:
         due = min((*self._held, *(one.due for one in self._attempts.values())), default=None)
         return None if due is None else max(0.05, due - self._now())
 
+    def _path(self, ref: ObjectRef, *, status: bool = False) -> str:
+        """Return the URL path of an object, or of its status."""
+        path = self._kind(ref).object_path(ref.name, ref.namespace)
+        return f"{path}/status" if status else path
+
+    def _kind(self, ref: ObjectRef) -> Kind[Any]:
+        kind = self._kinds.named(ref.kind)
+        if kind is None:
+            raise LookupError(f"no table has {ref}")
+        return kind
+
+    def _is_as_applied(self, write: Apply, answer: dict[str, Any]) -> bool:
+        """True if an object is what was applied, and no more: others' items stay in lists."""
+        kind = self._kind(write.object)
+        try:
+            there, wanted = kind.decode(answer), kind.decode(write.content)
+        except ResourceError:
+            return False
+        same: bool = there.spec == wanted.spec
+        return same and there.metadata.owner_references == wanted.metadata.owner_references
+
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
-
-
-def _as_applied(write: Apply, answer: dict[str, Any]) -> bool:
-    """Tell whether an object says what was applied, and no more: others' items stay in lists."""
-    kind = _KINDS[write.object.kind]
-    try:
-        there, wanted = kind.decode(answer), kind.decode(write.content)
-    except ResourceError:
-        return False
-    said: bool = there.spec == wanted.spec
-    return said and there.metadata.owner_references == wanted.metadata.owner_references
 
 
 def _what(write: Write) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from cells.hive import Cell, Health, Jobs, Options, Signal, provide, setting
+from cells.hive import Cell, Group, Health, Jobs, Options, Signal, provide, setting
 from cells.hive.rounds import run_rounds
 from cells.intent import IntentLoop
 from cells.kubernetes import Kubernetes
@@ -19,8 +19,8 @@ from cells.report.events import EventWriting
 from cells.report.occurrences import Occurrences
 from cells.report.statuses import StatusWriting
 from cells.speaker.events import SpeakerEvents
+from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.report.events import EventLog, Occurrence
-from reconcilers.report.round import NodeStatus
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database, Table
@@ -37,7 +37,8 @@ class ReportOptions(Options, frozen=True):
     status: Annotated[
         bool,
         setting(
-            "write the status of this node's NodeConfig; without, one that was written is removed",
+            "write the status of the objects that this node reports on; if false, one that was "
+            "written is removed",
             flag="--status-report",
         ),
     ] = True
@@ -57,7 +58,8 @@ class Report:
         intent: IntentLoop,
         node: ThisNode,
         kubernetes: Kubernetes,
-        statuses: Table[NodeStatus],
+        statuses: Table[ObjectStatus],
+        dialects: Group[Dialect],
         speaker_events: SpeakerEvents,
         options: ReportOptions,
         health: Health,
@@ -68,6 +70,7 @@ class Report:
         self._node = node.name
         self._kubernetes = kubernetes
         self._table = statuses
+        self._kinds = tables.kinds
         self._options = options
         self._health = health
         self._writes = {"status": 0, "event": 0}
@@ -83,6 +86,7 @@ class Report:
             tables,
             intent_tables,
             node.name,
+            dialects,
             report=self._note,
             solved=self._log.forget,
         )
@@ -100,6 +104,7 @@ class Report:
         async with self._kubernetes.writer(MANAGER) as writer:
             writing = StatusWriting(
                 writer,
+                self._kinds,
                 random.SystemRandom(),
                 self._health.scope("status"),
                 enabled=self._options.status,
@@ -108,7 +113,7 @@ class Report:
             )
 
             async def write(_: float | None) -> float | None:
-                return await writing.step(self._table.get(self._database.snapshot(), self._node))
+                return await writing.step(list(self._table.all(self._database.snapshot())))
 
             await run_rounds(Signal(self._table.observable), write)
 

@@ -6,19 +6,18 @@ has been so for a moment: objects that belong together come one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, Literal, final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, final
 
+from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.model import ObjectRef, Problem
 from reconcilers.report.events import Occurrence, Regarding
 from reconcilers.tables import IntentTables
-from resources.kinds import KINDS, NODE, NODE_CONFIG
+from resources.core.kinds import NODE
 from resources.tables import Tables
 from speaker.api import ESTABLISHED, Event, StateChanged
 from statedb import Database, Snapshot
-
-_KINDS: Final = {kind.name: kind for kind in KINDS}
 
 
 @final
@@ -31,6 +30,7 @@ class Occurrences:
         tables: Tables,
         intent: IntentTables,
         node: str,
+        dialects: Sequence[Dialect],
         *,
         report: Callable[[Occurrence], None],
         solved: Callable[[Occurrence], None],
@@ -40,6 +40,8 @@ class Occurrences:
         self._tables = tables
         self._intent = intent
         self._node = node
+        self._dialects = tuple(dialects)
+        self._kinds = tables.kinds
         self._report = report
         self._solved = solved
         self._told: set[Occurrence] = set()
@@ -76,16 +78,16 @@ class Occurrences:
         where = f"instance {event.instance}, peer {event.peer} ({event.address or 'no address'})"
         if row is not None and row.peer_asn:
             where = f"{where[:-1]}, AS {row.peer_asn})"
-        origin = row.origin if row is not None else None
+        origin = row.origins[0] if row is not None and row.origins else None
         regarding = self._regarding(snapshot, origin) or self._of_node(snapshot)
         self._report(Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}"))
 
     def _invalid(self, snapshot: Snapshot) -> Iterator[Occurrence]:
         """Objects that an API server let pass, and that are not taken."""
         for row in self._tables.source_problems.all(snapshot):
-            if row.object is None or row.object.kind not in _KINDS:
+            kind = None if row.object is None else self._kinds.named(row.object.kind)
+            if row.object is None or kind is None:
                 continue
-            kind = _KINDS[row.object.kind]
             ref = ObjectRef(kind.name, row.object.namespace, row.object.name)
             note = f"{row.field}: {row.message}" if row.field else row.message
             yield Occurrence(
@@ -125,7 +127,7 @@ class Occurrences:
 
     def _drained(self, snapshot: Snapshot) -> Iterator[Occurrence]:
         """What is done to the routes of a node that is drained."""
-        text = drain.told(self._intent.peers.all(snapshot))
+        text = drain.describe(self._intent.peers.all(snapshot))
         if text is not None:
             yield Occurrence(self._of_node(snapshot), "Normal", "Drained", "Drain", text)
 
@@ -138,15 +140,19 @@ class Occurrences:
         return None
 
     def _of_node(self, snapshot: Snapshot) -> Regarding:
-        """Return this node's NodeConfig, or the Node where it has none."""
-        found = self._regarding(snapshot, ObjectRef(NODE_CONFIG.name, "", self._node))
+        """Return the object that a dialect has for this node, or the Node."""
+        for dialect in self._dialects:
+            ref = dialect.reported_object(snapshot, self._node)
+            found = self._regarding(snapshot, ref)
+            if found is not None:
+                return found
         ref = ObjectRef(NODE.name, "", self._node)
-        return found or self._regarding(snapshot, ref) or Regarding(ref, NODE.api_versions[0])
+        return self._regarding(snapshot, ref) or Regarding(ref, NODE.api_versions[0])
 
     def _regarding(self, snapshot: Snapshot, ref: ObjectRef | None) -> Regarding | None:
-        if ref is None or ref.kind not in _KINDS:
+        kind = None if ref is None else self._kinds.named(ref.kind)
+        if ref is None or kind is None:
             return None
-        kind = _KINDS[ref.kind]
         row = self._tables.of(kind).get(snapshot, (ref.namespace, ref.name))
         if row is None:
             return None

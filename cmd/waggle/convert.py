@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reconcilers.model import Problem
 
 NAME = "convert"
 
@@ -41,26 +45,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Convert; the exit status."""
-    from reconcilers.intent.cilium.v1.selection import PEERING_POLICY
-    from reconcilers.intent.cilium.v1.translate import as_object
-    from reconcilers.offline import convert
+    from reconcilers.offline import kinds_of
     from resources.manifests import UnreadablePathError, load
+    from waggle import dialects
     from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, safe_json
 
+    chosen = dialects.load()
+    converters = [one for dialect in chosen for one in dialect.converters if one.target == ""]
+    kinds = {kind.name for converter in converters for kind in converter.kinds}
     paths = [path for group in args.filename for path in group]
     try:
-        loaded = load(paths, sys.stdin.buffer)
+        loaded = load(paths, kinds_of(chosen), sys.stdin.buffer)
     except UnreadablePathError as error:
         complain("waggle convert", str(error))
         return EXIT_USAGE
-    unread = [p for p in loaded.problems if p.object is None or p.object.kind == PEERING_POLICY]
+    unread = [p for p in loaded.problems if p.object is None or p.object.kind in kinds]
     for problem in unread:
         complain("waggle convert", str(problem))
-    translated = convert(loaded)
-    for note in translated.notes:
+    rows = {kind.name: event.objects for kind, event in loaded.replacements}
+    objects: list[dict[str, Any]] = []
+    notes: list[Problem] = []
+    for converter in converters:
+        made, found = converter.convert(rows)
+        objects += made
+        notes += found
+    for note in notes:
         parts = (str(note.objects[0]), note.field, note.message)
         complain("waggle convert: note", ": ".join(part for part in parts if part))
-    objects = [as_object(row) for row in translated.objects]
     if args.output == "json":
         print(safe_json({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
     elif objects:
@@ -68,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
         print(yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=False), end="")
     if not objects:
-        complain("waggle convert", f"no {PEERING_POLICY} to convert in {', '.join(paths)}")
-    if unread or not objects or (args.strict and translated.notes):
+        named = ", ".join(sorted(kinds))
+        complain("waggle convert", f"no {named} to convert in {', '.join(paths)}")
+    if unread or not objects or (args.strict and notes):
         return EXIT_ERROR
     return EXIT_OK

@@ -31,16 +31,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print them; the exit status."""
-    from resources.crds.generate import DEFINED, custom_resource_definition
+    from reconcilers.offline import kinds_of
+    from resources.crds.generate import custom_resource_definition, defined
+    from waggle import dialects
 
-    by_name = {word.lower(): kind for kind in DEFINED for word in (kind.name, kind.plural)}
+    known_kinds = defined(kinds_of(dialects.load()))
+    by_name = {word.lower(): kind for kind in known_kinds for word in (kind.name, kind.plural)}
     unknown = [name for name in args.kinds if name.lower() not in by_name]
     if unknown:
-        known = ", ".join(kind.name for kind in DEFINED)
+        known = ", ".join(kind.name for kind in known_kinds)
         print(f"waggle crds: no kind {', '.join(unknown)}; there are {known}", file=sys.stderr)
         return EXIT_NOT_FOUND
     asked = {by_name[name.lower()].name for name in args.kinds}
-    found = [custom_resource_definition(k) for k in DEFINED if not asked or k.name in asked]
+    found = [custom_resource_definition(k) for k in known_kinds if not asked or k.name in asked]
     if args.output == "json":
         import msgspec
 

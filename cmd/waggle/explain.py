@@ -10,10 +10,10 @@ import argparse
 import sys
 from typing import Any
 
-from waggle import agent, output
+from waggle import agent, dialects, output
+from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.output import NONE, Column
 from waggle.peers import add_output_flags, ask
-from waggle.render import add_intent_flags
 
 COLUMNS = (
     Column("INSTANCE", wide=True),
@@ -104,10 +104,9 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
     import msgspec
 
     from cells.api.items import explain_item
-    from reconcilers.intent.explanation import NothingFoundError, parse_target
-    from reconcilers.offline import Intended
+    from reconcilers.intent.explain import NothingFoundError, parse_target
+    from reconcilers.offline import OfflineIntent, kinds_of
     from resources.manifests import UnreadablePathError, load
-    from waggle.render import intent_options
 
     def chosen(instance: str, name: str | None, address: str | None) -> bool:
         return args.instance in (None, instance) and (
@@ -117,16 +116,19 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
     def refused(code: str, error: Exception) -> dict[str, Any]:
         return output.document("ExplainList", [], [{"code": code, "message": str(error)}])
 
+    chosen_dialects = dialects.load()
+    kinds = {k: v for dialect in chosen_dialects for k, v in dialect.explained_kinds.items()}
     try:
-        target = None if args.target is None else parse_target(args.target)
+        target = None if args.target is None else parse_target(args.target, kinds)
         paths = [path for group in args.filename for path in group]
-        made = Intended(load(paths, sys.stdin.buffer), intent_options(args))
-        groups = list(made.explanation().verdicts(target, chosen))
+        loaded = load(paths, kinds_of(chosen_dialects), sys.stdin.buffer)
+        made = OfflineIntent(loaded, chosen_dialects, offline_settings(args))
+        groups = list(made.explainer().explain(target, chosen))
     except (ValueError, UnreadablePathError) as error:
         return refused("BadRequest", error)
     except NothingFoundError as error:
         return refused("NotFound", error)
-    items = [explain_item(args.node, verdict) for group in groups for verdict in group]
+    items = [explain_item(args.node, found) for group in groups for found in group]
     if not items:
         return refused("NotFound", LookupError("no peer is called so"))
     return output.document("ExplainList", msgspec.to_builtins(items))

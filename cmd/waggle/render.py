@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import gc
-import ipaddress
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from reconcilers.intent.options import IntentOptions
+from resources.option_declarations import InvalidOption
+from waggle import dialects
+from waggle.intent_flags import add_intent_flags, offline_settings
 
 NAME = "render"
 
@@ -45,82 +45,21 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_intent_flags(parser)
 
 
-def add_intent_flags(parser: argparse._ActionsContainer) -> None:
-    """Add the settings of the agent that decide what is advertised."""
-    parser.add_argument(
-        "--secrets-namespace",
-        default="kube-system",
-        metavar="NAME",
-        help="where the Secrets of TCP MD5 are (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--no-service-endpoints-routable",
-        choices=("true", "false"),
-        default="true",
-        help="advertise Services with policy Cluster that have no endpoint (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--legacy-origin-attribute",
-        choices=("true", "false"),
-        default="false",
-        help="advertise LoadBalancer addresses with ORIGIN INCOMPLETE (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--peering-policies",
-        choices=("exclusive", "first", "translate"),
-        default="exclusive",
-        help="what to do with CiliumBGPPeeringPolicies: follow them, but of several for a node none; "
-        "of several the first; or translate them to objects of v2 (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--drain",
-        choices=("off", "withdraw", "deprefer"),
-        default="off",
-        help="what becomes of the routes of a node that is cordoned or tainted (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--drain-taint",
-        action="append",
-        metavar="KEY",
-        help="key of a taint of such a node; repeatable (default: that of a cordoned one)",
-    )
-    parser.add_argument(
-        "--drain-prepend",
-        type=int,
-        choices=range(17),
-        default=0,
-        metavar="N",
-        help="with --drain=deprefer: how many more times our AS is in the path (default: 0)",
-    )
-    parser.add_argument(
-        "--router-id-allocation-ip-pool",
-        type=ipv4_network,
-        metavar="CIDR",
-        help="router IDs come from this IPv4 prefix (default: the node's IPv4 address)",
-    )
-
-
-def ipv4_network(text: str) -> str:
-    """Check a prefix, for argparse."""
-    try:
-        return str(ipaddress.IPv4Network(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def run(args: argparse.Namespace) -> int:
     """Render; the exit status."""
     from reconcilers.offline import render
     from resources.manifests import UnreadablePathError
 
     paths = [path for group in args.filename for path in group]
-    options = intent_options(args)
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
     gc.disable()
     try:
-        document = render(paths, options, sys.stdin.buffer)
+        document = render(paths, dialects.load(), offline_settings(args), sys.stdin.buffer)
     except UnreadablePathError as error:
         print(f"waggle render: {error}", file=sys.stderr)
+        return 2
+    except InvalidOption as error:
+        print(f"waggle render: {error.flag}: {error}", file=sys.stderr)
         return 2
     if args.output == "json":
         import msgspec
@@ -134,23 +73,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _table(document)
     return 1 if args.strict and document["problems"] else 0
-
-
-def intent_options(args: argparse.Namespace) -> IntentOptions:
-    """Read what `add_intent_flags` and ``--node`` say."""
-    from reconcilers.intent.options import DRAIN_TAINTS, IntentOptions
-
-    return IntentOptions(
-        node=args.node,
-        secrets_namespace=args.secrets_namespace,
-        no_service_endpoints_routable=args.no_service_endpoints_routable == "true",
-        legacy_origin_attribute=args.legacy_origin_attribute == "true",
-        peering_policies=args.peering_policies,
-        router_id_allocation_ip_pool=args.router_id_allocation_ip_pool,
-        drain=args.drain,
-        drain_taints=tuple(args.drain_taint or DRAIN_TAINTS),
-        drain_prepend=args.drain_prepend,
-    )
 
 
 def _table(document: dict[str, Any]) -> None:

@@ -66,34 +66,43 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         for part in item.get("degraded", [])
     ]
     found.append(f"status     {item['reporting']}")
-    for instance in (item.get("status") or {}).get("bgpInstances", []):
-        found.append(f"instance   {instance['name']}, AS {instance.get('localASN', '-')}")
-        found += [f"  - {_peer(peer, now)}" for peer in instance.get("peers", [])]
+    instance = None
+    for peer in item.get("peers", []):
+        if peer["instance"] != instance:
+            instance = peer["instance"]
+            found.append(f"instance   {instance}, AS {peer.get('localASN', '-')}")
+        found.append(f"  - {_peer(peer, now)}")
     return found
 
 
 def conditions(item: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of the conditions, that of this node's NodeConfig first."""
-    name = f"CiliumBGPNodeConfig/{item.get('nodeConfig', '')}"
-    own = [(name, one) for one in (item.get("status") or {}).get("conditions", [])]
-    others = [
-        ("/".join(filter(None, (one["kind"], one.get("namespace"), one["name"]))), one)
-        for one in item.get("conditions", [])
+    """Return the rows of the conditions, those that this node reports first."""
+    own = [
+        (_name(reported), one)
+        for reported in item.get("objects", [])
+        for one in reported["status"].get("conditions", [])
     ]
+    others = [(_name(one), one) for one in item.get("conditions", [])]
     return [
         [name, one["type"], one["status"], one.get("message") or output.NONE]
         for name, one in own + others
     ]
 
 
+def _name(of: dict[str, Any]) -> str:
+    return "/".join(filter(None, (of["kind"], of.get("namespace"), of["name"])))
+
+
 def _peer(peer: dict[str, Any], now: datetime) -> str:
-    state = peer.get("peeringState", "unknown")
-    since = peer.get("establishedTime")
-    if since is not None:
-        state += f" for {output.age(read_time(since), now)}"
+    state = peer["state"]
+    if "sinceTime" in peer:
+        state += f" for {output.age(read_time(peer['sinceTime']), now)}"
+    advertised = {count["family"]: count["routes"] for count in peer.get("advertised", [])}
     counts = [
-        f"{count['afi']} {count.get('received', 0)} received, {count.get('advertised', 0)} advertised"
-        for count in peer.get("routeCount", [])
+        f"{count['family']} {count['routes']} received, {advertised.get(count['family'], 0)} "
+        "advertised"
+        for count in peer.get("received", [])
     ]
     asn = f", AS {peer['peerASN']}" if "peerASN" in peer else ""
-    return "; ".join((f"{peer['name']} ({peer['peerAddress']}{asn}): {state}", *counts))
+    where = peer.get("address") or peer.get("interface") or "no address"
+    return "; ".join((f"{peer['name']} ({where}{asn}): {state}", *counts))

@@ -6,7 +6,7 @@ import functools
 import ipaddress
 from collections.abc import Callable
 
-from reconcilers.model import Attributes, Instance, Peer, SecretRef
+from reconcilers.model import Attributes, Instance, PasswordRef, Peer
 from speaker.api import (
     GracefulRestart,
     Import,
@@ -22,6 +22,7 @@ from speaker.api import (
 from speaker.api.secret import InvalidSecret
 from speaker.attribute import address_text
 from speaker.iana import Origin
+from speaker.nlri import IPV6_UNICAST
 
 GRACEFUL_SHUTDOWN = "65535:0"
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
@@ -42,7 +43,7 @@ def instance_config(instance: Instance) -> InstanceConfig:
 
 
 def peer_config(
-    peer: Peer, local_asn: int, password_of: Callable[[SecretRef], bytes | None]
+    peer: Peer, local_asn: int, password_of: Callable[[PasswordRef], bytes | None]
 ) -> PeerConfig:
     """Return the configuration of a peer of an instance with this AS.
 
@@ -53,19 +54,18 @@ def peer_config(
     password: Secret | None = None
     if peer.password is not None and down is None:
         octets = password_of(peer.password)
-        where = f"{peer.password.namespace}/{peer.password.name}"
         if octets is None:
-            down = f"no Secret {where}"
+            down = f"no {peer.password}"
         else:
             try:
                 password = Secret(octets)
             except InvalidSecret as error:
-                down = f"Secret {where}: {error}"
+                down = f"{peer.password}: {error}"
     return PeerConfig(
         name=peer.name,
         address=peer.address,
         interface=peer.interface,
-        peer_asn=peer.peer_asn,
+        peer_asn=_peer_asn(peer),
         local_asn=peer.local_asn,
         port=peer.peer_port,
         local_address=peer.local_address,
@@ -84,7 +84,7 @@ def peer_config(
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),
         import_=import_policy(peer),
-        next_hop_ipv6=peer.next_hop_ipv6,
+        next_hop_ipv6=peer.next_hop(IPV6_UNICAST),
         disabled_reason=down,
     )
 
@@ -98,7 +98,7 @@ def import_policy(peer: Peer) -> Import:
 
 def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
     """Return the export policy of a peer whose routes are depreferred (RFC 8326 section 4.2)."""
-    if peer.last_choice is None:
+    if peer.graceful_shutdown is None:
         return None
     # An iBGP peer rejects a path with its own AS as a loop (RFC 4271 section 9.1.2). A peer AS of 0 is
     # any AS, so possibly our own.
@@ -106,9 +106,16 @@ def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
     changes = Set(
         local_preference=0,
         add_communities=(GRACEFUL_SHUTDOWN,),
-        prepend=(asn,) * peer.last_choice.prepend if external else (),
+        prepend=(asn,) * peer.graceful_shutdown.prepend if external else (),
     )
     return Policy(name="drain", terms=(Term(name="last choice", set=changes),))
+
+
+def _peer_asn(peer: Peer) -> int:
+    """Return the AS number. Classes of numbers are rejected by `reconcilers.intent.unsupported`."""
+    if isinstance(peer.peer_asn, str):
+        raise TypeError(f"an AS number that is only known to be {peer.peer_asn} is not supported")
+    return peer.peer_asn
 
 
 @functools.lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from reconcilers.apply.convert import peer_config
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts
 from reconcilers.apply.single_value import SingleValue
-from reconcilers.model import SecretRef
+from reconcilers.model import FieldRef, PasswordRef
 from reconcilers.tables import BY_SECRET, KEY, IntentTables
 from resources.core import Secret
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
@@ -75,7 +75,9 @@ class Peers(SingleValue):
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> PeerConfig:
         """See `SingleValue`. Raises `speaker.api.InvalidConfig`."""
 
-        def password_of(ref: SecretRef) -> bytes | None:
+        def password_of(ref: PasswordRef) -> bytes | None:
+            if isinstance(ref, FieldRef):
+                raise TypeError(f"a password in a field ({ref}) is not supported")
             secret = self._secrets.get(snapshot, (ref.namespace, ref.name))
             if secret is None or ref.key not in secret.data:
                 return None

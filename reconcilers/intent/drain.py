@@ -1,8 +1,8 @@
-"""A node that is being emptied: its routes are taken back, or told as a last choice, before its Pods.
+"""Draining a node: its routes are withdrawn or deprefered before its Pods are evicted. Pure.
 
-Pure. Nothing happens unless it is asked for. A cordoned node has the taint
-`node.kubernetes.io/unschedulable`, which Kubernetes gives it a moment after ``spec.unschedulable``:
-both count. Sessions stay up, so that other routers see a change of routes and not the loss of a peer.
+Off by default. A cordoned node has the taint `node.kubernetes.io/unschedulable`, which Kubernetes
+adds shortly after ``spec.unschedulable``: both count. Sessions stay established, so that routers see
+a change of routes and not the loss of a peer.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from reconcilers.intent.options import IntentOptions
-from reconcilers.model import LastChoice, ObjectRef, Peer, Silent
+from reconcilers.model import GracefulShutdown, ObjectRef, Peer, SuppressedFamily
+from reconcilers.options import IntentOptions
 from resources.core import Node
 
 CORDONED: Final = "node.kubernetes.io/unschedulable"
@@ -21,7 +21,7 @@ DRAINED: Final = "Drained"
 
 
 def reason(node: Node | None, options: IntentOptions) -> str | None:
-    """Say why a node is to be drained; None where it is not."""
+    """Return why a node is drained; None where it is not."""
     if options.drain == "off" or node is None:
         return None
     if node.spec.unschedulable and CORDONED in options.drain_taints:
@@ -32,29 +32,31 @@ def reason(node: Node | None, options: IntentOptions) -> str | None:
     return None
 
 
-def drained(peers: Iterable[Peer], why: str, options: IntentOptions) -> list[Peer]:
-    """Return the peers of a node that is drained."""
+def drained(peers: Iterable[Peer], why: str, node: str, options: IntentOptions) -> list[Peer]:
+    """Return the peers of a drained node."""
     message = f"the node is drained: {why}"
     if options.drain == "withdraw":
-        node = ObjectRef("Node", "", options.node)
+        rule = ObjectRef("Node", "", node)
         return [
             replace(
                 peer,
                 route_set=None,
-                silent=tuple(Silent(f, DRAINED, message, node) for f in peer.families),
+                suppressed=tuple(
+                    SuppressedFamily(family, DRAINED, message, rule) for family in peer.families
+                ),
             )
             for peer in peers
         ]
-    choice = LastChoice(message, options.drain_prepend)
-    return [replace(peer, last_choice=choice) for peer in peers]
+    shutdown = GracefulShutdown(message, options.drain_prepend)
+    return [replace(peer, graceful_shutdown=shutdown) for peer in peers]
 
 
-def told(peers: Iterable[Peer]) -> str | None:
-    """Say of the peers of a node what is done and why, where it is drained."""
+def describe(peers: Iterable[Peer]) -> str | None:
+    """Return what draining does to the peers of a node, and why; None where it is not drained."""
     for peer in peers:
-        if peer.last_choice is not None:
-            return f"routes are told as a last choice, as {peer.last_choice.reason}"
-        for silence in peer.silent:
-            if silence.reason == DRAINED:
-                return f"routes are taken back, as {silence.message}"
+        if peer.graceful_shutdown is not None:
+            return f"routes are advertised as a last resort, as {peer.graceful_shutdown.reason}"
+        for family in peer.suppressed:
+            if family.reason == DRAINED:
+                return f"routes are withdrawn, as {family.message}"
     return None

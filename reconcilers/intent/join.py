@@ -1,19 +1,17 @@
-"""Joining what several origins wish for the same prefix, independently of any order.
+"""The default join rule for a prefix that several objects contribute, independent of any order.
 
-Communities are united, the highest local preference counts, and one INCOMPLETE is enough. (Cilium
-leaves the attributes of a shared prefix undefined.)
+Communities are united, the highest local preference counts, and one INCOMPLETE is enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconcilers.model import Attributes, Contribution, Route
-from speaker.nlri import Family
+from reconcilers.model import Attributes
 
 
-def attributes(all_of: Iterable[Attributes]) -> Attributes:
-    """Join attributes."""
+def united(all_of: Iterable[Attributes]) -> Attributes:
+    """Join attributes; at least one is given."""
     given = list(all_of)
     if len(given) == 1:
         return given[0]
@@ -25,19 +23,4 @@ def attributes(all_of: Iterable[Attributes]) -> Attributes:
         local_preference=max(preferences, default=None),
         next_hop=next_hops[0] if next_hops else None,
         incomplete=any(a.incomplete for a in given),
-    )
-
-
-def route(
-    route_set: str, family: Family, nlri: bytes, contributions: Iterable[Contribution]
-) -> Route:
-    """Make a route of at least one contribution."""
-    parts = tuple(sorted(contributions, key=lambda c: c.origin))
-    return Route(
-        route_set,
-        family,
-        nlri,
-        min(part.source for part in parts),
-        attributes(part.attributes for part in parts),
-        parts,
     )

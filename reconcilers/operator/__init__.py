@@ -3,8 +3,9 @@
 Pure: snapshots in, writes out. Who leads, and how something is written, is the cells' business.
 """
 
-from reconcilers.operator.round import OperatorRound, Plan
+from reconcilers.dialect import Delete
+from reconcilers.operator.round import ClusterRound, LocalOperator, Plan
 from reconcilers.operator.statuses import Statuses
-from reconcilers.operator.writes import Apply, Delete, Write
+from reconcilers.operator.writes import Apply, Write
 
-__all__ = ["Apply", "Delete", "OperatorRound", "Plan", "Statuses", "Write"]
+__all__ = ["Apply", "ClusterRound", "Delete", "LocalOperator", "Plan", "Statuses", "Write"]

@@ -1,162 +1,163 @@
-"""One round of the operator: everything is worked out again from one snapshot.
-
-Level-triggered: what is written follows from what is there, and not from what happened. A NodeConfig
-that a ClusterConfig owns and no node is selected for is deleted; one whose ClusterConfig is gone is
-the API server's to collect; one that nobody owns is somebody else's.
-"""
+"""The operator's plan: what each dialect generates and reports, worked out from one snapshot."""
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from reconcilers.intent.cilium import operator
-from reconcilers.intent.cilium import router_ids as allocation
-from reconcilers.intent.cilium.members import known_nodes
-from reconcilers.intent.cilium.objects import objects_of
-from reconcilers.intent.cilium.v1.translate import Known
+from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect
 from reconcilers.model import Condition, ObjectRef, Problem
-from reconcilers.operator.translation import translation
-from reconcilers.operator.writes import Apply, Delete, Write
-from resources.cilium import CiliumBGPNodeConfig
-from resources.tables import Tables
+from reconcilers.operator.writes import Apply, Write
+from reconcilers.tables import IntentTables
+from reconcilers.write import make_all
 from statedb import Database, Snapshot, Table
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What a round came to."""
+    """What has to be written to the API server."""
 
     objects: tuple[Write, ...]
-    """What v1's policies are translated to, and NodeConfigs: to be written or deleted."""
+    """Generated objects that differ from those of the API server, and deletions."""
     conditions: dict[ObjectRef, tuple[Condition, ...]]
-    """The conditions that each object has to have."""
+    """The managed conditions that each object has to have."""
     problems: tuple[Problem, ...]
 
 
-class OperatorRound:
-    """Works out what the operator has to write."""
+class ClusterRound:
+    """Runs the operator's part of every dialect."""
 
     def __init__(
         self,
         db: Database,
-        tables: Tables,
+        dialects: Sequence[Dialect],
         secrets_namespace: str,
         *,
-        router_ids: ipaddress.IPv4Network | None = None,
         report: bool = True,
-        translate: bool = False,
+        stored: bool = True,
     ) -> None:
-        """``router_ids`` is the pool that router IDs come from, None leaves them to the nodes.
+        """Without ``report`` objects have to have none of the managed conditions.
 
-        Without ``report`` objects shall have none of our conditions. With ``translate`` objects of
-        v2 are written for v1's policies; what follows from them follows once they are there.
+        ``stored`` is False in a process without an API server (`ClusterContext.stored`).
         """
-        self._translate = translate
-        self._pool = router_ids
-        self._router_ids: dict[allocation.Holder, str] = {}
         self._db = db
+        self._dialects = tuple(dialects)
         self._report = report
-        self._tables = tables
-        self._secrets_namespace = secrets_namespace
+        self._context = ClusterContext(secrets_namespace, stored=stored)
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a round due."""
-        t = self._tables
-        of_v1: tuple[Table[Any], ...] = ()
-        if self._translate:
-            of_v1 = (
-                t.cilium_peering_policies,
-                t.cilium_load_balancer_ip_pools,
-                t.cilium_advertisements,
+        """The tables whose changes make a run due."""
+        tables = {
+            table.name: table
+            for dialect in self._dialects
+            for table in (
+                *dialect.operated_tables(),
+                # Manifests have every kind; an operator reads the kinds of its options only.
+                *(() if self._context.stored else dialect.compiled_tables),
             )
-        return (
-            *of_v1,
-            t.nodes,
-            t.secrets,
-            t.cilium_nodes,
-            t.cilium_cluster_configs,
-            t.cilium_peer_configs,
-            t.cilium_node_configs,
-            t.cilium_node_config_overrides,
-        )
-
-    def run(self) -> Plan | None:
-        """Return what is to be written; None before every source has told everything once."""
-        snapshot = self._db.snapshot()
-        if not all(table.initialized(snapshot) for table in self.followed):
-            return None
-        t = self._tables
-        present = {row.metadata.name: row for row in t.cilium_node_configs.all(snapshot)}
-        peer_configs = {row.metadata.name: row for row in t.cilium_peer_configs.all(snapshot)}
-        nodes = known_nodes(t.nodes.all(snapshot), t.cilium_nodes.all(snapshot))
-        operated = operator.operate(
-            t.cilium_cluster_configs.all(snapshot),
-            nodes.values(),
-            {row.metadata.name: row for row in t.cilium_node_config_overrides.all(snapshot)},
-            peer_configs,
-            present,
-            {},
-        )
-        wanted = operated.node_configs
-        problems = operated.problems
-        if self._pool is not None:
-            # What was given before is in the NodeConfigs that there are, whoever wrote them.
-            given = allocation.allocate(wanted, present, self._router_ids, self._pool)
-            wanted, self._router_ids = given.node_configs, given.held
-            problems = [*problems, *given.problems]
-        conditions: dict[ObjectRef, tuple[Condition, ...]] = {}
-        for condition in (
-            *operated.conditions,
-            *operator.peer_config_conditions(peer_configs.values(), self._secrets(snapshot)),
-        ):
-            there = conditions.setdefault(condition.object, ())
-            if self._report:
-                conditions[condition.object] = (*there, condition)
-        writes = self._objects(snapshot, wanted, present)
-        if self._translate:
-            translated, notes = translation(
-                objects_of(t, snapshot),
-                {row.metadata.name: row for row in t.cilium_peering_policies.all(snapshot)},
-                Known(tuple(nodes.values()), tuple(t.cilium_load_balancer_ip_pools.all(snapshot))),
-            )
-            writes, problems = [*translated, *writes], [*problems, *notes]
-        return Plan(tuple(writes), conditions, tuple(problems))
-
-    def _secrets(self, snapshot: Snapshot) -> dict[str, Any]:
-        return {
-            secret.metadata.name: secret
-            for secret in self._tables.secrets.all(snapshot)
-            if secret.metadata.namespace == self._secrets_namespace
         }
+        return tuple(tables.values())
 
-    def _objects(
-        self,
-        snapshot: Snapshot,
-        wanted: dict[str, CiliumBGPNodeConfig],
-        present: dict[str, CiliumBGPNodeConfig],
-    ) -> list[Write]:
-        configs = {c.metadata.name: c for c in self._tables.cilium_cluster_configs.all(snapshot)}
-        writes: list[Write] = []
-        for name, config in sorted(wanted.items()):
-            there = present.get(name)
-            if there is None or not same(there, config):
-                writes.append(Apply(_ref(name), operator.content(config)))
-        for name, there in sorted(present.items()):
-            if name not in wanted and operator.owner_name(there, configs) is not None:
-                writes.append(Delete(_ref(name), there.metadata.uid))
-        return writes
+    def plan(self) -> Plan | None:
+        """Return what has to be written; None before every source has been read once."""
+        snapshot = self._db.snapshot()
+        if not self.is_ready(snapshot):
+            return None
+        found = self.operate(snapshot)
+        conditions: dict[ObjectRef, tuple[Condition, ...]] = {}
+        for made in found.values():
+            for ref in made.reported:
+                conditions.setdefault(ref, ())
+            for condition in made.conditions if self._report else ():
+                conditions[condition.object] = (*conditions[condition.object], condition)
+        writes: list[Write] = [
+            Apply(row.object, row.content)
+            for made in found.values()
+            for row in made.generated
+            if row.object in made.outdated
+        ]
+        writes += [row for made in found.values() for row in made.deletions]
+        problems = tuple(problem for made in found.values() for problem in made.problems)
+        return Plan(tuple(writes), conditions, problems)
+
+    def is_ready(self, snapshot: Snapshot) -> bool:
+        """True if every source has been read once."""
+        return all(table.initialized(snapshot) for table in self.followed)
+
+    def operate(self, snapshot: Snapshot) -> dict[str, ClusterIntent]:
+        """Return what each dialect generates and reports, by its name."""
+        found = {}
+        for dialect in self._dialects:
+            made = dialect.operate(snapshot, self._context)
+            found[dialect.name] = ClusterIntent(
+                generated=tuple(
+                    replace(row, dialect=dialect.name, by_operator=True) for row in made.generated
+                ),
+                outdated=made.outdated,
+                deletions=made.deletions,
+                conditions=tuple(
+                    replace(row, dialect=dialect.name, by_operator=True) for row in made.conditions
+                ),
+                reported=made.reported,
+                problems=tuple(
+                    replace(row, dialect=dialect.name, by_operator=True) for row in made.problems
+                ),
+            )
+        return found
 
 
-def same(there: CiliumBGPNodeConfig, wanted: CiliumBGPNodeConfig) -> bool:
-    """Tell whether a NodeConfig is as it should be: its specification and its owner."""
-    return (
-        there.spec == wanted.spec
-        and there.metadata.owner_references == wanted.metadata.owner_references
-    )
+class LocalOperator:
+    """The operator's part in a process that reads manifests: what it generates are rows.
 
+    Run it before the intent compiler, which reads what is generated.
+    """
 
-def _ref(name: str) -> ObjectRef:
-    return ObjectRef(operator.NODE_CONFIG, "", name)
+    def __init__(self, db: Database, intent: IntentTables, round_: ClusterRound) -> None:
+        """``round_`` has ``stored`` False."""
+        self._db = db
+        self._intent = intent
+        self._round = round_
+        self._revisions: tuple[int, ...] | None = None
+
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a run due."""
+        return self._round.followed
+
+    def run(self) -> None:
+        """Write rows for what is generated and reported, if something has changed."""
+        snapshot = self._db.snapshot()
+        revisions = tuple(table.revision(snapshot) for table in self.followed)
+        if revisions == self._revisions or not self._round.is_ready(snapshot):
+            return
+        found = tuple(self._round.operate(snapshot).values())
+        i = self._intent
+        with self._db.write(i.generated, i.conditions, i.problems) as txn:
+            make_all(
+                txn,
+                i.generated,
+                [
+                    *(row for row in i.generated.all(txn) if not row.by_operator),
+                    *(row for made in found for row in made.generated),
+                ],
+            )
+            make_all(
+                txn,
+                i.conditions,
+                [
+                    *(row for row in i.conditions.all(txn) if not row.by_operator),
+                    *(row for made in found for row in made.conditions),
+                ],
+            )
+            make_all(
+                txn,
+                i.problems,
+                [
+                    *(row for row in i.problems.all(txn) if not row.by_operator),
+                    *(row for made in found for row in made.problems),
+                ],
+            )
+        self._revisions = revisions

@@ -7,33 +7,25 @@ row has it. Nothing here asks a clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, final
+from typing import final
 
 import msgspec
 
 from reconcilers import conditions
-from reconcilers.intent.cilium.operator import API_VERSION
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator.writes import Apply
 from resources import conditions as metav1
-from resources.cilium.conditions import (
-    CONFLICTING_CLUSTER_CONFIG,
-    MISSING_AUTH_SECRET,
-    MISSING_PEER_CONFIGS,
-    NO_MATCHING_NODE,
-)
-
-MANAGED: Final = frozenset(
-    {CONFLICTING_CLUSTER_CONFIG, MISSING_PEER_CONFIGS, NO_MATCHING_NODE, MISSING_AUTH_SECRET}
-)
-"""The conditions that the operator writes."""
+from resources.kind import Kinds
 
 
 @final
 class Statuses:
-    """The conditions that are there, as far as they are known."""
+    """The conditions that objects have, as far as they are known."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Kinds, managed: frozenset[str]) -> None:
+        """``managed`` are the types of the conditions that the operator writes and removes."""
+        self._kinds = kinds
+        self._managed = managed
         self._known: dict[ObjectRef, dict[str, metav1.Condition]] = {}
 
     def knows(self, ref: ObjectRef) -> bool:
@@ -63,13 +55,17 @@ class Statuses:
             one.type: conditions.written(one, known.get(one.type), time)
             for one in sorted(wanted, key=lambda one: one.type)
         }
-        stale = MANAGED & known.keys() - made.keys()
+        stale = self._managed & known.keys() - made.keys()
         if not stale and all(known.get(name) == one for name, one in made.items()):
             return None
+        kind = self._kinds.named(ref.kind)
+        if kind is None:
+            raise LookupError(f"no table has {ref}")
+        namespace = {"namespace": ref.namespace} if ref.namespace else {}
         content = {
-            "apiVersion": API_VERSION,
+            "apiVersion": kind.api_versions[0],
             "kind": ref.kind,
-            "metadata": {"name": ref.name},
+            "metadata": {"name": ref.name, **namespace},
             "status": {"conditions": msgspec.to_builtins(list(made.values()))},
         }
         return Apply(ref, content, status=True)

@@ -1,4 +1,4 @@
-"""What is to be written into the cluster, as values: objects whole, or their conditions."""
+"""Writes to the API server, as values: whole objects, or their conditions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from reconcilers.dialect import Delete
 from reconcilers.model import ObjectRef
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -23,18 +24,6 @@ class Apply(msgspec.Struct, frozen=True):
     def key(self) -> tuple[ObjectRef, bool]:
         """What is written: an object or its status."""
         return (self.object, self.status)
-
-
-class Delete(msgspec.Struct, frozen=True):
-    """Delete an object, if it is still the one with this UID."""
-
-    object: ObjectRef
-    uid: str
-
-    @property
-    def key(self) -> tuple[ObjectRef, bool]:
-        """What is written."""
-        return (self.object, False)
 
 
 Write = Apply | Delete

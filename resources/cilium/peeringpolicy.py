@@ -1,7 +1,7 @@
 """CiliumBGPPeeringPolicy: the whole of Cilium's first BGP API (v1), in one kind.
 
 A policy holds virtual routers, each with its neighbours and with what all of them are told. What
-differs between nodes is in annotations of the Node (``reconcilers.intent.cilium.v1.annotations``).
+differs between nodes is in annotations of the Node (``reconcilers.cilium.v1.annotations``).
 Source: group cilium.io, version v2alpha1; deprecated there, read here as it was.
 """
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from resources.crds.annotations import Column, Definition
 from resources.crds.schema import Schema, schema_of
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind
 
 
 class KindWithoutDefinitionError(LookupError):
@@ -16,8 +17,9 @@ class KindWithoutDefinitionError(LookupError):
         super().__init__(f"{name} is not defined by a CustomResourceDefinition")
 
 
-DEFINED: tuple[Kind[Any], ...] = tuple(kind for kind in KINDS if kind.definition is not None)
-"""The kinds that have one, in the order in which they are printed."""
+def defined(kinds: Iterable[Kind[Any]]) -> tuple[Kind[Any], ...]:
+    """Return the kinds that have a definition here, in their order."""
+    return tuple(kind for kind in kinds if kind.definition is not None)
 
 
 def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from resources.errors import FieldError, InvalidObject, ObjectName
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.kubernetes import wire
 from resources.kubernetes.errors import Expired, NotUnderstood, Unconfirmed
 from resources.meta import ObjectKey, Resource

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from resources.errors import ObjectName
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.kubernetes.errors import KubernetesError, NotUnderstood, Refused
 from resources.kubernetes.writer import Writer
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind
 from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.feed import SOURCE, Feed
 from resources.kubernetes.reflector import Reflector
@@ -35,18 +35,18 @@ class KubernetesSource:
     def __init__(
         self,
         access: Access,
+        kinds: Iterable[Kind[Any]],
         selections: Mapping[str, Selection],
         *,
         timing: Timing = Timing(),  # noqa: B008  frozen
         rng: random.Random | None = None,
-        kinds: Sequence[Kind[Any]] = KINDS,
     ) -> None:
         self._access = access
         self._timing = timing
         self._rng = rng or random.SystemRandom()
-        self._selections = {kind.name: selections.get(kind.name, EVERYTHING) for kind in kinds}
         self.kinds = tuple(kinds)
-        self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
+        self._selections = {kind.name: selections.get(kind.name, EVERYTHING) for kind in self.kinds}
+        self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in self.kinds}
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
         self._statuses: Subject[tuple[FeedStatus, ...]] = Subject()
         self._told: tuple[SourceProblem, ...] = ()

@@ -7,10 +7,12 @@ what it held; an object that is invalid keeps its last good version.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from resources.kinds import KINDS, Kind
+from resources.errors import ObjectName
+from resources.kind import Kind, Kinds
 from resources.manifests.parse import Parsed
 from resources.meta import ObjectKey, Resource
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
@@ -28,7 +30,10 @@ class _Held(NamedTuple):
 class Catalog:
     """The objects of all files."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self._unread: dict[str, Mapping[tuple[str, str], int]] = {}
+        """Of the files that hold objects of kinds that are not read."""
         self._files: dict[str, dict[Identity, _Held]] = {}
         self._owners: dict[Identity, list[str]] = {}
         """The files that hold an object, in the order of their paths: the first one counts."""
@@ -50,6 +55,10 @@ class Catalog:
         before = self._files.get(path, {})
         after: dict[Identity, _Held] = {}
         problems = list(parsed.problems)
+        if parsed.whole:
+            self._unread.pop(path, None)
+            if parsed.unread:
+                self._unread[path] = parsed.unread
         for item in parsed.items:
             identity = (item.kind.name, (item.name.namespace, item.name.name))
             if identity in after:
@@ -72,6 +81,7 @@ class Catalog:
         events = self._exchange(path, {}, ())
         self._files.pop(path, None)
         self._problems.pop(path, None)
+        self._unread.pop(path, None)
         return events
 
     def fail(self, path: str, message: str) -> list[tuple[str, Event]]:
@@ -121,11 +131,16 @@ class Catalog:
 
     def replacements(self) -> list[tuple[Kind[Any], Replace[Any]]]:
         """Make an event with all objects of each kind."""
-        rows: dict[str, list[Resource]] = {kind.name: [] for kind in KINDS}
+        rows: dict[str, list[Resource]] = {kind.name: [] for kind in self.kinds}
         for (kind, _), owners in self._owners.items():
             identity = (kind, _)
             rows[kind].append(self._files[owners[0]][identity].row)
-        return [(kind, Replace(tuple(rows[kind.name]))) for kind in KINDS]
+        return [(kind, Replace(tuple(rows[kind.name]))) for kind in self.kinds]
+
+    @property
+    def unread(self) -> dict[tuple[str, str], int]:
+        """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
+        return dict(sum(map(Counter, self._unread.values()), Counter()))
 
     @property
     def problems(self) -> tuple[SourceProblem, ...]:
@@ -137,9 +152,7 @@ class Catalog:
                 first = self._files[owners[0]][identity]
                 held = self._files[path][identity]
                 where = f"{owners[0]}:{first.line}" if first.line else owners[0]
-                name = next(k for k in KINDS if k.name == identity[0]).name_of(
-                    {"metadata": {"namespace": identity[1][0], "name": identity[1][1]}}
-                )
+                name = ObjectName(identity[0], *identity[1])
                 message = f"is in {where} already, which counts"
                 found.append(SourceProblem(path, held.document, held.line, name, "", message))
         return tuple(sorted(found, key=_order))

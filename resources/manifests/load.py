@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from resources.kinds import Kind
+from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.files import scan
 from resources.manifests.parse import parse_file, size_limit
@@ -27,6 +27,8 @@ class Loaded(NamedTuple):
 
     replacements: list[tuple[Kind[Any], Replace[Any]]]
     problems: tuple[SourceProblem, ...]
+    unread: dict[tuple[str, str], int]
+    """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
 
 
 def read_into(catalog: Catalog, path: str, size: int) -> list[tuple[str, Any]]:
@@ -37,13 +39,13 @@ def read_into(catalog: Catalog, path: str, size: int) -> list[tuple[str, Any]]:
         data = Path(path).read_bytes()
     except OSError as error:
         return catalog.fail(path, f"cannot be read: {error.strerror}")
-    return catalog.put(path, parse_file(path, data))
+    return catalog.put(path, parse_file(path, data, catalog.kinds))
 
 
 STANDARD_INPUT = "-"
 
 
-def load(paths: Iterable[str], stdin: BinaryIO | None = None) -> Loaded:
+def load(paths: Iterable[str], kinds: Kinds, stdin: BinaryIO | None = None) -> Loaded:
     """Read files and directory trees; the path ``-`` is ``stdin``, if there is one.
 
     Raises `UnreadablePathError` for a path that is not there.
@@ -54,7 +56,7 @@ def load(paths: Iterable[str], stdin: BinaryIO | None = None) -> Loaded:
         if not Path(root).exists():
             raise UnreadablePathError(root, "there is no such file or directory")
     found = scan(roots)
-    catalog = Catalog()
+    catalog = Catalog(kinds)
     for path, sign in found.files.items():
         read_into(catalog, path, sign.size)
     for path, reason in found.skipped.items():
@@ -63,5 +65,5 @@ def load(paths: Iterable[str], stdin: BinaryIO | None = None) -> Loaded:
         data = stdin.read(size_limit(STANDARD_INPUT) + 1)
         if len(data) > size_limit(STANDARD_INPUT):
             raise UnreadablePathError(STANDARD_INPUT, "more than is read of standard input")
-        catalog.put(STANDARD_INPUT, parse_file(STANDARD_INPUT, data))
-    return Loaded(catalog.replacements(), catalog.problems)
+        catalog.put(STANDARD_INPUT, parse_file(STANDARD_INPUT, data, kinds))
+    return Loaded(catalog.replacements(), catalog.problems, catalog.unread)

@@ -7,13 +7,14 @@ left alone: a directory may be shared with other programs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from resources.errors import InvalidObject, ObjectName
-from resources.kinds import Kind, find_kind
+from resources.kind import Kind, Kinds
 from resources.manifests.yamlfile import Document, YamlError, parse_yaml
 from resources.meta import Resource
 from resources.source import SourceProblem
@@ -39,6 +40,8 @@ class Parsed(NamedTuple):
     items: tuple[Item, ...]
     problems: tuple[SourceProblem, ...]
     whole: bool
+    unread: Mapping[tuple[str, str], int] = {}
+    """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
 
 
 def size_limit(path: str) -> int:
@@ -46,19 +49,20 @@ def size_limit(path: str) -> int:
     return MAX_JSON if path.endswith(".json") else MAX_YAML
 
 
-def parse_file(path: str, data: bytes) -> Parsed:
-    """Take a file apart."""
+def parse_file(path: str, data: bytes, kinds: Kinds) -> Parsed:
+    """Decode the objects of a file; those of other kinds than ``kinds`` are only counted."""
+    unread: Counter[tuple[str, str]] = Counter()
     items: list[Item] = []
     problems: list[SourceProblem] = []
     whole = True
     try:
         for document in _documents(path, data):
             for value, prefix in _objects(document.value):
-                _decode(path, document, value, prefix, items, problems)
+                _decode(path, document, value, prefix, kinds, items, problems, unread)
     except YamlError as error:
         problems.append(SourceProblem(path, 0, error.line, None, "", error.message))
         whole = False
-    return Parsed(tuple(items), tuple(problems), whole)
+    return Parsed(tuple(items), tuple(problems), whole, unread)
 
 
 def _documents(path: str, data: bytes) -> Iterator[Document]:
@@ -104,8 +108,10 @@ def _decode(
     document: Document,
     value: Any,  # noqa: ANN401
     prefix: str,
+    kinds: Kinds,
     items: list[Item],
     problems: list[SourceProblem],
+    unread: Counter[tuple[str, str]],
 ) -> None:
     def problem(name: ObjectName | None, field: str, message: str) -> None:
         where = ".".join(part for part in (prefix, field) if part)
@@ -120,8 +126,9 @@ def _decode(
         missing = "apiVersion" if not isinstance(api_version, str) else "kind"
         problem(None, missing, "is required, and a string")
         return
-    kind = find_kind(api_version, kind_name)
+    kind = kinds.find(api_version, kind_name)
     if kind is None:
+        unread[api_version, kind_name] += 1
         return
     line = document.line_of(prefix) if document.node is not None else 0
     row: Resource | None = None

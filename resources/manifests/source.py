@@ -17,7 +17,7 @@ from reactivex import Observable
 from reactivex.subject import Subject
 from watchfiles import awatch
 
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.files import Found, Signature, is_manifest_name, scan, signature
 from resources.manifests.load import read_into
@@ -39,15 +39,19 @@ class ManifestsSource:
     """Reads files and directory trees, and goes on as they change."""
 
     name = "manifests"
-    kinds = KINDS
 
-    def __init__(self, paths: Iterable[str | Path], *, look_again: float = LOOK_AGAIN) -> None:
+    def __init__(
+        self, paths: Iterable[str | Path], kinds: Kinds, *, look_again: float = LOOK_AGAIN
+    ) -> None:
         self._roots = [str(path) for path in paths]
         self._look_again = look_again
-        self._catalog = Catalog()
+        self.kinds = tuple(kinds)
+        self._catalog = Catalog(kinds)
         self._signatures: dict[str, Signature] = {}
         self._skipped: dict[str, str] = {}
-        self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in KINDS}
+        self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
+        self._unread: Subject[dict[tuple[str, str], int]] = Subject()
+        self._last_unread: dict[tuple[str, str], int] = {}
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
         self._told: tuple[SourceProblem, ...] = ()
 
@@ -59,6 +63,11 @@ class ManifestsSource:
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
         """Tell all that is wrong, anew whenever that changes."""
         return isolated(self._problems)
+
+    @property
+    def unread(self) -> Observable[dict[tuple[str, str], int]]:
+        """Emit the number of objects of each kind that is not read whenever one changes."""
+        return self._unread
 
     async def run(self) -> None:
         """Read everything, then what changes, until cancelled."""
@@ -130,6 +139,10 @@ class ManifestsSource:
         if problems != self._told:
             self._told = problems
             self._problems.on_next(problems)
+        unread = self._catalog.unread
+        if unread != self._last_unread:
+            self._last_unread = unread
+            self._unread.on_next(unread)
 
     async def _changes(self) -> AsyncIterator[set[str] | None]:
         """Yield files that changed, or None when the whole tree has to be looked at."""

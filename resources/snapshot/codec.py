@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from resources.core.kinds import SECRET
 from resources.errors import ResourceError
-from resources.kinds import KINDS as ALL_KINDS
-from resources.kinds import SECRET, Kind
+from resources.kind import Kinds
 from resources.meta import Resource
 
 FORMAT: Final = "waggle-snapshot/1"
-KINDS: Final[tuple[Kind[Any], ...]] = tuple(kind for kind in ALL_KINDS if kind is not SECRET)
-"""The kinds that are in a snapshot."""
 CHUNK: Final = 200
 """Rows that are encoded at a time: some hundred microseconds."""
 
@@ -76,7 +74,7 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
     yield encoder.encode(Tail(checksum)) + b"\n"
 
 
-def decode(octets: bytes) -> Snapshot:
+def decode(octets: bytes, kinds: Kinds) -> Snapshot:
     """Read a snapshot. Raises `SnapshotError` for everything that `encode` did not write."""
     end = octets.rfind(b"\n", 0, -1) + 1
     try:
@@ -90,20 +88,19 @@ def decode(octets: bytes) -> Snapshot:
         head = msgspec.json.decode(lines[0], type=Head)
         if head.format != FORMAT:
             raise SnapshotError(f"it is of another format: {head.format[:64]!r}")
-        return Snapshot(head.node, head.confirmed, _rows(head, lines))
+        return Snapshot(head.node, head.confirmed, _rows(head, lines, kinds))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         # Of another release of the program, whose rows are others.
         raise SnapshotError(f"it is not understood: {error}") from None
 
 
-def _rows(head: Head, lines: list[bytes]) -> dict[str, tuple[Resource, ...]]:
+def _rows(head: Head, lines: list[bytes], kinds: Kinds) -> dict[str, tuple[Resource, ...]]:
     if sum(head.kinds.values()) != len(lines) - 2:
         raise SnapshotError("it has more or fewer rows than it says")
-    kinds = {kind.name: kind for kind in KINDS}
     rows: dict[str, tuple[Resource, ...]] = {}
     start = 1
     for name, count in head.kinds.items():
-        kind = kinds.get(name)
+        kind = kinds.named(name)
         if kind is None:
             raise SnapshotError(f"it has rows of an unknown kind {name[:64]!r}")
         decoder = msgspec.json.Decoder(kind.row)

@@ -12,19 +12,20 @@ import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
 from cells import database, kubernetes, metrics, node, resources
+from cells.dialects import cilium
 from cells.hive import Hive, Level, load
 from cells.metrics import Metrics
 from resources.ingest import Ingest
-from resources.kinds import KINDS
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
 from tests.resources.kubernetes.objects import service
 from tests.support.apiserver import ApiServer, status
+from tests.support.kinds import KINDS
 from tests.support.wait import until
 from waggle_agent.__main__ import main
 
-CELLS = (metrics.CELL, node.CELL, database.CELL, resources.CELL, kubernetes.CELL)
+CELLS = (metrics.CELL, node.CELL, database.CELL, resources.CELL, cilium.AGENT, kubernetes.CELL)
 
 
 @pytest.fixture(autouse=True)

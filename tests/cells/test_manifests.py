@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from cells import database, manifests, resources
+from cells.dialects import cilium
 from cells.hive import Hive, Level, load
 from resources.ingest import Ingest
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.source import Event, Upsert
 from resources.tables import Tables
 from statedb import Database
 from tests.support.wait import until
 
-CELLS = (database.CELL, resources.CELL, manifests.CELL)
+CELLS = (database.CELL, resources.CELL, cilium.AGENT, manifests.CELL)
 SERVICE = """
 apiVersion: v1
 kind: Service

@@ -18,7 +18,7 @@ from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
 from tests.cmd.lab import NODE, configuration, free_port, service
 from tests.reconcilers.build import usual
-from tests.reconcilers.report.test_round import session
+from tests.reconcilers.cilium.test_report import session
 from tests.support.wait import until
 
 

@@ -16,6 +16,7 @@ import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
 from cells import database, kubernetes, metrics, node, resources, snapshot
+from cells.dialects import cilium
 from cells.hive import Hive, Level, load
 from resources.snapshot import decode, encode, read, write
 from resources.tables import Tables
@@ -23,6 +24,7 @@ from statedb import Database
 from tests.cells.hurry import hurry
 from tests.cells.test_kubernetes import levels, names
 from tests.resources.kubernetes.objects import advertisement, service
+from tests.support import kinds
 from tests.support.apiserver import ApiServer, text
 from tests.support.wait import until
 
@@ -31,6 +33,7 @@ CELLS = (
     node.CELL,
     database.CELL,
     resources.CELL,
+    cilium.AGENT,
     kubernetes.CELL,
     snapshot.CELL,
 )
@@ -199,19 +202,19 @@ def test_f02_a_crd_deleted_meanwhile_counts_as_deleted_at_the_second_attempt(
             kind = "kubernetes/CiliumBGPAdvertisement"
             await until(lambda: levels(hive)[kind][0] is Level.STOPPED)
             tables, db = hive.get(Tables), hive.get(Database)
-            await until(lambda: tables.cilium_advertisements.count(db.snapshot()) == 0)
+            await until(lambda: tables.of(kinds.ADVERTISEMENT).count(db.snapshot()) == 0)
             assert len(server.queries("list", "ciliumbgpadvertisements")) >= 3
 
     run(scenario)
 
 
 def _of_another_node(path: Path) -> None:
-    found = decode(read(path) or b"")
+    found = decode(read(path) or b"", kinds.KINDS)
     write(path, encode("n2", found.confirmed, found.rows))
 
 
 def _old(path: Path) -> None:
-    found = decode(read(path) or b"")
+    found = decode(read(path) or b"", kinds.KINDS)
     write(path, encode(found.node, found.confirmed - 8 * 86400, found.rows))
 
 
@@ -280,7 +283,7 @@ def test_the_file_follows_the_tables_and_an_outage_does_not_renew_its_time(
 
         def kept() -> set[str]:
             octets = read(path)
-            rows = decode(octets).rows["Service"] if octets else ()
+            rows = decode(octets, kinds.KINDS).rows["Service"] if octets else ()
             return {row.metadata.name for row in rows}
 
         server.put(service("web"))
@@ -293,13 +296,13 @@ def test_the_file_follows_the_tables_and_an_outage_does_not_renew_its_time(
             before = path.stat().st_mtime_ns
         # Nothing has changed since it was written, so it is left alone.
         assert path.stat().st_mtime_ns == before
-        then = decode(read(path) or b"").confirmed
+        then = decode(read(path) or b"", kinds.KINDS).confirmed
         await asyncio.sleep(0.05)
         async with agent(server, tmp_path) as hive:
             await until(lambda: complete(hive))
             await until(lambda: levels(hive)["snapshot"][0] is Level.DEGRADED)
             await until(lambda: path.stat().st_mtime_ns != before)
-        assert decode(read(path) or b"").confirmed == then
+        assert decode(read(path) or b"", kinds.KINDS).confirmed == then
         assert kept() == {"web", "new"}
 
     run(scenario)

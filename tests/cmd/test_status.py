@@ -9,31 +9,43 @@ from typing import Any
 
 import pytest
 
-from cells.api.model import ConditionItem, PartItem, StatusItem
+from cells.api.model import (
+    ConditionItem,
+    FamilyCount,
+    ObjectStatusItem,
+    PartItem,
+    PeerItem,
+    StatusItem,
+)
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
 SINCE = datetime.now(UTC) - timedelta(days=3, hours=5, minutes=30)
+PEERS = [
+    PeerItem(
+        node="worker-1",
+        instance="rack0",
+        name="tor-1",
+        address="192.0.2.1",
+        local_asn=65001,
+        peer_asn=65010,
+        state="Established",
+        since_time=SINCE,
+        families=["ipv4-unicast"],
+        received=[FamilyCount(family="ipv4-unicast", routes=3)],
+        advertised=[FamilyCount(family="ipv4-unicast", routes=12)],
+    ),
+    PeerItem(
+        node="worker-1",
+        instance="rack0",
+        name="tor-2",
+        address="192.0.2.2",
+        local_asn=65001,
+        state="Active",
+        families=[],
+    ),
+]
 STATUS: dict[str, Any] = {
-    "bgpInstances": [
-        {
-            "name": "rack0",
-            "localASN": 65001,
-            "peers": [
-                {
-                    "name": "tor-1",
-                    "peerAddress": "192.0.2.1",
-                    "peerASN": 65010,
-                    "peeringState": "established",
-                    "establishedTime": SINCE.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                    "routeCount": [
-                        {"afi": "ipv4", "safi": "unicast", "received": 3, "advertised": 12}
-                    ],
-                },
-                {"name": "tor-2", "peerAddress": "192.0.2.2", "peeringState": "active"},
-            ],
-        }
-    ],
     "conditions": [
         {
             "type": "cilium.io/BGPReconcileError",
@@ -53,8 +65,8 @@ ILL = StatusItem(
         PartItem(path="kubernetes/Service", message="cannot reach https://x", since_time=SINCE)
     ],
     reporting="written 3 times",
-    node_config="worker-1",
-    status=STATUS,
+    peers=PEERS,
+    objects=[ObjectStatusItem(kind="CiliumBGPNodeConfig", name="worker-1", status=STATUS)],
     conditions=[
         ConditionItem(
             kind="CiliumBGPClusterConfig",
@@ -77,8 +89,8 @@ def test_an_agent_that_is_ill_says_why(tmp_path: Path, capsys: pytest.CaptureFix
         "- kubernetes/Service: cannot reach https://x (for 3d5h)",
         "status written 3 times",
         "instance rack0, AS 65001",
-        "- tor-1 (192.0.2.1, AS 65010): established for 3d5h; ipv4 3 received, 12 advertised",
-        "- tor-2 (192.0.2.2): active",
+        "- tor-1 (192.0.2.1, AS 65010): Established for 3d5h; ipv4-unicast 3 received, 12 advertised",
+        "- tor-2 (192.0.2.2): Active",
         "",
         "OBJECT CONDITION STATUS MESSAGE",
         r"CiliumBGPNodeConfig/worker-1 cilium.io/BGPReconcileError True rack0: no AS \x1b[31mnumber",

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from cells import agent, operator
+from cells import agent
 from cells.hive import Hive, Settings, load
 from cells.http import HttpOptions
-from cells.intent import IntentCellOptions
 from cells.kubernetes import KubernetesOptions
 from cells.logging import LoggingOptions
 from cells.operator.cell import OperatorOptions
@@ -20,6 +19,7 @@ from cells.operator.cells import CELLS as OPERATOR_CELLS
 from cells.resources import ResourcesOptions
 from cells.snapshot import SnapshotOptions
 from deploy.generate import files
+from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from tests.support.helm import Helm
 
 pytestmark = pytest.mark.helm
@@ -89,7 +89,7 @@ EVERYTHING: Mapping[str, Any] = {
     },
     "operator": {
         "affinity": {"nodeAffinity": {}},
-        "cells": {"kubernetes": {"translatePeeringPolicies": True}},
+        "cells": {"cilium": {"translatePeeringPolicies": True}},
         "extraEnv": [{"name": "TZ", "value": "UTC"}],
         "hostNetwork": False,
         "podAnnotations": {"a": "b"},
@@ -177,13 +177,13 @@ def test_values_become_settings(helm: Helm) -> None:
             "secrets": {"namespace": "bgp"},
             "agent": {
                 "cells": {
-                    "intent": {"peeringPolicies": "first"},
+                    "cilium": {"peeringPolicies": "first"},
                     "logging": {"level": "warning"},
                 }
             },
             "operator": {
                 "cells": {
-                    "kubernetes": {"translatePeeringPolicies": True},
+                    "cilium": {"translatePeeringPolicies": True},
                     "operator": {"statusReport": False},
                 }
             },
@@ -193,14 +193,14 @@ def test_values_become_settings(helm: Helm) -> None:
     logs = option(of_agent, "logging", LoggingOptions)
     assert (logs.level, logs.format) == ("warning", "json")
     assert option(of_operator, "logging", LoggingOptions).level == "debug"
-    intent = option(of_agent, "intent", IntentCellOptions)
+    intent = option(of_agent, "cilium", CiliumOptions)
     assert intent.peering_policies == "first"
     assert intent.router_id_allocation_ip_pool == "10.0.0.0/24"
     operated = option(of_operator, "operator", OperatorOptions)
-    assert operated.router_id_allocation_ip_pool == "10.0.0.0/24"
     assert operated.status_report is False
-    translate = option(of_operator, "kubernetes", operator.source.OperatorSourceOptions)
-    assert translate.translate_peering_policies is True
+    cilium = option(of_operator, "cilium", CiliumOperatorOptions)
+    assert cilium.router_id_allocation_ip_pool == "10.0.0.0/24"
+    assert cilium.translate_peering_policies is True
     assert option(of_agent, "resources", ResourcesOptions).secrets_namespace == "bgp"
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 
-from cells.operator.migration import KINDS as MIGRATED
+from cells.operator.migration import migrated
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
-from resources.kinds import KINDS
 from tests.cmd.lab import NODE, configuration, routers
 from tests.reconcilers.build import peer_config
 from tests.support.daemon import Daemon
 from tests.support.helm import Helm
+from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
 from tests.support.kubernetes.server import ApiServer, Request
 from tests.support.wait import eventually
@@ -342,7 +342,7 @@ def test_an_operator_that_translates_needs_what_the_chart_adds(
     cluster: Cluster, helm: Helm
 ) -> None:
     server = cluster.server
-    translating = {"operator": {"cells": {"kubernetes": {"translatePeeringPolicies": True}}}}
+    translating = {"operator": {"cells": {"cilium": {"translatePeeringPolicies": True}}}}
     text = helm.text(translating)
     objects = documents(text)
     server.kubectl("apply", "-f", "-", text=text)
@@ -429,6 +429,6 @@ def _check_taken(server: ApiServer, uid: str) -> None:
 def _store_as_before(server: ApiServer) -> None:
     """Have the definitions of v2 name the old version."""
     status = {"status": {"storedVersions": ["v2alpha1", "v2"]}}
-    for kind in MIGRATED:
+    for kind in migrated(KINDS):
         path = f"{CRDS}/{kind.plural}.{kind.group}/status"
         assert server.request("PATCH", path, status, "merge-patch+json").ok

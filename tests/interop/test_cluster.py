@@ -20,9 +20,10 @@ from typing import Any
 
 import pytest
 
-from resources.crds.generate import DEFINED
+from resources.crds.generate import defined
 from tests.interop.conftest import NeedRouter
 from tests.support.agent import Agent
+from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.netns import linked_namespaces
@@ -217,7 +218,7 @@ def _apply(server: ApiServer) -> None:
 
     def served() -> None:
         # An agent that finds one missing looks again after half a minute.
-        for kind in DEFINED:
+        for kind in defined(KINDS):
             assert server.request("GET", kind.path(kind.versions[0])).ok
 
     eventually(served)

@@ -4,27 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcilers.intent.options import IntentOptions
-from reconcilers.intent.round import IntentRound, Summary
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.intent.compiler import IntentCompiler, Summary
+from reconcilers.operator import ClusterRound, LocalOperator
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
-from resources import kinds
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.tables import Tables
 from statedb import Database
+from tests.support import kinds
+from tests.support.scenario import cilium_options, offline_settings
 
 NODE = "test-node"
 
 
 class Cluster:
-    """Objects of one cluster as an agent on `NODE` sees them."""
+    """Objects of one cluster as an agent on `NODE` sees them.
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401
+    ``operator``: the operator's part runs in the same process, as with manifests.
+    """
+
+    def __init__(self, *, operator: bool = True, **options: Any) -> None:  # noqa: ANN401
         self.db = Database()
-        self.resources = Tables(self.db)
+        self.resources = Tables(self.db, kinds.CILIUM_KINDS)
         self.intent = IntentTables(self.db)
-        self.round = IntentRound(
-            self.db, self.resources, self.intent, IntentOptions(node=NODE, **options)
+        settings = offline_settings(NODE, options)
+        self.dialect = CiliumDialect(self.resources, cilium_options(settings))
+        cluster = ClusterRound(self.db, [self.dialect], "kube-system", stored=False)
+        self.operator = LocalOperator(self.db, self.intent, cluster) if operator else None
+        self.compiler = IntentCompiler(
+            self.db,
+            self.resources,
+            self.intent,
+            [self.dialect],
+            NODE,
+            options=settings.intent,
+            operator_in_process=operator,
         )
 
     def put(self, kind: Kind[Any], value: dict[str, Any]) -> None:
@@ -40,24 +55,25 @@ class Cluster:
             table.delete(txn, (namespace, name))
 
     def run(self) -> Summary:
-        """Do a round."""
-        return self.round.run()
+        """Run the operator's part, if there is one, and the compiler."""
+        if self.operator is not None:
+            self.operator.run()
+        return self.compiler.run()
 
     def render(self) -> dict[str, Any]:
         """See the intent as `waggle render` shows it."""
         return document(self.db.snapshot(), NODE, self.resources, self.intent)
 
     def fresh(self) -> dict[str, Any]:
-        """See what a round from nothing makes of the same objects."""
-        intent = IntentTables(other := Database())
-        resources = Tables(other)
+        """Return what a compiler without history makes of the same objects."""
+        other = Cluster()
         for kind in kinds.KINDS:
-            mine, theirs = self.resources.of(kind), resources.of(kind)
-            with other.write(theirs) as txn:
+            mine, theirs = self.resources.of(kind), other.resources.of(kind)
+            with other.db.write(theirs) as txn:
                 for row in mine.all(self.db.snapshot()):
                     theirs.upsert(txn, row)
-        IntentRound(other, resources, intent, IntentOptions(node=NODE)).run()
-        return document(other.snapshot(), NODE, resources, intent)
+        other.run()
+        return other.render()
 
     def prefixes(self, peer: str = "p") -> list[str]:
         """List what a peer is told."""

@@ -9,17 +9,18 @@ from reactivex.subject import Subject
 
 from resources.causes import PendingCauses
 from resources.ingest import Ingest
-from resources.kinds import KINDS, NODE, Kind
+from resources.kind import Kind
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from resources.tables import Tables
 from statedb import Database
+from tests.support.kinds import KINDS, NODE
 
 
 class Source:
     """A source that tells what the test says."""
 
     name = "test"
-    kinds = KINDS
+    kinds = tuple(KINDS)
 
     def __init__(self) -> None:
         self.subjects: dict[str, Subject[Event]] = {kind.name: Subject() for kind in KINDS}
@@ -43,7 +44,7 @@ def _node(name: str, **labels: str) -> Any:  # noqa: ANN401
 def _started() -> tuple[Database, Tables, Source, list[BaseException]]:
     db, source, errors = Database(), Source(), list[BaseException]()
     tables = Tables(db)
-    Ingest(db, tables, source, PendingCauses(), errors.append).subscribe()
+    Ingest(db, tables, source, PendingCauses(), errors.append, tables.kinds).subscribe()
     return db, tables, source, errors
 
 

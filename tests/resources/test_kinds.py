@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from resources import kinds
 from resources.core import Node, SecretValue
 from resources.errors import InvalidObject
-from resources.kinds import Kind
+from resources.kind import Kind
+from tests.support import kinds
 
 
 def _object(spec: dict[str, Any], name: str = "x", **fields: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -235,7 +235,7 @@ def test_unknown_fields_of_ciliums_kinds_are_told_with_what_was_meant() -> None:
 
 def test_both_versions_of_ciliums_kinds_are_read() -> None:
     for version in ("cilium.io/v2", "cilium.io/v2alpha1"):
-        assert kinds.find_kind(version, "CiliumBGPPeerConfig") is kinds.PEER_CONFIG
+        assert kinds.KINDS.find(version, "CiliumBGPPeerConfig") is kinds.PEER_CONFIG
     ref = {"name": "p", "group": "cilium.io", "kind": "CiliumBGPPeerConfig"}
     value = _object(_cluster(peerASN=1, peerAddress="192.0.2.1", peerConfigRef=ref))
     assert kinds.CLUSTER_CONFIG.unknown_fields(value) == []

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from resources import kinds
 from resources.errors import InvalidObject
-from resources.kinds import Kind
+from resources.kind import Kind
+from tests.support import kinds
 
 NEIGHBOR: dict[str, Any] = {"peerAddress": "192.0.2.1/32", "peerASN": 65010}
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import pytest
 from reactivex.subject import Subject
 
-from resources.kinds import NODE
 from resources.meta import Resource
 from resources.source import Delete, Event, Replace, Upsert
 from resources.streams import (
@@ -20,6 +19,7 @@ from resources.streams import (
     object_changes,
 )
 from tests.support import looptime
+from tests.support.kinds import NODE
 
 Changes = Sequence[ObjectChange]
 

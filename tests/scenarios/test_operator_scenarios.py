@@ -19,9 +19,10 @@ import yaml
 from cells.hive import Hive, load
 from cells.operator import cell, migration, writing
 from cells.operator.cells import CELLS
-from resources.kinds import Kind, find_kind
+from resources.kind import Kind
 from resources.kubernetes import ElectionTiming
 from tests.support.apiserver import ApiServer
+from tests.support.kinds import KINDS
 from tests.support.scenario import Scenario, Step, differences, directories
 from tests.support.scenario import load as read
 
@@ -116,7 +117,7 @@ class Cluster:
     def _put(self, file: str) -> list[tuple[Kind[Any], tuple[str, str]]]:
         keys = []
         for obj in yaml.safe_load_all((self._directory / file).read_text()):
-            kind = find_kind(obj["apiVersion"], obj["kind"])
+            kind = KINDS.find(obj["apiVersion"], obj["kind"])
             metadata = obj["metadata"]
             if kind is None:
                 if obj["kind"] == "CustomResourceDefinition":

@@ -12,11 +12,13 @@ import msgspec
 import pytest
 
 from cells.api.items import explain_item
-from reconcilers.intent.explanation import parse_target
-from reconcilers.offline import Intended
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.intent.explain import parse_target
+from reconcilers.offline import OfflineIntent
 from resources.manifests import load
 from speaker.nlri import prefix_to_text
 from tests.support import scenario
+from tests.support.kinds import KINDS
 from tests.support.scenario import Question
 
 
@@ -25,7 +27,7 @@ def test_scenario_rendered(directory: Path, tmp_path: Path) -> None:
     described = scenario.load(directory)
     for step in described.steps:
         scenario.carry_out(directory, step, tmp_path)
-        made = Intended(load([str(tmp_path)]), described.intent_options)
+        made = OfflineIntent(load([str(tmp_path)], KINDS), [CiliumDialect], described.settings)
         document = made.document()
         assert not scenario.render_differences(step.expect, document), step.name
         assert explained(made) == advertised(document), step.name
@@ -33,12 +35,13 @@ def test_scenario_rendered(directory: Path, tmp_path: Path) -> None:
             assert question.answered(answers(made, question)), (step.name, question)
 
 
-def answers(made: Intended, question: Question) -> list[dict[str, Any]]:
+def answers(made: OfflineIntent, question: Question) -> list[dict[str, Any]]:
     """Return what is answered, as items of the API."""
-    groups = made.explanation().verdicts(
-        parse_target(question.target), lambda _, *names: question.peer in (None, *names)
+    groups = made.explainer().explain(
+        parse_target(question.target, CiliumDialect.explained_kinds),
+        lambda _, *names: question.peer in (None, *names),
     )
-    items = [explain_item(made.options.node, verdict) for group in groups for verdict in group]
+    items = [explain_item(made.settings.node, verdict) for group in groups for verdict in group]
     found: list[dict[str, Any]] = msgspec.to_builtins(items)
     return found
 
@@ -51,7 +54,7 @@ def advertised(document: dict[str, Any]) -> dict[str, set[str]]:
     }
 
 
-def explained(made: Intended) -> dict[str, set[str]]:
+def explained(made: OfflineIntent) -> dict[str, set[str]]:
     """Return what each peer is told, as explanations say, which ask the rules anew."""
     document = made.document()
     names = {
@@ -59,11 +62,11 @@ def explained(made: Intended) -> dict[str, set[str]]:
         for name, (instance, peer) in scenario.peers_by_name(document).items()
     }
     found: dict[str, set[str]] = {name: set() for name in names.values()}
-    for group in made.explanation().verdicts():
+    for group in made.explainer().explain():
         for verdict in group:
-            assert bool(verdict.told) == (verdict.reason == "Advertised"), verdict
-            assert verdict.told or verdict.message, verdict
+            assert bool(verdict.advertised) == (verdict.reason == "Advertised"), verdict
+            assert verdict.advertised or verdict.message, verdict
             if verdict.family is not None and verdict.peer is not None:
-                told = {prefix_to_text(verdict.family, nlri) for nlri in verdict.told}
+                told = {prefix_to_text(verdict.family, nlri) for nlri in verdict.advertised}
                 found[names[verdict.instance or "", verdict.peer]] |= told
     return found

@@ -18,7 +18,8 @@ from typing import Any, Self
 import yaml
 from aiohttp import web
 
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind
+from tests.support.kinds import KINDS
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 """What is done with one request in place of the usual."""

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
+from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.offline import render
 from tests.support.agent import Agent
 from tests.support.netns import Link
@@ -107,7 +108,7 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
     for step in scenario.steps:
         carry_out(source, step, directory)
         own = node_addresses(directory, scenario.node)
-        document = render([str(directory)], scenario.intent_options)
+        document = render([str(directory)], [CiliumDialect], scenario.settings)
         wanted = {
             name: found
             for name, found in peers_by_name(document).items()

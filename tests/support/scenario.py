@@ -10,14 +10,16 @@ import functools
 import ipaddress
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 import yaml
 
-from reconcilers.intent.options import IntentOptions
+from reconcilers.cilium.options import CiliumOptions
+from reconcilers.offline import OfflineSettings
+from reconcilers.options import IntentOptions
 
 T = TypeVar("T")
 ROOT = Path(__file__).parent.parent / "scenarios"
@@ -120,10 +122,9 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of `waggle render` and of the agent: flags without their dashes before."""
 
     @property
-    def intent_options(self) -> IntentOptions:
-        """What the options mean to the intent."""
-        given = {name.replace("-", "_"): value for name, value in self.options.items()}
-        return msgspec.convert({"node": self.node, **given}, StrictOptions)
+    def settings(self) -> OfflineSettings:
+        """The options as the offline programs take them."""
+        return offline_settings(self.node, self.options)
 
     @property
     def flags(self) -> list[str]:
@@ -131,8 +132,30 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [f"--{name}={str(value).lower()}" for name, value in self.options.items()]
 
 
-class StrictOptions(IntentOptions, frozen=True, forbid_unknown_fields=True):
-    """An option that there is not is a mistake of the scenario."""
+def offline_settings(node: str, options: Mapping[str, Any]) -> OfflineSettings:
+    """Return settings for options by flag or field; an unknown one is an error of the test."""
+    given = {name.replace("-", "_"): value for name, value in options.items()}
+    neutral = {name: given.pop(name) for name in IntentOptions.__struct_fields__ if name in given}
+    namespace = given.pop("secrets_namespace", "kube-system")
+    cilium = msgspec.convert({_camel(name): value for name, value in given.items()}, _StrictCilium)
+    intent = msgspec.convert({_camel(n): v for n, v in neutral.items()}, IntentOptions)
+    return OfflineSettings(node, namespace, intent, {"cilium": cilium})
+
+
+def cilium_options(settings: OfflineSettings) -> CiliumOptions:
+    """Return the options of the Cilium dialect."""
+    found = settings.dialects["cilium"]
+    assert isinstance(found, CiliumOptions)
+    return found
+
+
+class _StrictCilium(CiliumOptions, frozen=True, forbid_unknown_fields=True):
+    """Rejects an option that does not exist."""
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
 
 
 @functools.cache

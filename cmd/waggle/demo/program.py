@@ -21,8 +21,8 @@ import yaml
 from rich.console import Console
 from rich.live import Live
 
-from reconcilers.intent.options import IntentOptions
-from reconcilers.offline import render
+from reconcilers.offline import OfflineSettings, render
+from waggle import dialects
 from waggle.demo.processes import Child
 from waggle.demo.view import LearntRoute, Session, Snapshot, changes, line, screen
 from waggle.router.client import ask
@@ -87,7 +87,9 @@ class Demo:
         if now - self._rendered_at < RENDER and self._rendered_at:
             return
         self._rendered_at = now
-        document = render([str(self._args.manifests)], IntentOptions(node=self._args.node))
+        document = render(
+            [str(self._args.manifests)], dialects.load(), OfflineSettings(self._args.node)
+        )
         peers = [peer for instance in document["instances"] for peer in instance["peers"]]
         self._promised = [route for peer in peers for route in peer["advertise"]]
         self._origins = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cells.api.ages import RouteAges
-from reconcilers.model import Attributes, Route, Source
+from reconcilers.model import Attributes, Route
 from reconcilers.tables import IntentTables
 from speaker.nlri import IPV4_UNICAST
 from statedb import Database
@@ -20,7 +20,7 @@ def test_the_age_of_a_route_is_that_of_its_last_change() -> None:
     def put(preference: int) -> None:
         attributes = Attributes(local_preference=preference)
         with db.write(routes) as txn:
-            routes.upsert(txn, Route("s", IPV4_UNICAST, NLRI, Source.SERVICE, attributes, ()))
+            routes.upsert(txn, Route("s", IPV4_UNICAST, NLRI, attributes, ()))
 
     assert ages.since("s", IPV4_UNICAST, NLRI) is None
     put(1)

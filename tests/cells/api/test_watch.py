@@ -24,11 +24,12 @@ from cells.hive import Cell, Hive, load, provide, supply
 from resources import streams
 from resources.causes import PendingCauses
 from resources.ingest import Ingest
-from resources.kinds import KINDS, NODE, SECRET, SERVICE, Kind
+from resources.kind import Kind
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.tables import Tables
 from statedb import Database
 from tests.support.api import MadeUp
+from tests.support.kinds import KINDS, NODE, SECRET, SERVICE
 from tests.support.wait import until
 
 PASSWORD = "sesame-that-is-secret"

@@ -18,7 +18,7 @@ from cells.operator.cells import CELLS
 from cells.operator.election import Leadership, LostLeadershipError
 from tests.cells.hurry import hurry
 from tests.reconcilers.build import cluster_config, node, peer_config
-from tests.reconcilers.intent.cilium.v1.build import policy_object
+from tests.reconcilers.cilium.v1.build import policy_object
 from tests.resources.kubernetes.objects import advertisement
 from tests.resources.kubernetes.test_migration import definition
 from tests.support.apiserver import ApiServer, cut, status

@@ -9,13 +9,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from cells.hive import Health, Level
-from cells.report.statuses import AGAIN, INTERVAL, TIMING, StatusWriting
-from reconcilers.report.round import NodeStatus
+from cells.report.statuses import INTERVAL, READ_AGAIN_SECONDS, TIMING, StatusWriting
+from reconcilers.dialect import ObjectStatus
+from reconcilers.model import ObjectRef
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
 from resources.conditions import Condition
 from resources.kubernetes import KubernetesError, Refused
 from resources.kubernetes.errors import Unreachable
 from tests.support import looptime
+from tests.support.kinds import KINDS
 
 PATH = "/apis/cilium.io/v2/ciliumbgpnodeconfigs/n1"
 
@@ -63,7 +65,7 @@ class Api:
         return [when for when, called in self.calls if called == what]
 
 
-def row(asn: int = 65001, *, uid: str = "u", error: bool = False, at: str = "t1") -> NodeStatus:
+def row(asn: int = 65001, *, uid: str = "u", error: bool = False, at: str = "t1") -> ObjectStatus:
     condition = Condition(
         type="cilium.io/BGPReconcileError",
         status="True" if error else "False",
@@ -72,8 +74,10 @@ def row(asn: int = 65001, *, uid: str = "u", error: bool = False, at: str = "t1"
         last_transition_time=at,
     )
     instance = InstanceStatus(name="i", local_asn=asn)
-    return NodeStatus(
-        "n1", uid, NodeConfigStatus(bgp_instances=(instance,), conditions=(condition,))
+    return ObjectStatus(
+        ObjectRef("CiliumBGPNodeConfig", "", "n1"),
+        uid,
+        NodeConfigStatus(bgp_instances=(instance,), conditions=(condition,)),
     )
 
 
@@ -84,9 +88,10 @@ class Run:
         self.api = api
         self.health = Health(("status",))
         self.failures = 0
-        self.row: NodeStatus | None = row()
+        self.row: ObjectStatus | None = row()
         self.writing = StatusWriting(
             api,
+            KINDS,
             random.Random(1),  # noqa: S311
             self.health,
             enabled=enabled,
@@ -103,7 +108,7 @@ class Run:
         while loop.time() < end:
             if change is not None:
                 change(loop.time())
-            pause = await self.writing.step(self.row)
+            pause = await self.writing.step([] if self.row is None else [self.row])
             wait = end - loop.time() if pause is None else pause
             await asyncio.sleep(min(wait, 0.1) if change is not None else min(wait, end))
 
@@ -244,7 +249,7 @@ def test_a_status_lost_by_an_etcd_restore_is_written_again() -> None:
         job = Run(Api())
         await job.until(10)
         job.api.object = {"metadata": {"name": "n1"}, "status": {"bgpInstances": []}}
-        await job.until(AGAIN + 20)
+        await job.until(READ_AGAIN_SECONDS + 20)
         assert [i["name"] for i in job.api.status["bgpInstances"]] == ["i"]
 
     run(scenario)

@@ -10,11 +10,11 @@ from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
 from reconcilers.apply.route_sets import RouteSets
-from resources import kinds
 from speaker.api import PeerConfig, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_text
 from tests.reconcilers.build import Cluster, service, usual
 from tests.speaker.network import Host, Network
+from tests.support import kinds
 from tests.support.engine_speaker import EngineSpeaker
 
 ROUTER = "192.0.2.9"

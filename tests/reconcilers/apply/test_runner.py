@@ -7,7 +7,6 @@ import pytest
 
 from reconcilers.apply.queue import FIRST_RETRY_SECONDS
 from reconcilers.model import ReconcileStatus
-from resources import kinds
 from speaker.api import PeerConfig
 from speaker.engine.inputs import SetPeer, UpdateRoutes
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
@@ -20,6 +19,7 @@ from tests.reconcilers.build import (
     peer_config,
     service,
 )
+from tests.support import kinds
 
 POD, WEB, NEW = "10.244.0.0/24", "198.51.100.1/32", "198.51.100.2/32"
 
@@ -394,7 +394,7 @@ def test_f14_ten_thousand_services_that_come_at_once_are_one_call() -> None:
         for i in range(count):
             value = service(f"s{i}", f"10.1.{i >> 8}.{i & 255}")
             table.upsert(txn, kinds.SERVICE.decode(value))
-    assert applied.cluster.run().services == count
+    assert applied.cluster.run().objects == count
     applied.runner.run(1.0)
     ((name, _, changed),) = applied.speaker.take()
     assert name == "update_routes"

@@ -10,8 +10,7 @@ import pytest
 
 from reconcilers.apply import Drift, Verification
 from reconcilers.apply.verification import PIECE_PARTS
-from reconcilers.model import Attributes, Route, Source
-from resources import kinds
+from reconcilers.model import Attributes, Route
 from speaker.api import InstanceConfig, PeerConfig, RouteAttributes
 from speaker.engine.inputs import (
     Input,
@@ -25,6 +24,7 @@ from speaker.engine.inputs import (
 from speaker.nlri import IPV4_UNICAST, prefix_to_wire
 from tests.reconcilers.apply.cluster import Applied
 from tests.reconcilers.build import service
+from tests.support import kinds
 
 POD, WEB, NEW = "10.244.0.0/24", "198.51.100.1/32", "198.51.100.2/32"
 
@@ -230,7 +230,7 @@ def with_routes(count: int) -> Applied:
     with applied.cluster.db.write(routes) as txn:
         for number in range(count):
             nlri = b"\x20" + (0x0A000000 + number).to_bytes(4, "big")
-            row = Route(route_set, IPV4_UNICAST, nlri, Source.SERVICE, Attributes(), ())
+            row = Route(route_set, IPV4_UNICAST, nlri, Attributes(), ())
             routes.upsert(txn, row)
     applied.runner.run(1.0)
     applied.speaker.take()
@@ -288,7 +288,7 @@ def test_a_change_between_two_slices_is_no_drift() -> None:
                 nlri = b"\x20" + (0x0A000000 + offset).to_bytes(4, "big")
                 routes.delete(txn, (route_set, IPV4_UNICAST, nlri))
                 other = b"\x20" + (0x0B000000 + offset).to_bytes(4, "big")
-                row = Route(route_set, IPV4_UNICAST, other, Source.SERVICE, Attributes(), ())
+                row = Route(route_set, IPV4_UNICAST, other, Attributes(), ())
                 routes.upsert(txn, row)
         if number % 2:
             applied.runner.run(2.0)

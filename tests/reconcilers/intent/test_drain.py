@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from reconcilers.apply.convert import peer_config
-from reconcilers.intent.drain import told
-from resources import kinds
+from reconcilers.intent.drain import describe
 from speaker.api import PeerConfig, Policy, Set, Term
 from tests.reconcilers.build import Cluster, cluster_config, node, peer, service, usual
+from tests.support import kinds
 
 TAINT = "example.com/maintenance"
 CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -28,7 +28,7 @@ def drained(*, spec: dict[str, Any], **options: Any) -> Cluster:  # noqa: ANN401
 
 
 def why(cluster: Cluster) -> str | None:
-    return told(cluster.intent.peers.all(cluster.db.snapshot()))
+    return describe(cluster.intent.peers.all(cluster.db.snapshot()))
 
 
 def speaker_peer(cluster: Cluster, local_asn: int = 65001) -> PeerConfig:
@@ -49,7 +49,7 @@ def test_by_default_a_cordoned_node_goes_on_as_before() -> None:
 def test_a_cordoned_node_withdraws_and_its_session_stays(spec: dict[str, Any]) -> None:
     cluster = drained(spec=spec, drain="withdraw")
     assert cluster.prefixes() == []
-    assert why(cluster) == "routes are taken back, as the node is drained: it is cordoned"
+    assert why(cluster) == "routes are withdrawn, as the node is drained: it is cordoned"
     config = speaker_peer(cluster)
     assert (config.route_set, config.disabled_reason) == (None, None)
     # Once it is uncordoned all is as before.

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from reconcilers.intent.explanation import NothingFoundError, parse_target
-from reconcilers.model import Verdict
-from resources import kinds
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.intent.explain import NothingFoundError, parse_target
+from reconcilers.model import RouteExplanation
 from speaker.nlri import prefix_to_text
 from tests.reconcilers.build import (
     NODE,
@@ -23,14 +23,17 @@ from tests.reconcilers.build import (
     service,
     usual,
 )
+from tests.support import kinds
 
 ADVERT = "CiliumBGPAdvertisement/ad"
 
 
-def ask(cluster: Cluster, target: str | None = None, peer: str | None = None) -> list[Verdict]:
+def ask(
+    cluster: Cluster, target: str | None = None, peer: str | None = None
+) -> list[RouteExplanation]:
     cluster.run()
-    groups = cluster.round.explanation().verdicts(
-        parse_target(target) if target is not None else None,
+    groups = cluster.compiler.explainer().explain(
+        parse_target(target, CiliumDialect.explained_kinds) if target is not None else None,
         lambda _, name, address: peer in (None, name, address),
     )
     return [verdict for group in groups for verdict in group]
@@ -39,7 +42,7 @@ def ask(cluster: Cluster, target: str | None = None, peer: str | None = None) ->
 def only(cluster: Cluster, target: str, type_: str | None = None) -> tuple[str, str | None]:
     """Give reason and rule of the only answer."""
     (found,) = (v for v in ask(cluster, target) if type_ in (None, v.type))
-    assert not found.told
+    assert not found.advertised
     assert found.message
     return found.reason, str(found.rule) if found.rule is not None else None
 
@@ -49,7 +52,7 @@ def test_what_is_advertised_is_told_with_its_rule() -> None:
     assert (found.reason, str(found.rule), found.instance, found.peer) == (
         "Advertised", ADVERT, "i", "p",
     )  # fmt: skip
-    assert [prefix_to_text(found.family, n) for n in found.told if found.family] == [
+    assert [prefix_to_text(found.family, n) for n in found.advertised if found.family] == [
         "10.244.0.0/24"
     ]
 
@@ -107,7 +110,7 @@ def test_no_endpoint_anywhere() -> None:
     assert only(cluster, "198.51.100.1") == ("NoEndpoint", ADVERT)
     cluster.put(kinds.ENDPOINT_SLICE, endpoint_slice("e", "web", on="elsewhere"))
     (found,) = ask(cluster, "198.51.100.1")
-    assert found.told
+    assert found.advertised
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def _with_interface(name: str = "lo1", **device: Any) -> Cluster:  # noqa: ANN40
 
 
 def test_interfaces() -> None:
-    assert ask(_with_interface(), "192.0.2.77")[0].told
+    assert ask(_with_interface(), "192.0.2.77")[0].advertised
     assert only(_with_interface(), "127.0.0.2") == ("NotAdvertisable", ADVERT)
     assert only(_with_interface(adminUp=False), "192.0.2.77") == ("InterfaceDown", ADVERT)
     assert only(_with_interface(operState="down"), "192.0.2.77") == ("InterfaceDown", ADVERT)
@@ -247,7 +250,7 @@ def test_pools() -> None:
     assert only(cluster, "CiliumPodIPPool/gold") == ("NotSelected", ADVERT)
     labelled = {"metadata": {"name": "gold", "labels": {"metal": "gold"}}, "spec": {}}
     cluster.put(kinds.POD_IP_POOL, labelled)
-    assert ask(cluster, "10.50.3.0/24")[0].told
+    assert ask(cluster, "10.50.3.0/24")[0].advertised
 
 
 def test_an_aggregate_is_explained_by_its_parts_and_an_address_by_what_covers_it() -> None:
@@ -272,4 +275,4 @@ def test_what_is_not_here(target: str) -> None:
 @pytest.mark.parametrize("text", ["a/b/c/d", "x//y", "192.0.2.1/99", "Service/"])
 def test_what_is_no_question(text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        parse_target(text)
+        parse_target(text, CiliumDialect.explained_kinds)

@@ -15,17 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.intent.options import IntentOptions
-from reconcilers.intent.round import IntentRound
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.intent.compiler import IntentCompiler
+from reconcilers.offline import OfflineSettings
+from reconcilers.operator import ClusterRound, LocalOperator
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.manifests import load
 from resources.meta import Resource
 from resources.tables import Tables
 from statedb import Database
 from tests.support import scenario
 from tests.support.examples import examples
+from tests.support.kinds import CILIUM_KINDS, KINDS
+from tests.support.scenario import cilium_options
 
 FIRST_COME = {
     "C47-C49-conflict": "a node stays with the ClusterConfig that has it",
@@ -40,7 +44,7 @@ SCENARIOS = [path for path in scenario.directories() if scenario.load(path).step
 class State(NamedTuple):
     """The objects after one step of a scenario, and the document that they come to."""
 
-    options: IntentOptions
+    options: OfflineSettings
     objects: list[tuple[Kind[Any], Resource]]
     expected: dict[str, Any]
     explained: list[tuple[str, ...]]
@@ -49,11 +53,23 @@ class State(NamedTuple):
 class Cluster:
     """Tables that objects are put into one by one."""
 
-    def __init__(self, options: IntentOptions) -> None:
+    def __init__(self, options: OfflineSettings) -> None:
         self.db = Database()
-        self.resources, self.intent = Tables(self.db), IntentTables(self.db)
+        self.resources, self.intent = Tables(self.db, CILIUM_KINDS), IntentTables(self.db)
         self.options = options
-        self.round = IntentRound(self.db, self.resources, self.intent, options)
+        dialects = [CiliumDialect(self.resources, cilium_options(options))]
+        cluster = ClusterRound(self.db, dialects, options.secrets_namespace, stored=False)
+        self.operator = LocalOperator(self.db, self.intent, cluster)
+        self.compiler = IntentCompiler(
+            self.db,
+            self.resources,
+            self.intent,
+            dialects,
+            options.node,
+            secrets_namespace=options.secrets_namespace,
+            options=options.intent,
+            operator_in_process=True,
+        )
 
     def put(self, kind: Kind[Any], row: Resource) -> None:
         table = self.resources.of(kind)
@@ -66,15 +82,19 @@ class Cluster:
             table.delete(txn, row.key)
 
     def document(self) -> dict[str, Any]:
-        self.round.run()
+        self.operator.run()
+        self.compiler.run()
         return document(self.db.snapshot(), self.options.node, self.resources, self.intent)
 
     def explained(self) -> list[tuple[str, ...]]:
         return [
             tuple(
-                map(str, (v.instance, v.peer, v.object, v.type, v.nlri, v.told, v.reason, v.rule))
+                map(
+                    str,
+                    (v.instance, v.peer, v.object, v.type, v.nlri, v.advertised, v.reason, v.rule),
+                )
             )
-            for group in self.round.explanation().verdicts()
+            for group in self.compiler.explainer().explain()
             for v in group
         ]
 
@@ -87,13 +107,13 @@ def states(directory: Path) -> list[State]:
     found = []
     for step in described.steps:
         files = (files - set(step.remove)) | set(step.apply)
-        loaded = load([str(directory / name) for name in sorted(files)])
+        loaded = load([str(directory / name) for name in sorted(files)], KINDS)
         objects = [(kind, row) for kind, event in loaded.replacements for row in event.objects]
-        cluster = Cluster(described.intent_options)
+        cluster = Cluster(described.settings)
         for kind, row in objects:
             cluster.put(kind, row)
         expected = cluster.document()
-        found.append(State(described.intent_options, objects, expected, cluster.explained()))
+        found.append(State(described.settings, objects, expected, cluster.explained()))
     return found
 
 
@@ -139,7 +159,8 @@ def test_the_order_of_events_does_not_count(directory: Path, rng: random.Random)
 
         def perhaps_run() -> None:
             if rng.random() < ROUND:
-                cluster.round.run()  # noqa: B023
+                cluster.operator.run()  # noqa: B023
+                cluster.compiler.run()  # noqa: B023
 
         for kind, row in events:
             cluster.put(kind, row)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resources import kinds
+from speaker.nlri import IPV6_UNICAST
 from statedb import Table
 from tests.reconcilers.build import (
     Cluster,
@@ -21,6 +21,7 @@ from tests.reconcilers.build import (
     service,
     usual,
 )
+from tests.support import kinds
 from tests.support.examples import examples
 
 
@@ -38,9 +39,9 @@ def test_nothing_is_done_before_every_source_has_told_everything() -> None:
 def test_a_round_without_changes_does_nothing() -> None:
     cluster = usual()
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
-    assert cluster.run().services == 1
+    assert cluster.run().objects == 2  # the Service and the node's pod networks
     again = cluster.run()
-    assert (again.configuration, again.services, again.routes) == (False, 0, 0)
+    assert (again.dialects, again.objects, again.routes) == ((), 0, 0)
 
 
 def test_a_changed_service_costs_that_service_only() -> None:
@@ -50,7 +51,7 @@ def test_a_changed_service_costs_that_service_only() -> None:
     cluster.run()
     cluster.put(kinds.SERVICE, service("s7", "203.0.113.7"))
     summary = cluster.run()
-    assert (summary.configuration, summary.services, summary.routes) == (False, 1, 2)
+    assert (bool(summary.dialects), summary.objects, summary.routes) == (False, 1, 2)
     assert "203.0.113.7/32" in cluster.prefixes()
     assert "198.51.100.7/32" not in cluster.prefixes()
 
@@ -243,7 +244,7 @@ def test_a_peer_that_cannot_be_is_left_out_and_told(fields: dict[str, Any], fiel
 def test_an_object_whose_computation_fails_is_a_problem_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from reconcilers.intent.cilium import services
+    from reconcilers.cilium import services
 
     original = services.facts
 
@@ -342,21 +343,21 @@ def test_ipv6_prefixes_have_the_nodes_ipv6_address_as_next_hop_over_an_ipv4_sess
     value = node()
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.next_hop_ipv6 is None
+    assert row.next_hop(IPV6_UNICAST) is None
     value["status"]["addresses"].append({"type": "InternalIP", "address": "2001:db8::1"})
     cluster.put(kinds.NODE, value)
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.next_hop_ipv6 == "2001:db8::1"
+    assert row.next_hop(IPV6_UNICAST) == "2001:db8::1"
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerAddress="2001:db8::9")]))
     cluster.run()
     (row,) = cluster.intent.peers.all(cluster.db.snapshot())
-    assert row.next_hop_ipv6 is None
+    assert row.next_hop(IPV6_UNICAST) is None
 
 
 def test_every_table_is_followed_whichever_is_read_last_makes_the_first_round_due() -> None:
     cluster = usual()
-    names = {table.name for table in cluster.round.followed}
+    names = {table.name for table in cluster.compiler.followed}
     tables: tuple[Table[Any], ...] = cluster.resources.resources
-    # And what the kernel says, which is no Kubernetes object.
-    assert names == {table.name for table in tables} | {"host"}
+    # And the kernel, and what the operator generates in the same process.
+    assert names == {table.name for table in tables} | {"host", "generated"}

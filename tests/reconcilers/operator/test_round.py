@@ -5,11 +5,13 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.cilium.options import CiliumOperatorOptions
 from reconcilers.model import ObjectRef
-from reconcilers.operator import Apply, Delete, OperatorRound, Plan
-from resources import kinds
+from reconcilers.operator import Apply, ClusterRound, Delete, Plan
 from tests.reconcilers import build
 from tests.reconcilers.build import Cluster, cluster_config, node, peer_config
+from tests.support import kinds
 
 NODE_CONFIG = "CiliumBGPNodeConfig"
 
@@ -35,7 +37,7 @@ def cluster(*configs: dict[str, Any]) -> Cluster:
 
 
 def plan(found: Cluster, *, report: bool = True) -> Plan:
-    result = OperatorRound(found.db, found.resources, "kube-system", report=report).run()
+    result = ClusterRound(found.db, [found.dialect], "kube-system", report=report).plan()
     assert result is not None
     return result
 
@@ -57,11 +59,11 @@ def condition(made: Plan, name: str, kind: str = "CiliumBGPClusterConfig") -> di
 def test_nothing_is_written_before_every_source_has_told_everything() -> None:
     found = cluster()
     waiting = found.resources.nodes.register_initializer("source")
-    round_ = OperatorRound(found.db, found.resources, "kube-system")
-    assert round_.run() is None
+    round_ = ClusterRound(found.db, [found.dialect], "kube-system")
+    assert round_.plan() is None
     with found.db.write(found.resources.nodes) as txn:
         waiting(txn)
-    assert round_.run() is not None
+    assert round_.plan() is not None
 
 
 def test_each_selected_node_gets_a_node_config_that_its_cluster_config_controls() -> None:
@@ -208,10 +210,12 @@ def test_c53_router_ids_come_from_a_pool_and_stay_for_a_new_leader() -> None:
     pool = ipaddress.IPv4Network("10.0.0.0/30")
 
     def given() -> dict[str, str]:
-        made = OperatorRound(found.db, found.resources, "kube-system", router_ids=pool).run()
+        options = CiliumOperatorOptions(router_id_allocation_ip_pool=str(pool))
+        dialect = CiliumDialect(found.resources, options)
+        made = ClusterRound(found.db, [dialect], "kube-system").plan()
         assert made is not None
         write(found, made)
-        rows = found.resources.cilium_node_configs.all(found.db.snapshot())
+        rows = found.resources.of(kinds.NODE_CONFIG).all(found.db.snapshot())
         return {row.metadata.name: row.spec.bgp_instances[0].router_id or "" for row in rows}
 
     assert given() == {"n1": "10.0.0.0", "n2": "10.0.0.1"}
@@ -224,7 +228,7 @@ def test_c53_router_ids_come_from_a_pool_and_stay_for_a_new_leader() -> None:
 
 
 def test_an_agent_with_an_api_server_takes_its_node_config_from_there() -> None:
-    found = Cluster(whole_cluster=False)
+    found = Cluster(operator=False)
     found.put(kinds.NODE, node(build.NODE))
     found.put(kinds.PEER_CONFIG, peer_config())
     found.put(kinds.CLUSTER_CONFIG, config())

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from reconcilers import conditions
+from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Statuses
+from tests.support.kinds import KINDS
 
 REF = ObjectRef("CiliumBGPClusterConfig", "", "c")
 TYPE = "cilium.io/NoMatchingNode"
@@ -31,7 +33,7 @@ def write(statuses: Statuses, condition: Condition, time: str) -> dict[str, Any]
 
 
 def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
-    due = Statuses().due(REF, [wanted()], FIRST)
+    due = Statuses(KINDS, CiliumDialect.managed_conditions).due(REF, [wanted()], FIRST)
     assert due == Apply(
         REF,
         {
@@ -56,13 +58,13 @@ def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
 
 
 def test_what_is_there_is_not_written_again() -> None:
-    statuses = Statuses()
+    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
     assert write(statuses, wanted(), FIRST) is not None
     assert write(statuses, wanted(), SECOND) is None
 
 
 def test_the_time_is_that_of_the_last_change_of_the_status() -> None:
-    statuses = Statuses()
+    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
     write(statuses, wanted(), FIRST)
     changed = write(statuses, wanted(message="other", generation=4), SECOND)
     assert changed is not None
@@ -73,9 +75,9 @@ def test_the_time_is_that_of_the_last_change_of_the_status() -> None:
 
 
 def test_a_new_leader_goes_on_with_what_it_reads() -> None:
-    statuses = Statuses()
+    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
     assert not statuses.knows(REF)
-    before = Statuses().due(REF, [wanted()], FIRST)
+    before = Statuses(KINDS, CiliumDialect.managed_conditions).due(REF, [wanted()], FIRST)
     assert before is not None
     statuses.learn(REF, conditions.read(before.content))
     assert statuses.knows(REF)
@@ -83,7 +85,7 @@ def test_a_new_leader_goes_on_with_what_it_reads() -> None:
 
 
 def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
-    statuses = Statuses()
+    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
     write(statuses, wanted(), FIRST)
     due = statuses.due(REF, [], SECOND)
     assert due is not None
@@ -100,7 +102,7 @@ def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
 
 
 def test_objects_that_are_gone_are_forgotten() -> None:
-    statuses = Statuses()
+    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
     write(statuses, wanted(), FIRST)
     statuses.keep_only([])
     assert not statuses.knows(REF)
@@ -121,7 +123,7 @@ def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None
 
 
 def test_f09_a_message_that_is_too_long_for_a_status_is_cut_and_not_written_again() -> None:
-    statuses = Statuses()
+    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
     written = write(statuses, wanted(message="x" * 100_000), FIRST)
     assert written is not None
     assert len(written["message"]) == conditions.LONGEST

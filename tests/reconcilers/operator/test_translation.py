@@ -6,12 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.cilium.options import CiliumOperatorOptions
 from reconcilers.model import ObjectRef
-from reconcilers.operator import Apply, Delete, OperatorRound, Plan
-from resources import kinds
-from resources.kinds import find_kind
+from reconcilers.operator import Apply, ClusterRound, Delete, Plan
 from tests.reconcilers.build import Cluster, node, peer_config
-from tests.reconcilers.intent.cilium.v1.build import neighbor, policy_object, router
+from tests.reconcilers.cilium.v1.build import neighbor, policy_object, router
+from tests.support import kinds
 
 POLICY = ObjectRef("CiliumBGPPeeringPolicy", "", "p")
 KINDS = ("CiliumBGPPeerConfig", "CiliumBGPAdvertisement", "CiliumBGPClusterConfig")
@@ -30,12 +31,13 @@ def _put_policy(cluster: Cluster, *routers: dict[str, Any], uid: str = "uid-p") 
     cluster.put(kinds.PEERING_POLICY, value)
 
 
-def _round(cluster: Cluster) -> OperatorRound:
-    return OperatorRound(cluster.db, cluster.resources, "kube-system", translate=True)
+def _round(cluster: Cluster) -> ClusterRound:
+    options = CiliumOperatorOptions(translate_peering_policies=True)
+    return ClusterRound(cluster.db, [CiliumDialect(cluster.resources, options)], "kube-system")
 
 
 def _plan(cluster: Cluster) -> Plan:
-    made = _round(cluster).run()
+    made = _round(cluster).plan()
     assert made is not None
     return made
 
@@ -44,7 +46,7 @@ def _write(cluster: Cluster) -> list[tuple[type, str, str]]:
     """Let the API server have what is planned; what that was."""
     done = []
     for one in _plan(cluster).objects:
-        kind = find_kind("cilium.io/v2", one.object.kind)
+        kind = kinds.KINDS.find("cilium.io/v2", one.object.kind)
         assert kind is not None
         if isinstance(one, Delete):
             assert one.uid == f"uid-{one.object.name}"
@@ -61,7 +63,7 @@ def test_objects_first_and_node_configs_once_they_are_there() -> None:
     assert [(what, kind) for what, kind, _ in _write(cluster)] == [(Apply, k) for k in KINDS]
     assert _write(cluster) == [(Apply, "CiliumBGPNodeConfig", "n1")]
     assert _plan(cluster).objects == ()
-    (config,) = cluster.resources.cilium_node_configs.all(cluster.db.snapshot())
+    (config,) = cluster.resources.of(kinds.NODE_CONFIG).all(cluster.db.snapshot())
     assert config.metadata.owner_references[0].uid == "uid-bgpp-p"
 
 
@@ -98,7 +100,7 @@ def test_labels_of_others_are_theirs() -> None:
     cluster = _cluster()
     while _write(cluster):
         pass
-    table = cluster.resources.cilium_advertisements
+    table = cluster.resources.of(kinds.ADVERTISEMENT)
     (row,) = table.all(cluster.db.snapshot())
     labels = {**row.metadata.labels, "team": "x"}
     with cluster.db.write(table) as txn:
@@ -130,9 +132,9 @@ def test_what_a_deleted_policy_controlled_is_for_the_api_server_to_collect() -> 
 
 def test_without_the_setting_policies_mean_nothing_to_the_operator() -> None:
     cluster = _cluster()
-    round_ = OperatorRound(cluster.db, cluster.resources, "kube-system")
-    made = round_.run()
+    round_ = ClusterRound(cluster.db, [cluster.dialect], "kube-system")
+    made = round_.plan()
     assert made is not None
     assert made.objects == ()
-    assert cluster.resources.cilium_peering_policies not in round_.followed
-    assert cluster.resources.cilium_peering_policies in _round(cluster).followed
+    assert cluster.resources.of(kinds.PEERING_POLICY) not in round_.followed
+    assert cluster.resources.of(kinds.PEERING_POLICY) in _round(cluster).followed

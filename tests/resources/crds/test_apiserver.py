@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from resources import kinds
 from resources.errors import InvalidObject
-from resources.kinds import Kind
+from resources.kind import Kind
+from tests.support import kinds
 from tests.support.kubernetes.accounts import define, undefine
 from tests.support.kubernetes.server import Answer, ApiServer
 from tests.support.wait import NotReadyError, eventually

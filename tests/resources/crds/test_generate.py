@@ -9,16 +9,17 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from resources import kinds
 from resources.crds.annotations import NAMED_LIST, Rule, doc
 from resources.crds.generate import (
-    DEFINED,
     KindWithoutDefinitionError,
     custom_resource_definition,
+    defined,
 )
 from resources.crds.schema import UnschematicTypeError, schema_of
-from resources.kinds import Kind
+from resources.kind import Kind
 from resources.meta import Struct
+from tests.support import kinds
+from tests.support.kinds import KINDS
 
 Schema = dict[str, Any]
 
@@ -126,7 +127,7 @@ def test_a_member_that_no_schema_describes_is_named() -> None:
 
 
 def _versions() -> Iterator[tuple[Kind[Any], Schema]]:
-    for kind in DEFINED:
+    for kind in defined(KINDS):
         for version in custom_resource_definition(kind)["spec"]["versions"]:
             yield kind, version
 
@@ -148,7 +149,7 @@ def _all_parts() -> Iterator[tuple[str, Schema]]:
 
 
 def test_ciliums_kinds_have_definitions_and_kubernetes_own_have_none() -> None:
-    assert [kind.name for kind in DEFINED] == [
+    assert [kind.name for kind in defined(KINDS)] == [
         "CiliumBGPClusterConfig",
         "CiliumBGPPeerConfig",
         "CiliumBGPAdvertisement",
@@ -161,7 +162,7 @@ def test_ciliums_kinds_have_definitions_and_kubernetes_own_have_none() -> None:
 
 
 def test_names_are_ciliums_so_that_manifests_and_habits_go_on() -> None:
-    found = {kind.name: custom_resource_definition(kind) for kind in DEFINED}
+    found = {kind.name: custom_resource_definition(kind) for kind in defined(KINDS)}
     short = {name: crd["spec"]["names"]["shortNames"] for name, crd in found.items()}
     assert short == {
         "CiliumBGPClusterConfig": ["cbgpcluster"],

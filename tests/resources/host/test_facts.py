@@ -7,7 +7,7 @@ import pytest
 from resources.errors import InvalidObject
 from resources.host import DefaultRoute, Device, Host
 from resources.host.facts import advertisable, default_gateway, source_address
-from resources.kinds import NODE_NETWORK
+from tests.support.kinds import NODE_NETWORK
 
 MIXED = (
     "127.0.0.1", "224.0.0.1", "0.0.0.0", "192.168.100.100", "192.168.100.101", "169.254.7.7",

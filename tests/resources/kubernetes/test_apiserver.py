@@ -13,6 +13,7 @@ import pytest
 from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timing, of_node
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.resources.kubernetes.source.reading import Reader
+from tests.support.kinds import KINDS
 from tests.support.kubernetes.server import ApiServer
 from tests.support.relay import Relay
 from tests.support.wait import until
@@ -87,9 +88,9 @@ async def create(server: ApiServer, name: str) -> None:
 
 
 def reader(kubeconfig: Path) -> Reader:
-    wanted = dict(of_node("n1", ["kube-system"]).selections)
+    wanted = dict(of_node(KINDS, "n1", ["kube-system"]).selections)
     wanted["Service"] = Selection(namespaces=(NAMESPACE,))
-    return Reader(KubernetesSource(Access(str(kubeconfig)), wanted, timing=TIMING))
+    return Reader(KubernetesSource(Access(str(kubeconfig)), KINDS, wanted, timing=TIMING))
 
 
 def through(relay: Relay, server: ApiServer, directory: Path) -> Path:

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from resources.core import Service
-from resources.kinds import ADVERTISEMENT, SECRET, SERVICE
 from resources.kubernetes.errors import Expired, NotUnderstood, Refused, Unconfirmed
 from resources.kubernetes.feed import Feed, Listing, older
 from resources.source import Delete, Upsert
+from tests.support.kinds import ADVERTISEMENT, SECRET, SERVICE
 
 
 def service(name: str, version: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  JSON

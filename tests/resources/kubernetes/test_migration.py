@@ -10,10 +10,10 @@ from typing import Any
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from resources.kinds import ADVERTISEMENT
 from resources.kubernetes import Access, Connection, KubernetesError, Migration, Writer, migrate
 from tests.resources.kubernetes.objects import advertisement
 from tests.support.apiserver import ApiServer, Object, status
+from tests.support.kinds import ADVERTISEMENT
 
 NAME = "ciliumbgpadvertisements.cilium.io"
 PLURAL = "ciliumbgpadvertisements"

@@ -11,7 +11,6 @@ from typing import cast
 
 import pytest
 
-from resources.kinds import SERVICE
 from resources.kubernetes import Backoff, Connection, Phase, Selection, Timing
 from resources.kubernetes.errors import Silent, Unreachable
 from resources.kubernetes.feed import Feed
@@ -20,6 +19,7 @@ from resources.source import Event, Replace
 from tests.resources.kubernetes.objects import service
 from tests.support import looptime
 from tests.support.apiserver import ApiServer, event
+from tests.support.kinds import SERVICE
 
 HOUR = 3600.0
 

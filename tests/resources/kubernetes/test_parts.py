@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.kinds import ADVERTISEMENT, ENDPOINT_SLICE, NODE, SECRET
 from resources.kubernetes import Selection, Timing, of_cluster, of_node
 from resources.kubernetes.errors import Expired, NotUnderstood, Refused
 from resources.kubernetes.lines import Lines
 from resources.kubernetes.timing import Backoff
 from resources.kubernetes.wire import error_of, excerpt
+from tests.support.kinds import ADVERTISEMENT, ENDPOINT_SLICE, KINDS, NODE, SECRET
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=6))
@@ -62,17 +62,17 @@ def test_what_a_server_asks_for_is_waited_at_least_but_not_for_ever() -> None:
 
 
 def test_a_node_asks_for_what_it_needs() -> None:
-    wanted = of_node("n1", ["kube-system", "bgp", "bgp"]).selections
+    wanted = of_node(KINDS, "n1", ["kube-system", "bgp", "bgp"]).selections
     assert wanted[NODE.name].parameters == [("fieldSelector", "metadata.name=n1")]
     assert wanted[SECRET.name].namespaces == ("kube-system", "bgp")
     assert Selection(labels="a=b").parameters == [("labelSelector", "a=b")]
 
 
 def test_without_a_namespace_of_secrets_no_secret_is_asked_for() -> None:
-    for reading in (of_node("n1", []), of_cluster([]), of_cluster([], translate=True)):
+    for reading in (of_node(KINDS, "n1", []), of_cluster(KINDS, [])):
         assert SECRET not in reading.kinds
         assert SECRET.name not in reading.selections
-    for reading in (of_node("n1", ["bgp"]), of_cluster(["bgp"])):
+    for reading in (of_node(KINDS, "n1", ["bgp"]), of_cluster(KINDS, ["bgp"])):
         assert SECRET in reading.kinds
 
 

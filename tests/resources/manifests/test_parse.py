@@ -7,12 +7,13 @@ import json
 import pytest
 
 from resources.manifests.parse import Parsed, parse_file
+from tests.support.kinds import KINDS
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n"
 
 
 def _yaml(text: str | bytes) -> Parsed:
-    return parse_file("f.yaml", text if isinstance(text, bytes) else text.encode())
+    return parse_file("f.yaml", text if isinstance(text, bytes) else text.encode(), KINDS)
 
 
 def _names(parsed: Parsed) -> list[str]:
@@ -32,7 +33,7 @@ def test_several_documents_and_lists() -> None:
 def test_json_objects_and_lists() -> None:
     items = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": n}} for n in "ab"]
     data = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode()
-    assert _names(parse_file("f.json", data)) == ["a", "b"]
+    assert _names(parse_file("f.json", data, KINDS)) == ["a", "b"]
 
 
 @pytest.mark.parametrize("text", ["", "\n", "---\n", "---\n---\n", "# nothing\n"])
@@ -89,7 +90,7 @@ def test_h52_nesting_without_end_is_refused() -> None:
 
 
 def test_h52_half_a_json_file_is_a_problem_with_its_line() -> None:
-    parsed = parse_file("f.json", b'{\n "kind": "Node",\n')
+    parsed = parse_file("f.json", b'{\n "kind": "Node",\n', KINDS)
     (problem,) = parsed.problems
     assert not parsed.whole
     assert problem.line == 3

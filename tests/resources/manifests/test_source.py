@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.kinds import NODE
 from resources.manifests import ManifestsSource, UnreadablePathError, load
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+from tests.support.kinds import KINDS, NODE
 from tests.support.wait import until
 
 
@@ -45,7 +45,7 @@ class Heard:
 
 def read(directory: Path) -> tuple[ManifestsSource, Heard]:
     """Read a directory once; `source.look()` reads what changed."""
-    source = ManifestsSource([directory])
+    source = ManifestsSource([directory], KINDS)
     heard = Heard(source)
     source.read_all()
     return source, heard
@@ -186,7 +186,7 @@ def test_h52_a_directory_that_goes_and_comes_back(tmp_path: Path) -> None:
 
 def test_a_path_that_is_not_there_cannot_be_loaded(tmp_path: Path) -> None:
     with pytest.raises(UnreadablePathError, match="no such file"):
-        load([str(tmp_path / "none")])
+        load([str(tmp_path / "none")], KINDS)
 
 
 def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
     (tree / "n.yaml").write_text(node("n"))
 
     async def watch() -> None:
-        source = ManifestsSource([tree], look_again=0.3)
+        source = ManifestsSource([tree], KINDS, look_again=0.3)
         heard = Heard(source)
         running = asyncio.create_task(source.run())
         try:

@@ -14,7 +14,8 @@ from typing import Any
 import yaml
 
 from deploy.generate import MANIFESTS
-from resources.crds.generate import DEFINED, custom_resource_definition
+from resources.crds.generate import custom_resource_definition, defined
+from tests.support.kinds import KINDS
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
@@ -61,10 +62,10 @@ def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def define(server: ApiServer) -> list[str]:
     """Put our definitions in, and wait until they are served; their names."""
-    made = [custom_resource_definition(kind) for kind in DEFINED]
+    made = [custom_resource_definition(kind) for kind in defined(KINDS)]
     for crd in made:
         put(server, CRDS, crd)
-    for kind in DEFINED:
+    for kind in defined(KINDS):
         # The server answers 404 for a moment after a definition is established.
         path = kind.path(kind.versions[0])
         eventually(functools.partial(_check_served, server, path))

@@ -76,8 +76,7 @@ app.kubernetes.io/part-of: waggle
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
 {{- end -}}
 {{- with $root.Values.routerIdAllocationIpPool -}}
-{{- $cell := ternary "operator" "intent" (eq $.part "operator") -}}
-{{- $_ := set $made $cell (merge (dict "routerIdAllocationIpPool" .) (default dict (get $made $cell))) -}}
+{{- $_ := set $made "cilium" (dict "routerIdAllocationIpPool" .) -}}
 {{- end -}}
 {{- toYaml (dict "cells" (mergeOverwrite (deepCopy $root.Values.cells) (deepCopy $own.cells) $made)) -}}
 {{- end -}}

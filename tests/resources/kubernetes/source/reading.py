@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from resources.kinds import KINDS, Kind
+from resources.kind import Kind
 from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Selection, Timing
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from tests.support.apiserver import ApiServer
+from tests.support.kinds import KINDS
 
 TIMING = Timing(
     page=2,
@@ -30,7 +31,7 @@ SECRETS = "kube-system"
 class Reader:
     """Runs a source, and keeps what it told."""
 
-    def __init__(self, source: KubernetesSource, kinds: tuple[Kind[Any], ...] = KINDS) -> None:
+    def __init__(self, source: KubernetesSource, kinds: Iterable[Kind[Any]] = KINDS) -> None:
         self.source = source
         self.events: dict[str, list[Event]] = {kind.name: [] for kind in kinds}
         self.statuses: dict[str, FeedStatus] = {}
@@ -100,4 +101,4 @@ def reader(
     selections: dict[str, Selection] | None = None,
 ) -> Reader:
     access = Access(str(server.kubeconfig(directory / "kubeconfig")))
-    return Reader(KubernetesSource(access, selections or {}, timing=timing))
+    return Reader(KubernetesSource(access, KINDS, selections or {}, timing=timing))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from resources.kinds import KINDS
 from resources.kubernetes import Access, KubernetesSource, Phase, Timing
 from tests.resources.kubernetes.objects import service
 from tests.resources.kubernetes.source.reading import TIMING, Reader, reader, run
 from tests.support.apiserver import ApiServer, stream
+from tests.support.kinds import KINDS
 from tests.support.wait import until
 
 
@@ -78,7 +78,7 @@ def test_f02_a_kubeconfig_that_is_not_there_yet_is_waited_for(
     async def scenario() -> None:
         path = tmp_path / "later"
         async with ApiServer() as server:
-            source = KubernetesSource(Access(str(path)), {}, timing=TIMING)
+            source = KubernetesSource(Access(str(path)), KINDS, {}, timing=TIMING)
             async with Reader(source) as told:
                 await until(lambda: bool(told.statuses) and told.phase() is Phase.FAILING)
                 assert "later: No such file or directory" in told.statuses["Service"].message

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from resources.kinds import KINDS
 from resources.kubernetes import Phase, Selection, Timing, of_node
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
 from tests.resources.kubernetes.source.reading import SECRETS, TIMING, reader, run
 from tests.support.apiserver import ApiServer, event, status, stream
+from tests.support.kinds import KINDS
 from tests.support.wait import until
 
 
@@ -74,7 +74,7 @@ def test_only_what_is_needed_is_asked_for(tmp_path: Path) -> None:
                 server.put({"kind": "Node", "metadata": {"name": name}})
             for namespace in (SECRETS, "bgp", "shop"):
                 server.put({"kind": "Secret", "metadata": {"name": "k", "namespace": namespace}})
-            wanted = dict(of_node("n1", [SECRETS, "bgp"]).selections)
+            wanted = dict(of_node(KINDS, "n1", [SECRETS, "bgp"]).selections)
             async with reader(server, tmp_path, selections=wanted) as told:
                 await until(lambda: all(told.events.values()))
                 assert told.names("Node") == {"n1"}

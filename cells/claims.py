@@ -1,0 +1,148 @@
+"""The claims cell: remembers over a restart which dialect has a contested address, port or name.
+
+Without a state directory, or with a file that cannot be read, a restart decides by the age of the
+objects (`reconcilers.intent.arbitrate`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import structlog
+
+from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
+from reconcilers.intent.arbitrate import Claim, Owners
+
+FILE: Final = "claims.json"
+FORMAT: Final = "waggle-claims/1"
+
+log = structlog.get_logger("waggle.claims")
+
+
+class ClaimsOptions(Options, frozen=True):
+    """Options of the claims cell."""
+
+    directory: Annotated[
+        str | None,
+        setting(
+            "directory on the node for what a restart has to remember: which dialect has a peer that "
+            "two of them configure",
+            flag="--state-directory",
+            metavar="DIR",
+        ),
+    ] = None
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """The file: each claim with the dialect that has it."""
+
+    format: str
+    claims: list[tuple[Claim, str]]
+
+
+class ClaimStore:
+    """Reads the claims at start and writes them when they change."""
+
+    def __init__(
+        self, options: ClaimsOptions, health: Health, lifecycle: Lifecycle, jobs: Jobs
+    ) -> None:
+        self._path = None if options.directory is None else Path(options.directory) / FILE
+        self._health = health
+        self.owners: Owners = {}
+        """The dialect that has each claim."""
+        self._written: Owners = {}
+        self._changed = asyncio.Event()
+        lifecycle.append("claims", start=self._start, stop=self._write)
+        if self._path is not None:
+            jobs.add("write", self._run)
+
+    def keep(self, owners: Owners) -> None:
+        """Take the claims as they are now."""
+        if owners != self.owners:
+            self.owners = owners
+            self._changed.set()
+
+    async def _start(self) -> None:
+        if self._path is None:
+            self._health.ok("kept in memory only (--state-directory is not set)")
+            return
+        try:
+            octets = await asyncio.to_thread(_read, self._path)
+            self.owners = self._written = {} if octets is None else decode(octets)
+            self._health.ok(f"kept in {self._path}")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            self._health.degraded(f"{self._path} cannot be read: {reason}")
+            log.warning(
+                "claims are not known",
+                event_name="claims.unreadable",
+                file=str(self._path),
+                reason=reason,
+            )
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self._write()
+
+    async def _write(self) -> None:
+        if self._path is None or self.owners == self._written:
+            return
+        owners = self.owners
+        try:
+            await asyncio.to_thread(_replace, self._path, encode(owners))
+        except OSError as error:
+            self._health.degraded(f"{self._path} cannot be written: {error.strerror}")
+            log.warning(
+                "claims are not written",
+                event_name="claims.unwritten",
+                file=str(self._path),
+                reason=error.strerror,
+            )
+            return
+        self._written = owners
+        self._health.ok(f"kept in {self._path}")
+
+
+def encode(owners: Owners) -> bytes:
+    """Encode claims as the file has them."""
+    return msgspec.json.encode(_Stored(FORMAT, sorted(owners.items())))
+
+
+def decode(octets: bytes) -> dict[Claim, str]:
+    """Decode a file. Raises ValueError for everything that `encode` did not write."""
+    stored = msgspec.json.decode(octets, type=_Stored)
+    if stored.format != FORMAT:
+        raise ValueError(f"it is of another format: {stored.format[:64]!r}")
+    return dict(stored.claims)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: Path, octets: bytes) -> None:
+    """Replace the file as a whole: a crash leaves the old one or the new one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("wb") as file:
+        file.write(octets)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+CELL = Cell(
+    name="claims",
+    description="Remembers which dialect has a peer that two of them configure.",
+    options=ClaimsOptions,
+    provides=(ClaimStore,),
+)

@@ -1,0 +1,35 @@
+"""The operator cell of an agent that reads manifests: the operator's part, in the agent's process.
+
+What it generates are rows that the intent compiler reads in the same round; there is no API server
+to write to, and no leader to elect.
+"""
+
+from __future__ import annotations
+
+from cells.hive import Cell, Group, provide
+from cells.intent import IntentStep
+from cells.resources import SecretsNamespace
+from reconcilers.dialect import Dialect
+from reconcilers.operator import ClusterRound, LocalOperator
+from reconcilers.tables import IntentTables
+from statedb import Database
+
+
+def make_operator(
+    database: Database,
+    intent: IntentTables,
+    dialects: Group[Dialect],
+    secrets_namespace: SecretsNamespace,
+) -> LocalOperator:
+    """Return the operator's part of the enabled dialects."""
+    cluster = ClusterRound(database, dialects, secrets_namespace.name, stored=False)
+    return LocalOperator(database, intent, cluster)
+
+
+CELL = Cell(
+    name="operator",
+    description="The operator's part of the API dialects, in the process of an agent.",
+    contributes=(provide(make_operator, as_=IntentStep),),
+    on_beside="manifests",
+    off_beside="kubernetes",
+)

@@ -1,0 +1,93 @@
+"""The flags of ``waggle render`` and ``waggle explain`` that decide what is advertised.
+
+They are the options of the intent and of every dialect, as these declare them; the agent has the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from reconcilers.options import IntentOptions
+from resources.option_declarations import Options
+from resources.option_spelling import Setting, describe
+from waggle import dialects
+
+if TYPE_CHECKING:
+    from reconcilers.offline import OfflineSettings
+
+
+T = TypeVar("T", bound=Options)
+
+
+def add_intent_flags(parser: argparse._ActionsContainer) -> None:
+    """Add the flags."""
+    parser.add_argument(
+        "--secrets-namespace",
+        default="kube-system",
+        metavar="NAME",
+        help="namespace of the Secrets with TCP MD5 passwords (default: %(default)s)",
+    )
+    for item in _settings():
+        _add(parser, item)
+
+
+def offline_settings(args: argparse.Namespace) -> OfflineSettings:
+    """Return what `add_intent_flags` and ``--node`` were given."""
+    from reconcilers.offline import OfflineSettings
+
+    return OfflineSettings(
+        args.node,
+        args.secrets_namespace,
+        _read(args, "", IntentOptions),
+        {name: _read(args, name, kind) for name, kind in dialects.OPTIONS.items()},
+    )
+
+
+def _settings() -> Iterator[Setting]:
+    yield from describe("", IntentOptions)
+    for name, options in dialects.OPTIONS.items():
+        yield from describe(name, options)
+
+
+def _add(parser: argparse._ActionsContainer, item: Setting) -> None:
+    more: dict[str, Any] = {"action": "append"} if item.is_list else {"type": _converter(item)}
+    if item.is_bool:
+        more |= {"nargs": "?", "const": True}
+    default = "" if item.default in (None, ()) or item.is_list else f" (default: {_text(item)})"
+    parser.add_argument(
+        item.flag,
+        dest=item.flag,
+        metavar=item.metavar,
+        help=(item.help + default).replace("%", "%%"),
+        **more,
+    )
+
+
+def _text(item: Setting) -> str:
+    return str(item.default).lower() if item.is_bool else str(item.default)
+
+
+def _converter(item: Setting) -> Callable[[str], object]:
+    def convert(text: str) -> object:
+        try:
+            value: object = msgspec.convert(text, item.type, strict=False)
+        except msgspec.ValidationError as error:
+            wrong = f"is none of {', '.join(item.choices)}" if item.choices else str(error)
+            raise argparse.ArgumentTypeError(f"{wrong.replace('`', '')}: {text!r}") from None
+        return value
+
+    return convert
+
+
+def _read(args: argparse.Namespace, name: str, options: type[T]) -> T:
+    given = {item.field: getattr(args, item.flag) for item in describe(name, options)}
+    values = {
+        field: tuple(value) if isinstance(value, list) else value
+        for field, value in given.items()
+        if value is not None
+    }
+    return options(**values)

@@ -1,0 +1,195 @@
+"""Cilium's BGP APIs, v2 and v1, as a dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from reconcilers.cilium import candidates, host_needs, pod_ip_pools
+from reconcilers.cilium.candidates import Candidate
+from reconcilers.cilium.cluster import ClusterConfiguration
+from reconcilers.cilium.configuration import NodeConfiguration
+from reconcilers.cilium.convert import PEERING_POLICIES
+from reconcilers.cilium.explain import explain
+from reconcilers.cilium.members import known_node
+from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
+from reconcilers.cilium.policy import RouteSet
+from reconcilers.cilium.report import NodeConfigReporter
+from reconcilers.cilium.services import ServiceOptions, facts
+from reconcilers.cilium.sources import (
+    InterfaceSource,
+    PodCidrSource,
+    PodIpPoolSource,
+    ServiceSource,
+)
+from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
+    Converter,
+    Dialect,
+    NodeContext,
+    NodeIntent,
+    Rival,
+    RouteSource,
+    Target,
+)
+from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from reconcilers.tables import IntentTables
+from resources.cilium import kinds as cilium
+from resources.cilium.conditions import (
+    CONFLICTING_CLUSTER_CONFIG,
+    MISSING_AUTH_SECRET,
+    MISSING_PEER_CONFIGS,
+    NO_MATCHING_NODE,
+)
+from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NAMESPACE, NODE, SECRET, SERVICE
+from resources.kind import Kind
+from resources.tables import Tables
+from statedb import Snapshot, Table
+
+_TRANSLATED: Final = (cilium.PEERING_POLICY, cilium.ADVERTISEMENT, cilium.LOAD_BALANCER_IP_POOL)
+"""What the operator reads as well where it translates v1's policies."""
+
+
+class CiliumDialect(Dialect):
+    """Cilium's BGP APIs."""
+
+    name: ClassVar = "cilium"
+    title: ClassVar = "Cilium BGP"
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (
+        NODE,
+        NAMESPACE,
+        SERVICE,
+        ENDPOINT_SLICE,
+        SECRET,
+        *cilium.KINDS,
+    )
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (
+        NODE,
+        cilium.CILIUM_NODE,
+        SECRET,
+        cilium.CLUSTER_CONFIG,
+        cilium.PEER_CONFIG,
+        cilium.NODE_CONFIG,
+        cilium.NODE_CONFIG_OVERRIDE,
+    )
+    options_type: ClassVar = CiliumOptions
+    operator_options_type: ClassVar = CiliumOperatorOptions
+    managed_conditions: ClassVar = frozenset(
+        {CONFLICTING_CLUSTER_CONFIG, MISSING_PEER_CONFIGS, NO_MATCHING_NODE, MISSING_AUTH_SECRET}
+    )
+    rivals: ClassVar = (
+        Rival(
+            "Cilium's BGP control plane",
+            "k8s-app=cilium",
+            config_map="kube-system/cilium-config",
+            config_entry=("enable-bgp-control-plane", "true"),
+        ),
+    )
+    explained_kinds: ClassVar[Mapping[str, str]] = {
+        "ciliumpodippool": pod_ip_pools.ENTRY,
+        "pool": pod_ip_pools.ENTRY,
+    }
+    selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
+    generated_kinds: ClassVar = frozenset(
+        {
+            cilium.NODE_CONFIG.name,
+            cilium.CLUSTER_CONFIG.name,
+            cilium.PEER_CONFIG.name,
+            cilium.ADVERTISEMENT.name,
+            cilium.NODE_CONFIG_OVERRIDE.name,
+        }
+    )
+    converters: ClassVar[tuple[Converter, ...]] = (PEERING_POLICIES,)
+
+    options: CiliumOptions | CiliumOperatorOptions
+
+    def __init__(self, tables: Tables, options: CiliumOptions | CiliumOperatorOptions) -> None:
+        super().__init__(tables, options)
+        of_node = options if isinstance(options, CiliumOptions) else CiliumOptions()
+        self._service_options = ServiceOptions(
+            of_node.no_service_endpoints_routable, of_node.legacy_origin_attribute
+        )
+        self._node = NodeConfiguration(tables, of_node)
+        self._cluster = ClusterConfiguration(tables, options)
+        self._sources: tuple[RouteSource, ...] = (
+            InterfaceSource(tables),
+            PodCidrSource(tables),
+            ServiceSource(tables, self._service_options),
+            PodIpPoolSource(tables),
+        )
+
+    @property
+    def compiled_tables(self) -> tuple[Table[Any], ...]:
+        """The tables of Cilium's kinds, and Secrets."""
+        return (*(self.tables.of(kind) for kind in cilium.KINDS), self.tables.secrets)
+
+    @property
+    def sources(self) -> tuple[RouteSource, ...]:
+        """Interfaces, pod CIDRs, Services and pod IP pools."""
+        return self._sources
+
+    def needs_host(self, snapshot: Snapshot, node: str) -> bool:
+        """True if an advertisement, a peer or a router ID refers to the node's interfaces."""
+        return host_needs.is_host_needed(self.tables, snapshot, node)
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+        """Compile the node's NodeConfig, or the v1 policy that selects the node."""
+        return self._node.compile(snapshot, context)
+
+    def candidates(
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,
+        rules: Mapping[str, RouteSet],
+        target: Target | None,
+    ) -> Iterator[Candidate]:
+        """Yield the addresses of Services, pod networks, pools and interfaces."""
+        t, node = self.tables, context.node
+        named = {
+            entry.interface
+            for route_set in rules.values()
+            for entries in route_set.entries.values()
+            for entry in entries
+            if entry.interface is not None
+        }
+        if target is not None:
+            # The target may be an interface that no rule names.
+            named.update(device.name for device in context.host.devices)
+        yield from candidates.of_interfaces(context.host, node, sorted(named))
+        known = known_node(t, snapshot, node)
+        if known is not None:
+            yield from candidates.of_pod_networks(known)
+        cilium_node = t.of(cilium.CILIUM_NODE).get(snapshot, ("", node))
+        if cilium_node is not None:
+            pools = {pool.metadata.name: pool for pool in t.of(cilium.POD_IP_POOL).all(snapshot)}
+            yield from candidates.of_pools(cilium_node, pools)
+        for service in t.services.all(snapshot):
+            ref = ObjectRef(SERVICE.name, *service.key)
+            if target is None or target.prefix is not None or target.names(ref):
+                slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
+                yield from candidates.of_service(
+                    facts(service, slices, node, self._service_options)
+                )
+
+    def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
+        """Explain what becomes of a candidate at a peer."""
+        return explain(candidate, peer, rules)
+
+    def read_by_operator(self) -> tuple[Kind[Any], ...]:
+        """The kinds of v2; those of v1 as well where its policies are translated."""
+        more = _TRANSLATED if self.options.translates else ()
+        return (*self.cluster_kinds, *more)
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+        """Generate NodeConfigs and report conditions."""
+        return self._cluster.operate(snapshot, context)
+
+    def reporter(self, intent: IntentTables, node: str) -> NodeConfigReporter:
+        """Return what reports the status of the node's NodeConfig."""
+        return NodeConfigReporter(self.tables, intent, node)
+
+    def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:
+        """Return the node's NodeConfig."""
+        found = self.tables.of(cilium.NODE_CONFIG).get(snapshot, ("", node))
+        return None if found is None else ObjectRef(cilium.NODE_CONFIG.name, "", node)

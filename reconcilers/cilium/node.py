@@ -1,0 +1,331 @@
+"""What one node's NodeConfig comes to: instances, peers and the route sets that they get.
+
+Pure. What cannot be becomes a `Problem` that names the object and the field; everything else goes on.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.cilium import sessions
+from reconcilers.cilium.policy import RouteSet, route_set
+from reconcilers.model import Instance, NextHop, ObjectRef, Peer, Problem, SuppressedFamily
+from resources.addresses import canonical_address
+from resources.cilium import (
+    DEFAULT_FAMILIES,
+    CiliumBGPAdvertisement,
+    CiliumBGPNodeConfig,
+    CiliumBGPPeerConfig,
+)
+from resources.cilium.nodeconfig import NodeInstance, NodePeer
+from resources.cilium.peerconfig import PeerConfigSpec
+from resources.core import Node, Secret
+from resources.host.facts import Host, default_gateway, source_address
+from resources.labels import LabelSelector
+from resources.meta import ObjectMeta
+from speaker.nlri import IPV6_UNICAST, Family
+
+CILIUM_HOST = "cilium_host"
+_DEFAULTS = CiliumBGPPeerConfig(metadata=ObjectMeta(name=""), spec=PeerConfigSpec())
+
+
+class Context(msgspec.Struct, frozen=True):
+    """Everything that a NodeConfig refers to."""
+
+    node: Node | None
+    peer_configs: Mapping[str, CiliumBGPPeerConfig]
+    advertisements: tuple[CiliumBGPAdvertisement, ...]
+    secrets: Mapping[str, Secret]
+    secrets_namespace: str
+    host: Host = Host()
+    router_id_of_node: bool = True
+    """Whether the node's IPv4 address stands in for a router ID that is not set."""
+
+
+class Compiled(NamedTuple):
+    """What a NodeConfig comes to."""
+
+    instances: list[Instance]
+    peers: list[Peer]
+    route_sets: dict[str, RouteSet]
+    problems: list[Problem]
+
+
+def router_id_of(node: Node | None) -> str | None:
+    """Find the node's IPv4 address: the internal one first (Cilium's default mode)."""
+    return _address_of(node, ipaddress.IPv4Address)
+
+
+def router_id_of_host(host: Host) -> str | None:
+    """Read the last four octets of the MAC address of Cilium's own interface as a router ID."""
+    device = host.device(CILIUM_HOST)
+    if device is None or not device.mac:
+        return None
+    found = ipaddress.IPv4Address(bytes.fromhex(device.mac.replace(":", ""))[-4:])
+    return str(found) if int(found) else None
+
+
+def next_hops_of(node: Node | None, session: str) -> tuple[NextHop, ...]:
+    """Return the next hop of IPv6 prefixes for the peer at the address ``session``.
+
+    An IPv4 session has no IPv6 address of its own. Its v4-mapped form, which stands in where the
+    node has none either, is rejected by some routers (BIRD) and reachable by none.
+    """
+    if ipaddress.ip_address(session).version != 4:
+        return ()
+    found = _address_of(node, ipaddress.IPv6Address)
+    return () if found is None else (NextHop(IPV6_UNICAST, found),)
+
+
+def _address_of(
+    node: Node | None, family: type[ipaddress.IPv4Address | ipaddress.IPv6Address]
+) -> str | None:
+    """Find the node's address of a family: the internal one first."""
+    if node is None:
+        return None
+    for wanted in ("InternalIP", "ExternalIP"):
+        for address in node.status.addresses:
+            if address.type == wanted:
+                try:
+                    return str(family(address.address))
+                except ValueError:
+                    continue
+    return None
+
+
+def compile_node(config: CiliumBGPNodeConfig, context: Context) -> Compiled:
+    """Compile one node's configuration."""
+    compiled = Compiled([], [], {}, [])
+    ref = ObjectRef("CiliumBGPNodeConfig", "", config.metadata.name)
+    sets: dict[bytes, RouteSet | None] = {}
+    for i, instance in enumerate(config.spec.bgp_instances):
+        _instance(ref, f"spec.bgpInstances[{i}]", instance, context, compiled, sets)
+    return compiled
+
+
+class _InvalidPeerError(Exception):
+    """Why an instance or a peer is left out: the field, within its own, and the other objects."""
+
+    def __init__(self, field: str, message: str, *objects: ObjectRef) -> None:
+        super().__init__(message)
+        self.field = field
+        self.objects = objects
+
+
+def _instance(
+    ref: ObjectRef,
+    path: str,
+    instance: NodeInstance,
+    context: Context,
+    compiled: Compiled,
+    sets: dict[bytes, RouteSet | None],
+) -> None:
+    def left_out(error: _InvalidPeerError, where: str, names: tuple[str, ...], text: str) -> None:
+        problem = Problem((ref, *error.objects), f"{where}.{error.field}", text, names)
+        compiled.problems.append(problem)
+
+    try:
+        made = _identity(ref, instance, context)
+    except _InvalidPeerError as error:
+        left_out(error, path, (instance.name,), f"instance {instance.name!r} {error}")
+        return
+    port = made.listen_port
+    holder = next((i.name for i in compiled.instances if i.listen_port == port), None)
+    if port is not None and holder is not None:
+        text = f"instance {instance.name!r} does not listen: {port} is the port of {holder!r}"
+        compiled.problems.append(Problem((ref,), f"{path}.localPort", text))
+        made = replace(made, listen_port=None)
+    compiled.instances.append(made)
+    for j, peer in enumerate(instance.peers):
+        try:
+            compiled.peers.append(_checked_peer(ref, instance, peer, context, compiled, sets))
+        except _InvalidPeerError as error:
+            text = f"peer {peer.name!r} is left out: {error}"
+            left_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
+
+
+def _identity(ref: ObjectRef, instance: NodeInstance, context: Context) -> Instance:
+    """Return an instance. Raises `_InvalidPeerError`."""
+    if instance.local_asn is None:
+        raise _InvalidPeerError("localASN", "has no AS number of its own")
+    router_id = instance.router_id
+    if router_id is None:
+        if not context.router_id_of_node:
+            raise _InvalidPeerError("routerID", "has no router ID from the pool")
+        router_id = router_id_of(context.node) or router_id_of_host(context.host)
+    if router_id is None:
+        raise _InvalidPeerError(
+            "routerID",
+            f"has no router ID: the node has no IPv4 address, and no interface {CILIUM_HOST}; set "
+            "routerID in a CiliumBGPNodeConfigOverride",
+        )
+    return Instance(instance.name, None, instance.local_asn, router_id, instance.local_port, ref)
+
+
+def _checked_peer(
+    ref: ObjectRef,
+    instance: NodeInstance,
+    peer: NodePeer,
+    context: Context,
+    compiled: Compiled,
+    sets: dict[bytes, RouteSet | None],
+) -> Peer:
+    """Make a peer. Raises `_InvalidPeerError`."""
+    try:
+        address = _address(peer, context.host)
+    except ValueError as error:
+        raise _InvalidPeerError("peerAddress", str(error)) from None
+    if peer.peer_asn is None:
+        raise _InvalidPeerError("peerASN", "it has no AS number")
+    config = _DEFAULTS
+    if peer.peer_config_ref is not None:
+        name = peer.peer_config_ref.name
+        if name not in context.peer_configs:
+            missing = ObjectRef("CiliumBGPPeerConfig", "", name)
+            text = f"there is no CiliumBGPPeerConfig {name!r}"
+            raise _InvalidPeerError("peerConfigRef.name", text, missing)
+        config = context.peer_configs[name]
+    config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    try:
+        source = _source(peer, address, config, context.host)
+    except ValueError as error:
+        if peer.local_address:
+            raise _InvalidPeerError("localAddress", str(error)) from None
+        raise _InvalidPeerError("peerConfigRef", str(error), config_ref) from None
+    made = _peer(ref, instance, peer, (address, source), config, context, compiled, sets)
+    if not made.families:
+        text = "none of its families is spoken"
+        raise _InvalidPeerError("peerConfigRef", text, config_ref)
+    other = same_end(made, compiled.peers)
+    if other is not None:
+        raise _InvalidPeerError("peerAddress", f"its address is that of peer {other!r}")
+    return made
+
+
+def same_end(peer: Peer, others: Iterable[Peer]) -> str | None:
+    """Find a peer of the same instance with the same address: sessions could not be told apart."""
+    end = (peer.instance, peer.address, peer.interface)
+    return next((o.name for o in others if (o.instance, o.address, o.interface) == end), None)
+
+
+def _address(peer: NodePeer, host: Host) -> str:
+    """Return a peer's address, configured or discovered. Raises ValueError saying why not."""
+    if peer.peer_address is not None:
+        return peer.peer_address
+    discovery = peer.auto_discovery
+    if discovery is None or discovery.default_gateway is None:
+        raise ValueError("it has no address")
+    return default_gateway(host, 4 if discovery.default_gateway.address_family == "ipv4" else 6)
+
+
+def _source(peer: NodePeer, address: str, config: CiliumBGPPeerConfig, host: Host) -> str | None:
+    """Return the address that a session comes from; an override goes before an interface.
+
+    Raises ValueError saying why there is none.
+    """
+    base, *_ = address.partition("%")
+    version = ipaddress.ip_address(base).version
+    if peer.local_address:
+        local = canonical_address(peer.local_address)
+        if ipaddress.ip_address(local).version != version:
+            raise ValueError(f"its localAddress {local} is no IPv{version} address")
+        return local
+    interface = config.spec.transport.source_interface
+    return source_address(host, interface, version) if interface else None
+
+
+def _peer(
+    ref: ObjectRef,
+    instance: NodeInstance,
+    peer: NodePeer,
+    ends: tuple[str, str | None],
+    config: CiliumBGPPeerConfig,
+    context: Context,
+    compiled: Compiled,
+    sets: dict[bytes, RouteSet | None],
+) -> Peer:
+    spec = config.spec
+    address, _, zone = ends[0].partition("%")
+    before = len(compiled.problems)
+    config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    families: dict[Family, LabelSelector | None] = sessions.families(
+        config_ref,
+        "spec.families",
+        ((f.afi, f.safi, f.advertisements) for f in spec.families or DEFAULT_FAMILIES),
+        compiled.problems,
+    )
+    if any(p in compiled.problems[:before] for p in compiled.problems[before:]):
+        # Told by another peer with the same PeerConfig already.
+        del compiled.problems[before:]
+    same = msgspec.json.encode(sorted(families.items()), order="deterministic")
+    if same not in sets:
+        sets[same] = route_set(families, context.advertisements)
+    chosen = sets[same]
+    if chosen is not None:
+        compiled.route_sets[chosen.name] = chosen
+    password, down = sessions.password(
+        config_ref,
+        "spec.authSecretRef",
+        spec.auth_secret_ref,
+        context.secrets,
+        context.secrets_namespace,
+        compiled.problems,
+    )
+    return Peer(
+        instance=instance.name,
+        name=peer.name,
+        address=canonical_address(address),
+        interface=zone or None,
+        peer_asn=peer.peer_asn or 0,
+        peer_port=spec.transport.peer_port,
+        local_address=ends[1],
+        local_asn=None,
+        hold_time=spec.timers.hold_time_seconds,
+        keepalive_time=spec.timers.keep_alive_time_seconds,
+        connect_retry_time=spec.timers.connect_retry_time_seconds,
+        ebgp_multihop=spec.ebgp_multihop,
+        password=password,
+        graceful_restart=sessions.graceful_restart(spec.graceful_restart),
+        bfd=None,
+        families=tuple(sorted(families)),
+        route_set=chosen.name if chosen is not None else None,
+        accept=(),
+        next_hops=next_hops_of(context.node, address),
+        origins=(ref,),
+        down_reason=down,
+        suppressed=_suppressed(ref, peer, config, families, chosen),
+    )
+
+
+def _suppressed(
+    ref: ObjectRef,
+    peer: NodePeer,
+    config: CiliumBGPPeerConfig,
+    families: Mapping[Family, LabelSelector | None],
+    chosen: RouteSet | None,
+) -> tuple[SuppressedFamily, ...]:
+    """Return the families in which nothing is advertised, with the reason."""
+    found = []
+    where = f"CiliumBGPPeerConfig {config.metadata.name}"
+    rule = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
+    for family, selector in sorted(families.items()):
+        if chosen is not None and family in chosen.entries:
+            continue
+        if peer.peer_config_ref is None:
+            text = "the peer refers to no CiliumBGPPeerConfig, so it is told nothing"
+            found.append(SuppressedFamily(family, "NoPeerConfig", text, ref))
+        elif not config.spec.families:
+            text = f"{where} lists no families, and nothing is told in the default ones"
+            found.append(SuppressedFamily(family, "NoAdvertisements", text, rule))
+        elif selector is None:
+            text = f"{where} has no advertisements for {family}"
+            found.append(SuppressedFamily(family, "NoAdvertisements", text, rule))
+        else:
+            text = f"no CiliumBGPAdvertisement has labels that {where} selects for {family}"
+            found.append(SuppressedFamily(family, "NoAdvertisement", text, rule))
+    return tuple(found)

@@ -1,0 +1,140 @@
+"""The status of one NodeConfig: its sessions as they are, and whether all of it could be done.
+
+Source: Cilium's CiliumBGPNodeConfig. What is not known is left out: a session that is not
+established has no timers, no time and no counts.
+"""
+
+from __future__ import annotations
+
+import calendar
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from reconcilers import conditions
+from reconcilers.model import Condition
+from resources.cilium import CiliumBGPNodeConfig
+from resources.cilium.nodeconfig import NodeInstance, NodePeer
+from resources.cilium.peerconfig import Afi, Safi
+from resources.cilium.status import (
+    AppliedTimers,
+    InstanceStatus,
+    NodeConfigStatus,
+    PeerStatus,
+    RouteCount,
+)
+from speaker.api import FamilyStatus
+from speaker.api import PeerStatus as Session
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+Sessions = Mapping[tuple[str, str], Session]
+"""By instance and peer."""
+
+STATES: Final = {
+    "Idle": "idle",
+    "Connect": "connect",
+    "Active": "active",
+    "OpenSent": "open_sent",
+    "OpenConfirm": "open_confirm",
+    "Established": "established",
+}
+"""The states of RFC 4271 as Cilium spells them."""
+FAMILIES: Final[dict[Family, tuple[Afi, Safi]]] = {
+    IPV4_UNICAST: ("ipv4", "unicast"),
+    IPV6_UNICAST: ("ipv6", "unicast"),
+}
+"""The families that are ever spoken, as a status spells them."""
+SAME: Final = 1
+"""Seconds by which a time may differ only because two clocks were compared again."""
+
+
+def timestamp(seconds: float) -> str:
+    """Spell Unix time (RFC 3339, UTC)."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def node_status(
+    config: CiliumBGPNodeConfig,
+    sessions: Sessions,
+    error: Condition,
+    before: NodeConfigStatus | None,
+    now: float,
+) -> NodeConfigStatus:
+    """Make the status; ``before`` is what it was, and ``now`` Unix time."""
+    told = before if before is not None else NodeConfigStatus()
+    instances = {instance.name: instance for instance in told.bgp_instances}
+    known = {condition.type: condition for condition in told.conditions}
+    return NodeConfigStatus(
+        bgp_instances=tuple(
+            _instance(instance, sessions, instances.get(instance.name))
+            for instance in config.spec.bgp_instances
+        ),
+        conditions=(conditions.written(error, known.get(error.type), timestamp(now)),),
+    )
+
+
+def _instance(
+    instance: NodeInstance, sessions: Sessions, before: InstanceStatus | None
+) -> InstanceStatus:
+    told = {peer.name: peer for peer in before.peers} if before is not None else {}
+    peers = []
+    for peer in instance.peers:
+        session = sessions.get((instance.name, peer.name))
+        address = peer.peer_address or (session.address if session is not None else None)
+        if address is not None:
+            peers.append(_peer(peer, address, session, told.get(peer.name)))
+    return InstanceStatus(name=instance.name, local_asn=instance.local_asn, peers=tuple(peers))
+
+
+def _peer(
+    peer: NodePeer, address: str, session: Session | None, before: PeerStatus | None
+) -> PeerStatus:
+    if session is None:
+        # Left out: the condition says why.
+        return PeerStatus(
+            name=peer.name,
+            peer_address=address,
+            peer_asn=peer.peer_asn or None,
+            peering_state=STATES["Idle"],
+        )
+    if not session.established:
+        return PeerStatus(
+            name=peer.name,
+            peer_address=address,
+            peer_asn=session.peer_asn or peer.peer_asn or None,
+            peering_state=STATES[session.state],
+        )
+    return PeerStatus(
+        name=peer.name,
+        peer_address=address,
+        peer_asn=session.peer_asn or peer.peer_asn or None,
+        peering_state=STATES[session.state],
+        timers=AppliedTimers(
+            applied_hold_time_seconds=session.hold_time,
+            applied_keepalive_seconds=session.keepalive_time,
+        ),
+        established_time=_established(session.since, before),
+        route_count=tuple(_counts(session.families)),
+    )
+
+
+def _established(since: float, before: PeerStatus | None) -> str:
+    found = timestamp(since)
+    told = before.established_time if before is not None else None
+    if told is not None and abs(_seconds(told) - since) <= SAME:
+        return told
+    return found
+
+
+def _seconds(text: str) -> float:
+    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _counts(statuses: Iterable[FamilyStatus]) -> Iterator[RouteCount]:
+    for status in statuses:
+        family = FAMILIES.get(status.family)
+        if family is not None and status.negotiated:
+            afi, safi = family
+            yield RouteCount(
+                afi=afi, safi=safi, received=status.received, advertised=status.advertised
+            )

@@ -1,0 +1,87 @@
+"""The options of the Cilium dialect: in an agent and in ``waggle render``, and in the operator."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal, TypeAlias
+
+from resources.option_declarations import InvalidOption, Options, setting
+
+PeeringPolicies: TypeAlias = Literal["exclusive", "first", "translate"]
+
+
+class RouterIdOptions(Options, frozen=True):
+    """The option that agents and the operator share."""
+
+    router_id_allocation_ip_pool: Annotated[
+        str | None,
+        setting(
+            "IPv4 prefix from which every instance of every node gets its router ID; by default a "
+            "router ID is the node's IPv4 address",
+            flag="--router-id-allocation-ip-pool",
+            metavar="CIDR",
+        ),
+    ] = None
+
+    @property
+    def router_id_pool(self) -> ipaddress.IPv4Network | None:
+        """The pool as a network, or None. Raises `InvalidOption` for text that is no IPv4 prefix."""
+        text = self.router_id_allocation_ip_pool
+        try:
+            return None if text is None else ipaddress.IPv4Network(text)
+        except ValueError as error:
+            raise InvalidOption("--router-id-allocation-ip-pool", str(error)) from None
+
+    @property
+    def translates(self) -> bool:
+        """True if objects of v2 are made of CiliumBGPPeeringPolicies."""
+        return False
+
+
+class CiliumOptions(RouterIdOptions, frozen=True):
+    """Options of the agent and of ``waggle render``."""
+
+    no_service_endpoints_routable: Annotated[
+        bool,
+        setting(
+            "advertise a Service with traffic policy Cluster that has no endpoint anywhere",
+            flag="--no-service-endpoints-routable",
+        ),
+    ] = True
+    legacy_origin_attribute: Annotated[
+        bool,
+        setting(
+            "advertise LoadBalancer addresses with ORIGIN INCOMPLETE, as Cilium up to 1.15",
+            flag="--legacy-origin-attribute",
+        ),
+    ] = False
+    peering_policies: Annotated[
+        PeeringPolicies,
+        setting(
+            "CiliumBGPPeeringPolicies. exclusive: of several that select a node none is followed, as "
+            "in Cilium; first: one of them is followed; translate: objects of v2 are made of them",
+            flag="--peering-policies",
+        ),
+    ] = "exclusive"
+
+    @property
+    def translates(self) -> bool:
+        """True if objects of v2 are made of CiliumBGPPeeringPolicies."""
+        return self.peering_policies == "translate"
+
+
+class CiliumOperatorOptions(RouterIdOptions, frozen=True):
+    """Options of the operator."""
+
+    translate_peering_policies: Annotated[
+        bool,
+        setting(
+            "write the objects of v2 that CiliumBGPPeeringPolicies are equivalent to",
+            flag="--translate-peering-policies",
+        ),
+    ] = False
+
+    @property
+    def translates(self) -> bool:
+        """True if objects of v2 are made of CiliumBGPPeeringPolicies."""
+        return self.translate_peering_policies

@@ -1,0 +1,22 @@
+"""What the node's pod networks contribute to a route set: the prefixes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconcilers.cilium.policy import RouteSet
+from reconcilers.model import Contribution, ObjectRef, Origin
+from resources.core import Node
+from speaker.nlri import Family, prefix_to_wire
+
+
+def contributions(node: Node, route_set: RouteSet) -> Iterator[tuple[Family, bytes, Contribution]]:
+    """Yield the prefixes of one node in one set."""
+    prefixes = [prefix_to_wire(text) for text in node.pod_networks]
+    for family, entries in route_set.entries.items():
+        for entry in entries:
+            if entry.type == "PodCIDR":
+                origin = Origin(ObjectRef("Node", "", node.metadata.name), entry.rule)
+                for prefix_family, nlri in prefixes:
+                    if prefix_family == family:
+                        yield family, nlri, Contribution(origin, entry.attributes)

@@ -1,0 +1,195 @@
+"""Cilium's four route sources: Services, pod CIDRs, pod IP pools and interfaces.
+
+Each follows its tables and asks the rules of route sets (`policy.RouteSet`); what an object
+contributes is in the module of its own name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from reconcilers.cilium import interfaces, pod_cidrs, pod_ip_pools, services
+from reconcilers.cilium.members import known_node
+from reconcilers.cilium.policy import RouteSet
+from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext
+from reconcilers.model import ObjectRef
+from resources.cilium.kinds import CILIUM_NODE, POD_IP_POOL
+from resources.core.kinds import BY_SERVICE
+from resources.meta import ObjectKey
+from resources.tables import Tables
+from statedb import Change, Key, Snapshot, Table
+
+
+class ServiceSource:
+    """Services with their EndpointSlices; keys are namespace and name."""
+
+    name = "service"
+
+    def __init__(self, tables: Tables, options: services.ServiceOptions) -> None:
+        self._tables = tables
+        self._options = options
+        self._owners: dict[ObjectKey, ObjectKey | None] = {}
+        """The Service that each EndpointSlice belonged to, for when its label changes."""
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """Services and EndpointSlices."""
+        return (self._tables.services, self._tables.endpoint_slices)
+
+    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key]:
+        """Return the Service, or those that an EndpointSlice belongs and belonged to."""
+        if table is self._tables.services:
+            return (change.row.key,)
+        before = self._owners.pop(change.row.key, None)
+        owner = change.row.service_key
+        if not change.deleted:
+            self._owners[change.row.key] = owner
+        return [key for key in (before, owner) if key is not None]
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the keys of all Services."""
+        return (service.key for service in self._tables.services.all(snapshot))
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+        """Return the Service."""
+        namespace, name = cast("ObjectKey", key)
+        return ObjectRef("Service", namespace, name)
+
+    def contributions(
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
+    ) -> Iterator[Contributed]:
+        """Yield the addresses of one Service that entries select."""
+        service = self._tables.services.get(snapshot, key)
+        if service is None:
+            return
+        slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
+        found = services.facts(service, slices, context.node, self._options)
+        for route_set in rules:
+            for family, nlri, contribution in services.contributions(found, route_set):
+                yield Contributed(route_set.name, family, nlri, contribution)
+
+
+class PodCidrSource:
+    """The pod CIDRs of this node; the one key is the node's name."""
+
+    name = "pod-cidr"
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """Nodes and CiliumNodes."""
+        return (self._tables.nodes, self._tables.of(CILIUM_NODE))
+
+    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key]:  # noqa: ARG002
+        """Return the node."""
+        return (change.row.metadata.name,)
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the names of the nodes."""
+        names = (row.metadata.name for table in self.tables for row in table.all(snapshot))
+        return dict.fromkeys(names)
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+        """Return the Node."""
+        return ObjectRef("Node", "", cast("str", key))
+
+    def contributions(
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
+    ) -> Iterator[Contributed]:
+        """Yield the pod CIDRs; other nodes contribute nothing."""
+        if key != context.node:
+            return
+        node = known_node(self._tables, snapshot, context.node)
+        if node is None:
+            return
+        for route_set in rules:
+            for family, nlri, contribution in pod_cidrs.contributions(node, route_set):
+                yield Contributed(route_set.name, family, nlri, contribution)
+
+
+class PodIpPoolSource:
+    """The pod IP pools from which this node has prefixes; keys are names of pools."""
+
+    name = "pod-ip-pool"
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """CiliumPodIPPools and CiliumNodes."""
+        return (self._tables.of(POD_IP_POOL), self._tables.of(CILIUM_NODE))
+
+    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key] | Everything:
+        """Return the pool; all of them where a node's allocations may have changed."""
+        if table.name == POD_IP_POOL.table:
+            return (change.row.metadata.name,)
+        return EVERYTHING
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the names of the pools that exist."""
+        return (pool.metadata.name for pool in self._tables.of(POD_IP_POOL).all(snapshot))
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+        """Return the CiliumPodIPPool."""
+        return ObjectRef(pod_ip_pools.ENTRY, "", cast("str", key))
+
+    def contributions(
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
+    ) -> Iterator[Contributed]:
+        """Yield what this node was allocated from one pool."""
+        node = self._tables.of(CILIUM_NODE).get(snapshot, ("", context.node))
+        pool = self._tables.of(POD_IP_POOL).get(snapshot, ("", cast("str", key)))
+        if node is None or pool is None:
+            return
+        for route_set in rules:
+            for family, nlri, contribution in pod_ip_pools.contributions(node, pool, route_set):
+                yield Contributed(route_set.name, family, nlri, contribution)
+
+
+class InterfaceSource:
+    """The addresses of this node's interfaces; keys are names of interfaces."""
+
+    name = "interface"
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The kernel's interfaces, or those of a NodeNetwork."""
+        return (self._tables.host, self._tables.node_networks)
+
+    def affected(self, table: Table[Any], change: Change[Any]) -> Everything:  # noqa: ARG002
+        """Return all of them: either table has all interfaces in one row."""
+        return EVERYTHING
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the names of all interfaces."""
+        hosts = [*self._tables.host.all(snapshot)]
+        hosts += [row.host for row in self._tables.node_networks.all(snapshot)]
+        return dict.fromkeys(device.name for host in hosts for device in host.devices)
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:
+        """Return the interface, with the node in the place of a namespace."""
+        return ObjectRef(interfaces.ENTRY, context.node, cast("str", key))
+
+    def contributions(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        context: NodeContext,
+        key: Key,
+        rules: Sequence[RouteSet],
+    ) -> Iterator[Contributed]:
+        """Yield the addresses of one interface that entries name."""
+        device = context.host.device(cast("str", key))
+        if device is None:
+            return
+        for route_set in rules:
+            for family, nlri, contribution in interfaces.contributions(
+                device, context.node, route_set
+            ):
+                yield Contributed(route_set.name, family, nlri, contribution)

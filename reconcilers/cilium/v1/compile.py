@@ -1,0 +1,269 @@
+"""What a CiliumBGPPeeringPolicy comes to on one node: instances, peers, and what each is told.
+
+Pure. A virtual router is an instance that is named by its AS number, a neighbour is a peer that is
+named by its address; the objects that `translate` writes have the same names, so that a node may go
+over to them without a session noticing. What cannot be becomes a `Problem`; everything else goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from reconcilers.cilium import sessions
+from reconcilers.cilium.node import Compiled, next_hops_of, router_id_of
+from reconcilers.cilium.policy import Entry, RouteSet, compile_attributes, named_set
+from reconcilers.cilium.v1.annotations import (
+    AnnotationError,
+    router_settings,
+    unreadable_keys,
+)
+from reconcilers.cilium.v1.selection import policy_ref
+from reconcilers.intent.join import united
+from reconcilers.model import Attributes, Instance, ObjectRef, Peer, Problem, SuppressedFamily
+from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool
+from resources.cilium.advertisement import AdvertisementAttributes
+from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter
+from resources.core import Node, Secret
+from resources.labels import LabelSelector
+from speaker.nlri import Family, prefix_to_wire
+
+
+class Context(msgspec.Struct, frozen=True):
+    """Everything that a policy refers to."""
+
+    node: Node
+    load_balancer_pools: tuple[CiliumLoadBalancerIPPool, ...]
+    secrets: Mapping[str, Secret]
+    secrets_namespace: str
+
+
+def compile_policy(policy: CiliumBGPPeeringPolicy, context: Context) -> Compiled:
+    """Compile one policy for one node."""
+    compiled = Compiled([], [], {}, [])
+    node = context.node.metadata
+    for key in unreadable_keys(node.annotations):
+        found = "ignored: it names no AS number"
+        compiled.problems.append(Problem((_node_ref(context),), _annotation(key), found))
+    for i, router in enumerate(policy.spec.virtual_routers):
+        _router(policy, f"spec.virtualRouters[{i}]", router, context, compiled)
+    return compiled
+
+
+def attributes_of(given: PathAttributes) -> Attributes:
+    """Make numbers of communities."""
+    return compile_attributes(
+        AdvertisementAttributes(
+            communities=given.communities, local_preference=given.local_preference
+        )
+    )
+
+
+def _node_ref(context: Context) -> ObjectRef:
+    return ObjectRef("Node", "", context.node.metadata.name)
+
+
+def _annotation(key: str) -> str:
+    return f"metadata.annotations[{key}]"
+
+
+def _router(
+    policy: CiliumBGPPeeringPolicy,
+    path: str,
+    router: VirtualRouter,
+    context: Context,
+    compiled: Compiled,
+) -> None:
+    ref = policy_ref(policy.metadata.name)
+    name = str(router.local_asn)
+    if router.local_asn == 0:
+        text = "virtual router is left out: 0 is no AS number (RFC 7607)"
+        compiled.problems.append(Problem((ref,), f"{path}.localASN", text, (name,)))
+        return
+    try:
+        settings = router_settings(context.node.metadata.annotations, router.local_asn)
+    except AnnotationError as error:
+        text = f"virtual router {name} is left out: {error.message}"
+        objects = (_node_ref(context), ref)
+        compiled.problems.append(Problem(objects, _annotation(error.key), text, (name,)))
+        return
+    compiled.problems.extend(
+        Problem(
+            (_node_ref(context), ref),
+            _annotation(f"cilium.io/bgp-virtual-router.{name}"),
+            f"{part!r} is ignored: router-id=ADDRESS and local-port=PORT are known",
+        )
+        for part in settings.ignored
+    )
+    router_id = settings.router_id or router_id_of(context.node)
+    if router_id is None:
+        text = (
+            f"virtual router {name} has no router ID: the node has no IPv4 address; set "
+            f"router-id in the Node's annotation cilium.io/bgp-virtual-router.{name}"
+        )
+        compiled.problems.append(Problem((ref, _node_ref(context)), path, text, (name,)))
+        return
+    port = settings.local_port
+    holder = next((i.name for i in compiled.instances if i.listen_port == port), None)
+    if port is not None and holder is not None:
+        text = f"virtual router {name} does not listen: {port} is the port of {holder}"
+        where = _annotation(f"cilium.io/bgp-virtual-router.{name}")
+        compiled.problems.append(Problem((_node_ref(context), ref), where, text))
+        port = None
+    compiled.instances.append(Instance(name, None, router.local_asn, router_id, port, origin=ref))
+    seen: set[str] = set()
+    for j, neighbor in enumerate(router.neighbors):
+        where = f"{path}.neighbors[{j}]"
+        if neighbor.address in seen:
+            text = f"{neighbor.address} is there twice, the first one counts"
+            compiled.problems.append(Problem((ref,), f"{where}.peerAddress", text))
+            continue
+        seen.add(neighbor.address)
+        peer = _peer(ref, where, router, neighbor, context, compiled)
+        if peer.families:
+            compiled.peers.append(peer)
+        else:
+            text = f"{neighbor.address} is left out: none of its families is spoken"
+            out = (name, neighbor.address)
+            compiled.problems.append(Problem((ref,), f"{where}.families", text, out))
+
+
+def _peer(
+    ref: ObjectRef,
+    path: str,
+    router: VirtualRouter,
+    neighbor: Neighbor,
+    context: Context,
+    compiled: Compiled,
+) -> Peer:
+    families = sessions.families(
+        ref,
+        f"{path}.families",
+        ((item.afi, item.safi, None) for item in neighbor.chosen_families),
+        compiled.problems,
+    )
+    chosen = _route_set(ref, router, neighbor, families, context)
+    if chosen is not None:
+        compiled.route_sets[chosen.name] = chosen
+    password, down = sessions.password(
+        ref,
+        f"{path}.authSecretRef",
+        neighbor.auth_secret_ref,
+        context.secrets,
+        context.secrets_namespace,
+        compiled.problems,
+    )
+    return Peer(
+        instance=str(router.local_asn),
+        name=neighbor.address,
+        address=neighbor.address,
+        interface=None,
+        peer_asn=neighbor.peer_asn,
+        peer_port=neighbor.peer_port,
+        local_address=None,
+        local_asn=None,
+        hold_time=neighbor.hold_time_seconds,
+        keepalive_time=neighbor.keep_alive_time_seconds,
+        connect_retry_time=neighbor.connect_retry_time_seconds,
+        ebgp_multihop=neighbor.ebgp_multihop_ttl,
+        password=password,
+        graceful_restart=sessions.graceful_restart(neighbor.graceful_restart),
+        bfd=None,
+        families=tuple(sorted(families)),
+        route_set=chosen.name if chosen is not None else None,
+        accept=(),
+        next_hops=next_hops_of(context.node, neighbor.address),
+        origins=(ref,),
+        down_reason=down,
+        suppressed=tuple(
+            SuppressedFamily(
+                family,
+                "NoAdvertisements",
+                f"virtual router {router.local_asn} of the policy exports nothing",
+                ref,
+            )
+            for family in sorted(families)
+            if chosen is None or family not in chosen.entries
+        ),
+    )
+
+
+def _route_set(
+    ref: ObjectRef,
+    router: VirtualRouter,
+    neighbor: Neighbor,
+    families: Iterable[Family],
+    context: Context,
+) -> RouteSet | None:
+    entries = {
+        family: found
+        for family in families
+        if (found := _entries(ref, router, neighbor, family, context))
+    }
+    return named_set(entries) if entries else None
+
+
+def _entries(
+    ref: ObjectRef,
+    router: VirtualRouter,
+    neighbor: Neighbor,
+    family: Family,
+    context: Context,
+) -> tuple[Entry, ...]:
+    """Make the entries of one family: what is told, and again with attributes where some apply.
+
+    An entry with attributes covers a part of what one without them covers; what both wish for a
+    prefix is joined.
+    """
+    entries: list[Entry] = []
+    plain = Attributes()
+    given = {
+        kind: [a for a in neighbor.advertised_path_attributes if a.selector_type == kind]
+        for kind in ("PodCIDR", "CiliumLoadBalancerIPPool", "CiliumPodIPPool")
+    }
+    if router.export_pod_cidr:
+        labels = context.node.metadata.labels
+        wishes = [attributes_of(a) for a in given["PodCIDR"] if _matches(a.selector, labels)]
+        attributes = united(wishes) if wishes else plain
+        entries.append(Entry(ref, "PodCIDR", None, frozenset(), None, attributes))
+    if router.service_selector is not None:
+        told = Entry(
+            ref,
+            "Service",
+            router.service_selector,
+            frozenset(router.service_addresses),
+            None,
+            plain,
+            needs_endpoint=True,
+        )
+        entries.append(told)
+        for item in given["CiliumLoadBalancerIPPool"]:
+            within = _pool_prefixes(item.selector, family, context.load_balancer_pools)
+            if within:
+                attributes = attributes_of(item)
+                entries.append(told._replace(attributes=attributes, within=within))
+    if router.pod_ip_pool_selector is not None:
+        told = Entry(ref, "CiliumPodIPPool", router.pod_ip_pool_selector, frozenset(), None, plain)
+        entries.append(told)
+        for item in given["CiliumPodIPPool"]:
+            both = (item.selector or LabelSelector()).both(router.pod_ip_pool_selector)
+            entries.append(told._replace(selector=both, attributes=attributes_of(item)))
+    return tuple(entries)
+
+
+def _matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    return selector is None or selector.matches(labels)
+
+
+def _pool_prefixes(
+    selector: LabelSelector | None, family: Family, pools: Iterable[CiliumLoadBalancerIPPool]
+) -> tuple[bytes, ...]:
+    found: set[bytes] = set()
+    for pool in pools:
+        if not pool.spec.disabled and _matches(selector, pool.metadata.labels):
+            for text in pool.prefixes:
+                prefix_family, nlri = prefix_to_wire(text)
+                if prefix_family == family:
+                    found.add(nlri)
+    return tuple(sorted(found))

@@ -1,0 +1,400 @@
+"""A CiliumBGPPeeringPolicy as objects of v2: what CFP-28175 has an operator do.
+
+Pure. One ClusterConfig a policy, one PeerConfig a neighbour, one Advertisement a virtual router (and
+one of its own for a neighbour with other attributes), and overrides for what Nodes' annotations say.
+What v2 has no words for is left out, never guessed, and each time there is a note that says so.
+Instances and peers are named as `compile` names them, so that sessions go on when a node goes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.cilium.sessions import FAMILIES
+from reconcilers.cilium.v1 import names
+from reconcilers.cilium.v1.annotations import AnnotationError, router_settings
+from reconcilers.cilium.v1.selection import policy_ref
+from reconcilers.model import ObjectRef, Problem
+from resources.cilium import (
+    CiliumBGPAdvertisement,
+    CiliumBGPClusterConfig,
+    CiliumBGPNodeConfigOverride,
+    CiliumBGPPeerConfig,
+    CiliumBGPPeeringPolicy,
+    CiliumLoadBalancerIPPool,
+)
+from resources.cilium.advertisement import (
+    Advertisement,
+    AdvertisementAttributes,
+    AdvertisementSpec,
+    Communities,
+    ServiceOptions,
+)
+from resources.cilium.clusterconfig import ClusterConfigSpec, Instance, Peer, PeerConfigReference
+from resources.cilium.nodeconfigoverride import InstanceOverride, NodeConfigOverrideSpec
+from resources.cilium.peerconfig import PeerConfigSpec, PeerFamily, Timers, Transport
+from resources.cilium.peeringpolicy import Neighbor, PathAttributes, VirtualRouter
+from resources.core import Node
+from resources.labels import LabelSelector
+from resources.meta import ObjectMeta, Resource
+
+MAX_INSTANCES = 16
+"""Of a ClusterConfig."""
+OVERRIDE = "CiliumBGPNodeConfigOverride"
+_MEANINGLESS = frozenset({"transport", "timers", "attributes", "communities"})
+"""Parts that are the same when they are empty and when they are absent."""
+LOAD_BALANCER: tuple[Any, ...] = ("LoadBalancerIP",)
+
+
+class Translated(NamedTuple):
+    """The objects that stand for some policies, and what they do not say."""
+
+    peer_configs: list[CiliumBGPPeerConfig]
+    advertisements: list[CiliumBGPAdvertisement]
+    cluster_configs: list[CiliumBGPClusterConfig]
+    overrides: list[CiliumBGPNodeConfigOverride]
+    notes: list[Problem]
+    origins: dict[ObjectRef, ObjectRef]
+    """The policy that each object is made of, the first one where there are several."""
+
+    @property
+    def objects(self) -> list[Resource]:
+        """All of them, in an order in which they may be applied without an interruption."""
+        return [
+            *self.peer_configs,
+            *self.advertisements,
+            *self.overrides,
+            *self.cluster_configs,
+        ]
+
+
+class Known(NamedTuple):
+    """What is known of the cluster; without Nodes or pools less can be decided."""
+
+    nodes: tuple[Node, ...]
+    load_balancer_pools: tuple[CiliumLoadBalancerIPPool, ...]
+
+
+def translate(policies: Iterable[CiliumBGPPeeringPolicy], known: Known) -> Translated:
+    """Translate policies."""
+    made = Translated([], [], [], [], [], {})
+    settings: dict[str, dict[str, InstanceOverride]] = {}
+    for policy in sorted(policies, key=lambda p: p.metadata.name):
+        nodes = [node for node in known.nodes if _selects(policy.spec.node_selector, node)]
+        _Policy(policy, nodes, known, made, settings).translate()
+        overridden = [ObjectRef(OVERRIDE, "", name) for name in settings]
+        for ref in (*map(object_ref, made.objects), *overridden):
+            made.origins.setdefault(ref, policy_ref(policy.metadata.name))
+    made.overrides.extend(_override(name, found) for name, found in sorted(settings.items()))
+    return made
+
+
+def merged(
+    written: CiliumBGPNodeConfigOverride | None, translated: CiliumBGPNodeConfigOverride
+) -> CiliumBGPNodeConfigOverride:
+    """Add to an override that somebody wrote the instances that it does not have."""
+    if written is None:
+        return translated
+    names_there = {instance.name for instance in written.spec.bgp_instances}
+    added = [i for i in translated.spec.bgp_instances if i.name not in names_there]
+    instances = (*written.spec.bgp_instances, *added)
+    return replace(written, spec=NodeConfigOverrideSpec(bgp_instances=instances))
+
+
+def _override(name: str, found: Mapping[str, InstanceOverride]) -> CiliumBGPNodeConfigOverride:
+    return CiliumBGPNodeConfigOverride(
+        metadata=ObjectMeta(name=name),
+        spec=NodeConfigOverrideSpec(bgp_instances=tuple(found.values())),
+    )
+
+
+def object_ref(row: Resource) -> ObjectRef:
+    """Name an object of v2."""
+    return ObjectRef(type(row).__name__, "", row.metadata.name)
+
+
+def as_object(row: Resource) -> dict[str, Any]:
+    """Spell a row as the API does."""
+    content: dict[str, Any] = _without_empty(msgspec.to_builtins(row))
+    return {"apiVersion": "cilium.io/v2", "kind": type(row).__name__, **content}
+
+
+def _without_empty(value: Any) -> Any:  # noqa: ANN401  JSON
+    """Leave out parts that say nothing; an empty selector says something, and stays."""
+    if isinstance(value, list | tuple):
+        return [_without_empty(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without_empty(item) for name, item in value.items()}
+    return {name: item for name, item in kept.items() if item or name not in _MEANINGLESS}
+
+
+def _selects(selector: LabelSelector | None, node: Node) -> bool:
+    return selector is None or selector.matches(node.metadata.labels)
+
+
+def _empty(selector: LabelSelector | None) -> bool:
+    return selector is None or not (selector.match_labels or selector.match_expressions)
+
+
+def _implies(selector: LabelSelector | None, other: LabelSelector) -> bool:
+    """Tell whether a selector names everything that another one asks for."""
+    return (
+        selector is not None
+        and other.match_labels.items() <= selector.match_labels.items()
+        and all(e in selector.match_expressions for e in other.match_expressions)
+    )
+
+
+class _Policy:
+    """The translation of one policy."""
+
+    def __init__(
+        self,
+        policy: CiliumBGPPeeringPolicy,
+        nodes: list[Node],
+        known: Known,
+        made: Translated,
+        settings: dict[str, dict[str, InstanceOverride]],
+    ) -> None:
+        self._name = policy.metadata.name
+        self._policy = policy
+        self._nodes = nodes
+        self._known = known
+        self._made = made
+        self._settings = settings
+
+    def _note(self, field: str, message: str, *others: ObjectRef) -> None:
+        note = Problem((policy_ref(self._name), *others), field, message)
+        if note not in self._made.notes:
+            self._made.notes.append(note)
+
+    def translate(self) -> None:
+        instances: list[Instance] = []
+        for i, router in enumerate(self._policy.spec.virtual_routers):
+            path = f"spec.virtualRouters[{i}]"
+            if router.local_asn == 0:
+                self._note(f"{path}.localASN", "left out: 0 is no AS number (RFC 7607)")
+            elif len(instances) == MAX_INSTANCES:
+                self._note(path, f"left out: v2 has at most {MAX_INSTANCES} instances")
+            else:
+                instances.append(self._router(path, router))
+                self._overrides(router.local_asn)
+        if not instances:
+            return
+        meta = self._policy.metadata
+        self._made.cluster_configs.append(
+            CiliumBGPClusterConfig(
+                # As old as the policy: which one a node follows goes by age.
+                metadata=ObjectMeta(
+                    name=names.cluster_config_name(self._name),
+                    creation_timestamp=meta.creation_timestamp,
+                ),
+                spec=ClusterConfigSpec(
+                    node_selector=self._policy.spec.node_selector, bgp_instances=tuple(instances)
+                ),
+            )
+        )
+
+    def _overrides(self, asn: int) -> None:
+        for node in self._nodes:
+            ref = ObjectRef("Node", "", node.metadata.name)
+            try:
+                found = router_settings(node.metadata.annotations, asn)
+            except AnnotationError as error:
+                self._note("", f"no override for node {node.metadata.name}: {error}", ref)
+                continue
+            if found.router_id is not None or found.local_port is not None:
+                name = names.instance_name(asn)
+                self._settings.setdefault(node.metadata.name, {})[name] = InstanceOverride(
+                    name=name, router_id=found.router_id, local_port=found.local_port
+                )
+
+    def _router(self, path: str, router: VirtualRouter) -> Instance:
+        asn = router.local_asn
+        shared = self._entries(path, router, ())
+        shared_name = names.advertisement_name(self._name, asn)
+        used = False
+        peers: dict[str, Peer] = {}
+        for j, neighbor in enumerate(router.neighbors):
+            where = f"{path}.neighbors[{j}]"
+            address = neighbor.address
+            if address in peers:
+                text = f"left out: {address} is there twice, the first one counts"
+                self._note(f"{where}.peerAddress", text)
+                continue
+            own = self._entries(where, router, neighbor.advertised_path_attributes)
+            label = None
+            if own == shared:
+                label = shared_name if shared else None
+                used = used or bool(shared)
+            else:
+                label = names.advertisement_name(self._name, asn, address)
+                self._advertise(label, own)
+            config = names.peer_config_name(self._name, asn, address)
+            self._made.peer_configs.append(_peer_config(config, neighbor, label))
+            peers[address] = Peer(
+                name=address,
+                peer_address=address,
+                peer_asn=neighbor.peer_asn,
+                peer_config_ref=PeerConfigReference(name=config),
+            )
+        if used:
+            self._advertise(shared_name, shared)
+        return Instance(name=names.instance_name(asn), local_asn=asn, peers=tuple(peers.values()))
+
+    def _advertise(self, name: str, entries: tuple[Advertisement, ...]) -> None:
+        self._made.advertisements.append(
+            CiliumBGPAdvertisement(
+                metadata=ObjectMeta(name=name, labels={names.LABEL: name}),
+                spec=AdvertisementSpec(advertisements=entries),
+            )
+        )
+
+    def _entries(
+        self, path: str, router: VirtualRouter, given: tuple[PathAttributes, ...]
+    ) -> tuple[Advertisement, ...]:
+        """Translate what one neighbour is told, ``given`` being its attributes."""
+        entries: list[Advertisement] = []
+        if router.export_pod_cidr:
+            wishes = [
+                attributes
+                for i, attributes in enumerate(given)
+                if attributes.selector_type == "PodCIDR"
+                and self._always_selected(f"{path}.advertisedPathAttributes[{i}]", attributes)
+            ]
+            entries.append(Advertisement(advertisement_type="PodCIDR", attributes=_joined(wishes)))
+        if router.service_selector is not None:
+            self._note(
+                path.partition(".neighbors")[0] + ".serviceSelector",
+                "v1 advertises no Service without an endpoint, v2 does with traffic policy "
+                "Cluster unless enable-no-service-endpoints-routable is false",
+            )
+            entries += self._services(path, router, router.service_selector, given)
+        if router.pod_ip_pool_selector is not None:
+            told = Advertisement(
+                advertisement_type="CiliumPodIPPool", selector=router.pod_ip_pool_selector
+            )
+            entries.append(told)
+            for attributes in given:
+                if attributes.selector_type == "CiliumPodIPPool":
+                    selector = router.pod_ip_pool_selector
+                    if not _empty(attributes.selector):
+                        selector = selector.both(attributes.selector or LabelSelector())
+                    entry = replace(told, selector=selector, attributes=_joined([attributes]))
+                    entries.append(entry)
+        return tuple(entries)
+
+    def _services(
+        self,
+        path: str,
+        router: VirtualRouter,
+        selector: LabelSelector,
+        given: tuple[PathAttributes, ...],
+    ) -> list[Advertisement]:
+        wishes = [
+            attributes
+            for i, attributes in enumerate(given)
+            if attributes.selector_type == "CiliumLoadBalancerIPPool"
+            and self._all_pools(f"{path}.advertisedPathAttributes[{i}]", attributes)
+        ]
+        addresses = tuple(dict.fromkeys(router.service_addresses))
+        told = Advertisement(
+            advertisement_type="Service",
+            service=ServiceOptions(addresses=addresses),
+            selector=selector,
+        )
+        if not wishes or "LoadBalancerIP" not in addresses:
+            return [told]
+        others = tuple(address for address in addresses if address != "LoadBalancerIP")
+        entries = [
+            replace(
+                told, service=ServiceOptions(addresses=LOAD_BALANCER), attributes=_joined(wishes)
+            )
+        ]
+        if others:
+            entries.append(replace(told, service=ServiceOptions(addresses=others)))
+        return entries
+
+    def _always_selected(self, path: str, attributes: PathAttributes) -> bool:
+        """Tell whether attributes of the pod networks are those of every node; note where not."""
+        selector = attributes.selector
+        if selector is None or _empty(selector):
+            return True
+        if _implies(self._policy.spec.node_selector, selector):
+            return True
+        answers = {_selects(selector, node) for node in self._nodes}
+        if len(answers) == 1:
+            return answers.pop()
+        which = (
+            "selects some of the policy's nodes" if answers else "the policy's nodes are not given"
+        )
+        self._note(
+            f"{path}.selector",
+            f"these attributes are left out: v2's PodCIDR has no selector, and {which}",
+        )
+        return False
+
+    def _all_pools(self, path: str, attributes: PathAttributes) -> bool:
+        """Tell whether attributes are those of all pools; note where they are of some."""
+        selector = attributes.selector
+        pools = [p for p in self._known.load_balancer_pools if not p.spec.disabled]
+        answers = {selector is None or selector.matches(p.metadata.labels) for p in pools}
+        if not _empty(selector) and answers != {True}:
+            if answers != {False}:
+                which = "selects some of the pools" if answers else "the pools are not given"
+                self._note(
+                    f"{path}.selector",
+                    f"these attributes are left out: v2 selects Services, not pools, and {which}",
+                )
+            return False
+        self._note(
+            path,
+            "these attributes are those of addresses of the pools in v1, and of every "
+            "LoadBalancerIP in v2",
+        )
+        return True
+
+
+def _joined(given: list[PathAttributes]) -> AdvertisementAttributes:
+    """Join attributes as they are joined when they come from several origins."""
+    preferences = [a.local_preference for a in given if a.local_preference is not None]
+    return AdvertisementAttributes(
+        communities=Communities(
+            standard=tuple(dict.fromkeys(c for a in given for c in a.communities.standard)),
+            well_known=tuple(dict.fromkeys(c for a in given for c in a.communities.well_known)),
+            large=tuple(dict.fromkeys(c for a in given for c in a.communities.large)),
+        ),
+        local_preference=max(preferences, default=None),
+    )
+
+
+def _peer_config(name: str, neighbor: Neighbor, label: str | None) -> CiliumBGPPeerConfig:
+    selector = LabelSelector(match_labels={names.LABEL: label}) if label is not None else None
+    families = dict.fromkeys((f.afi, f.safi) for f in neighbor.chosen_families)
+    return CiliumBGPPeerConfig(
+        metadata=ObjectMeta(name=name),
+        spec=PeerConfigSpec(
+            transport=Transport(peer_port=neighbor.peer_port),
+            timers=Timers(
+                connect_retry_time_seconds=neighbor.connect_retry_time_seconds,
+                hold_time_seconds=neighbor.hold_time_seconds,
+                keep_alive_time_seconds=neighbor.keep_alive_time_seconds,
+            ),
+            auth_secret_ref=neighbor.auth_secret_ref,
+            graceful_restart=neighbor.graceful_restart,
+            ebgp_multihop=neighbor.ebgp_multihop_ttl,
+            families=tuple(
+                PeerFamily(
+                    afi=afi,
+                    safi=safi,
+                    advertisements=selector if (afi, safi) in FAMILIES else None,
+                )
+                for afi, safi in families
+            ),
+        ),
+    )

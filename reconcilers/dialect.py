@@ -1,0 +1,459 @@
+"""What an API dialect is: one value that compiles its objects to the neutral intent.
+
+A dialect is three things: ``resources/<name>/`` (kinds, rows, CRDs), ``reconcilers/<name>/`` (a
+subclass of `Dialect`) and ``cells/dialects/<name>.py`` (wiring). No other module names it: programs
+have a list of dialects, and everything here is generic. docs/dialects.md adds one step by step.
+
+Two ways from objects to routes, on purpose different:
+
+* `Dialect.compile` is for what is small (instances, peers, the rules of route sets): compiled whole
+  whenever one of `Dialect.compiled_tables` has changed;
+* a `RouteSource` is for what is large (Services, pod networks): an object that changed contributes
+  to the route sets again, the others are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
+
+import msgspec
+
+from reconcilers.model import (
+    Attributes,
+    Condition,
+    Contribution,
+    Generated,
+    Instance,
+    ObjectRef,
+    Peer,
+    Problem,
+    RouteExplanation,
+)
+from reconcilers.tables import IntentTables
+from resources.host.facts import Host
+from resources.kind import Kind
+from resources.option_declarations import Options
+from resources.tables import Tables
+from speaker.api import PeerStatus
+from speaker.nlri import Family
+from statedb import Change, Key, Snapshot, Table
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class RouteSetRules(Protocol):
+    """The rules of one route set, as a dialect's own value; the middle reads only its name.
+
+    The name is unique within the dialect and changes with the rules, so that a changed rule is
+    another set, which is filled before its peers move to it.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the set within the dialect."""
+        ...
+
+
+class NodeIntent(msgspec.Struct, frozen=True):
+    """What a dialect compiles for one node; ``dialect`` fields of the rows are filled in later."""
+
+    instances: tuple[Instance, ...] = ()
+    peers: tuple[Peer, ...] = ()
+    route_sets: Mapping[str, Any] = {}
+    """`RouteSetRules` by name."""
+    conditions: tuple[Condition, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    generated: tuple[Generated, ...] = ()
+
+
+class NodeContext(msgspec.Struct, frozen=True):
+    """What a dialect knows of the node for which it compiles."""
+
+    node: str
+    secrets_namespace: str = "kube-system"
+    host: Host = Host()
+    """Interfaces and default routes of the node."""
+    operator_in_process: bool = False
+    """True if the operator's part runs in this process: what it generates is in ``generated``, and
+    conditions and problems that concern the whole cluster are reported by it alone."""
+    generated: Mapping[tuple[str, str, str], Any] = {}
+    """Objects as JSON that the operator's part has generated in this process, by kind, namespace
+    and name."""
+    fed: tuple[Generated, ...] = ()
+    """Objects that dialects which feed this one have generated for this node."""
+
+
+class ClusterContext(msgspec.Struct, frozen=True):
+    """What a dialect knows of the cluster for which its operator's part runs."""
+
+    secrets_namespace: str = "kube-system"
+    stored: bool = True
+    """True if what is generated is stored in an API server and read back; False in a process that
+    reads manifests, where it counts at once."""
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Delete an object that the dialect generated earlier, if it still has this UID."""
+
+    object: ObjectRef
+    uid: str
+
+    @property
+    def key(self) -> tuple[ObjectRef, bool]:
+        """The object, and that it is not its status."""
+        return (self.object, False)
+
+
+class ClusterIntent(msgspec.Struct, frozen=True):
+    """What the operator's part of a dialect generates and reports."""
+
+    generated: tuple[Generated, ...] = ()
+    """All objects that have to exist, in an order in which they may be written."""
+    outdated: frozenset[ObjectRef] = frozenset()
+    """Those of ``generated`` that the API server lacks, or has differently."""
+    deletions: tuple[Delete, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    reported: tuple[ObjectRef, ...] = ()
+    """Objects whose managed conditions are ours, also where there is none to report."""
+    problems: tuple[Problem, ...] = ()
+
+
+class Everything:
+    """The type of `EVERYTHING`."""
+
+    def __repr__(self) -> str:
+        """Return the name of the constant."""
+        return "EVERYTHING"
+
+
+EVERYTHING: Final = Everything()
+"""The answer of `RouteSource.affected` where a change may affect every object of the source."""
+
+
+class Contributed(NamedTuple):
+    """One prefix that an object contributes to one route set."""
+
+    route_set: str
+    family: Family
+    nlri: bytes
+    contribution: Contribution
+
+
+class RouteSource(Protocol):
+    """Objects of one sort that contribute prefixes to route sets: Services, pod networks, pools.
+
+    Objects are named by keys of the source's own choice (for Services: namespace and name). It may
+    remember what earlier changes were; it reads snapshots and writes nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in logs and traces."""
+        ...
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes affect contributions."""
+        ...
+
+    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key] | Everything:
+        """Return the keys of the objects whose contributions a change may affect."""
+        ...
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the keys of all objects: for a route set that is new."""
+        ...
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:
+        """Return the object: the one that its contributions name as their origin."""
+        ...
+
+    def contributions(
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
+    ) -> Iterator[Contributed]:
+        """Yield what one object contributes to route sets with these rules.
+
+        An exception becomes a problem of the object, which then contributes nothing.
+        """
+        ...
+
+
+class JoinConflictError(Exception):
+    """Contributions to one prefix contradict each other; ``str()`` is the reason, for people."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class Target(NamedTuple):
+    """The subject of an explanation: a prefix, an address, or an object."""
+
+    text: str
+    prefix: tuple[Family, bytes] | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+    def names(self, ref: ObjectRef) -> bool:
+        """True if the target is this object."""
+        return (
+            self.name == ref.name
+            and self.kind in (None, ref.kind)
+            and self.namespace in (None, ref.namespace)
+        )
+
+
+class Candidate(Protocol):
+    """One address or prefix of one object that may be advertised; dialects add what they need."""
+
+    @property
+    def object(self) -> ObjectRef:
+        """The object that has it."""
+        ...
+
+    @property
+    def type(self) -> str:
+        """The type of address."""
+        ...
+
+    @property
+    def family(self) -> Family | None:
+        """None where the object has no address of the type."""
+        ...
+
+    @property
+    def nlri(self) -> bytes | None:
+        """The prefix; None where the object has no address of the type."""
+        ...
+
+
+class ObjectStatus(msgspec.Struct, frozen=True):
+    """Row of the table ``object-statuses``: the status that this node reports on one object."""
+
+    object: ObjectRef
+    uid: str
+    """Of the object in the API server; empty where it is generated in this process only."""
+    status: Any
+    """A frozen struct, encoded to the object's ``status``; conditions are in ``conditions``."""
+    dialect: str = ""
+
+
+class Reporter(Protocol):
+    """What an agent reports of its node on a dialect's objects; pure apart from what it is given."""
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a report due."""
+        ...
+
+    def statuses(
+        self,
+        snapshot: Snapshot,
+        sessions: Sequence[PeerStatus],
+        before: Mapping[ObjectRef, ObjectStatus],
+        now: float,
+    ) -> Iterable[ObjectStatus]:
+        """Return the status of each object; ``before`` is the last report, ``now`` Unix time."""
+        ...
+
+
+class Converter(msgspec.Struct, frozen=True):
+    """A conversion of ``waggle convert``: objects of some kinds become others."""
+
+    kinds: tuple[Kind[Any], ...]
+    """The kinds that are converted."""
+    convert: Callable[[Mapping[str, Sequence[Any]]], tuple[list[dict[str, Any]], list[Problem]]]
+    """Rows by kind to objects as JSON and notes on what has no equivalent."""
+    target: str = ""
+    """What ``--to`` calls the result; empty is the default."""
+
+
+class Command(Protocol):
+    """A subcommand of ``waggle`` that a dialect adds."""
+
+    name: str
+
+    def add_parser(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+        """Declare the command and its flags."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Run it; the exit status."""
+        ...
+
+
+class ApiPath(msgspec.Struct, frozen=True):
+    """A path of the agent's local API that a dialect adds; read-only."""
+
+    path: str
+    answer: Callable[[Mapping[str, str]], tuple[int, bytes, str]]
+    """Query parameters to HTTP status, body and content type."""
+
+
+class RbacRule(msgspec.Struct, frozen=True):
+    """A permission beyond reading the dialect's kinds (rbac.authorization.k8s.io/v1 PolicyRule)."""
+
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    operator: bool = False
+    """True for the operator's role, False for the agent's."""
+
+
+class Rival(msgspec.Struct, frozen=True):
+    """Another implementation of a dialect that may still run beside this one.
+
+    Two speakers with one configuration open two sessions to each router. An object that exists is
+    taken as proof that it runs: a DaemonSet with these labels, with pods that are ready.
+    """
+
+    name: str
+    """For people: "MetalLB's speaker"."""
+    labels: str
+    """The label selector of its DaemonSet."""
+    config_map: str | None = None
+    """``namespace/name`` of a ConfigMap without whose entry it speaks no BGP."""
+    config_entry: tuple[str, str] | None = None
+    """Key and value of that entry."""
+
+
+class Dialect:
+    """One API dialect on one node or in one operator. Subclass it; every hook has a default.
+
+    An instance belongs to the tables and options that it was made with. ``compile`` and ``operate``
+    are functions of a snapshot and of what the instance remembers of earlier ones: who has what (a
+    node, a router ID), so that the present owner keeps it.
+    """
+
+    name: ClassVar[str]
+    """The name of the cell, in configuration and in rows."""
+    title: ClassVar[str]
+    """For people: "Cilium BGP"."""
+    kinds: ClassVar[tuple[Kind[Any], ...]]
+    """The kinds that an agent reads, those of Kubernetes itself included."""
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds that the operator reads."""
+    options_type: ClassVar[type[Options]] = Options
+    """The options of an agent and of ``waggle render``."""
+    operator_options_type: ClassVar[type[Options]] = Options
+    feeds: ClassVar[str | None] = None
+    """The dialect that reads the objects which this one generates; instances are then its own."""
+    managed_conditions: ClassVar[frozenset[str]] = frozenset()
+    """The types of conditions that the operator writes, and removes where they no longer hold."""
+    rivals: ClassVar[tuple[Rival, ...]] = ()
+    rbac: ClassVar[tuple[RbacRule, ...]] = ()
+    metrics: ClassVar[tuple[str, ...]] = ()
+    """Names of metrics that the dialect adds, for the documentation's index."""
+    explained_kinds: ClassVar[Mapping[str, str]] = {}
+    """How the kinds that ``waggle explain`` takes may be spelled, in lower case, to the kind."""
+    selecting_kinds: ClassVar[frozenset[str]] = frozenset()
+    """Kinds whose problems may be the reason that no peer selects this node."""
+    generated_kinds: ClassVar[frozenset[str]] = frozenset()
+    """Kinds that ``compile`` or ``operate`` generates."""
+
+    def __init__(self, tables: Tables, options: Options) -> None:
+        self.tables = tables
+        self.options = options
+
+    # The node
+
+    @property
+    def compiled_tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make `compile` due; by default those of all its own kinds."""
+        return tuple(self.tables.of(kind) for kind in self.kinds if kind.custom)
+
+    @property
+    def sources(self) -> tuple[RouteSource, ...]:
+        """The route sources, the same objects each time."""
+        return ()
+
+    def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
+        """True if some object refers to interfaces or default routes of the node."""
+        return False
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:  # noqa: ARG002
+        """Compile the objects of a snapshot for one node."""
+        return NodeIntent()
+
+    def join(self, contributions: Sequence[Contribution]) -> Attributes:
+        """Join the attributes of several contributions to one prefix, whatever their order.
+
+        Raises `JoinConflictError` where they contradict each other: the prefix is not advertised.
+        """
+        from reconcilers.intent.join import united
+
+        return united(contribution.attributes for contribution in contributions)
+
+    # Explanation
+
+    def candidates(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        context: NodeContext,  # noqa: ARG002
+        rules: Mapping[str, Any],  # noqa: ARG002
+        target: Target | None,  # noqa: ARG002
+    ) -> Iterator[Candidate]:
+        """Yield every address that the node could advertise; of the target only, if there is one."""
+        return iter(())
+
+    def explain(self, candidate: Any, peer: Peer, rules: Any) -> RouteExplanation:  # noqa: ANN401
+        """Explain what is advertised to a peer for a candidate.
+
+        ``rules`` are those of the peer's route set, or None. The default is for dialects whose
+        routes are the candidates as they are.
+        """
+        advertised = rules is not None and candidate.family in peer.families
+        return RouteExplanation(
+            peer.instance,
+            peer.name,
+            candidate.object,
+            candidate.type,
+            candidate.family,
+            candidate.nlri,
+            (candidate.nlri,) if advertised and candidate.nlri is not None else (),
+            "Advertised" if advertised else "NoRule",
+            "" if advertised else "no rule of the peer selects it",
+            peer.origins[0] if peer.origins else None,
+        )
+
+    # The operator
+
+    def operated_tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make `operate` due."""
+        return tuple(self.tables.of(kind) for kind in self.read_by_operator())
+
+    def read_by_operator(self) -> tuple[Kind[Any], ...]:
+        """The kinds that the operator reads with these options."""
+        return self.cluster_kinds
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:  # noqa: ARG002
+        """Generate what the cluster has to have, and report on its objects."""
+        return ClusterIntent()
+
+    # Status
+
+    def reporter(self, intent: IntentTables, node: str) -> Reporter | None:  # noqa: ARG002
+        """Return what reports the status of this node, if anything does."""
+        return None
+
+    def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:  # noqa: ARG002
+        """Return the object that Events about this node as a whole are regarding, if it exists."""
+        return None
+
+    # Admission, conversion, views
+
+    def admission_problems(self, kind: Kind[Any], row: Any, snapshot: Snapshot) -> list[Problem]:  # noqa: ANN401, ARG002
+        """Return why an object that is valid by itself must not be admitted to the cluster."""
+        return []
+
+    converters: ClassVar[tuple[Converter, ...]] = ()
+    commands: ClassVar[tuple[Command, ...]] = ()
+
+    @property
+    def api_paths(self) -> tuple[ApiPath, ...]:
+        """Paths of the agent's API."""
+        return ()

@@ -1,0 +1,316 @@
+"""The intent compiler: what changed since the last run is compiled again, and nothing else.
+
+Each dialect compiles its configuration when one of its tables changed, alone with the dialects that
+it feeds. An object of a route source that changed contributes to the route sets again; every object
+is considered only for a route set that is new. Rows are written where they differ, in one
+transaction, so that whoever follows the intent sees real changes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import structlog
+from msgspec.structs import replace
+from opentelemetry import trace
+from opentelemetry.trace import SpanContext
+
+from reconcilers.dialect import Dialect, NodeContext, NodeIntent
+from reconcilers.intent import drain
+from reconcilers.intent.arbitrate import Owners, arbitrate
+from reconcilers.intent.explain import Explainer
+from reconcilers.intent.host_needs import is_host_needed
+from reconcilers.intent.route_sets import RouteSets
+from reconcilers.intent.unsupported import supported
+from reconcilers.model import Generated, ObjectRef, Problem
+from reconcilers.options import IntentOptions
+from reconcilers.tables import IntentTables
+from reconcilers.write import make_all
+from resources.causes import PendingCauses
+from resources.core import Node
+from resources.host.facts import Host
+from resources.tables import Tables
+from statedb import Database, Snapshot, Table, WriteTxn
+
+_tracer = trace.get_tracer("waggle.reconcilers")
+
+log = structlog.get_logger("waggle.intent")
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """The result of one run."""
+
+    ready: bool
+    """False until every source has been read once; nothing is compiled before that."""
+    dialects: tuple[str, ...] = ()
+    """The dialects whose configuration was compiled."""
+    objects: int = 0
+    """The number of objects of route sources that contributed again."""
+    routes: int = 0
+    """The number of rows of routes that were written or deleted."""
+    span: SpanContext | None = None
+    """The span of this run, for the reconcilers that follow from it."""
+
+
+class IntentCompiler:
+    """Compiles the resource tables to the intent tables; `run` does what is due."""
+
+    def __init__(
+        self,
+        db: Database,
+        resources: Tables,
+        intent: IntentTables,
+        dialects: Sequence[Dialect],
+        node: str,
+        *,
+        secrets_namespace: str = "kube-system",
+        options: IntentOptions = IntentOptions(),  # noqa: B008  frozen
+        owners: Owners | None = None,
+        operator_in_process: bool = False,
+        causes: PendingCauses | None = None,
+    ) -> None:
+        """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`)."""
+        self._db = db
+        self._resources = resources
+        self._intent = intent
+        self._dialects = {
+            d.name: d for d in sorted(dialects, key=lambda d: (d.feeds is None, d.name))
+        }
+        self._context = NodeContext(
+            node, secrets_namespace, operator_in_process=operator_in_process
+        )
+        self._options = options
+        self._causes = causes or PendingCauses()
+        self.owners: Owners = owners or {}
+        """The dialect that has each claim, for the next process."""
+        self._states: dict[str, tuple[tuple[int, ...], dict[tuple[str, str, str], Any]]] = {}
+        """By dialect: the revisions of its tables, and what its operator's part generated."""
+        self._node: Node | None = None
+        """As of the last run: draining depends on its taints."""
+        self._compiled: dict[str, NodeIntent] = {}
+        self._problems: list[Problem] = []
+        """Of the configuration; those of single objects are in the route sets."""
+        self._route_sets = {
+            name: RouteSets(db, intent, dialect) for name, dialect in self._dialects.items()
+        }
+
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a run due."""
+        tables: dict[str, Table[Any]] = {
+            table.name: table
+            for dialect in self._dialects.values()
+            for table in (
+                *dialect.compiled_tables,
+                *(self._resources.of(kind) for kind in dialect.kinds),
+                *(table for source in dialect.sources for table in source.tables),
+            )
+        }
+        shared: tuple[Table[Any], ...] = (*self._shared, self._intent.generated)
+        return tuple({**tables, **{table.name: table for table in shared}}.values())
+
+    @property
+    def _shared(self) -> tuple[Table[Any], ...]:
+        """The tables of which every dialect depends: the node and its network."""
+        r = self._resources
+        return (r.nodes, r.node_networks, r.host)
+
+    def run(self) -> Summary:
+        """Compile what is due."""
+        snapshot = self._db.snapshot()
+        if not self._is_ready(snapshot):
+            return Summary(ready=False)
+        links = [trace.Link(context) for context in self._causes.take()]
+        with _tracer.start_as_current_span("intent.round", links=links) as span:
+            summary = self._run(snapshot)
+            if span.is_recording():
+                span.set_attribute("waggle.configuration", bool(summary.dialects))
+                span.set_attribute("waggle.dialects", list(summary.dialects))
+                span.set_attribute("waggle.objects", summary.objects)
+                span.set_attribute("waggle.routes", summary.routes)
+        return replace(summary, span=span.get_span_context())
+
+    def _is_ready(self, snapshot: Snapshot) -> bool:
+        r = self._resources
+        return (
+            all(table.initialized(snapshot) for table in r.resources)
+            and self._intent.generated.initialized(snapshot)
+            and (r.host.initialized(snapshot) or not self._needs_host(snapshot))
+        )
+
+    def _needs_host(self, snapshot: Snapshot) -> bool:
+        return is_host_needed(
+            self._resources, self._dialects.values(), snapshot, self._context.node
+        )
+
+    def _host(self, snapshot: Snapshot) -> Host:
+        r = self._resources
+        described = r.node_networks.get(snapshot, ("", self._context.node))
+        if described is not None:
+            return described.host
+        return next(r.host.all(snapshot), None) or Host()
+
+    def _run(self, snapshot: Snapshot) -> Summary:
+        context = replace(self._context, host=self._host(snapshot))
+        compiled = self._compile(snapshot, context)
+        i = self._intent
+        for route_sets in self._route_sets.values():
+            route_sets.collect(snapshot)
+        node = self._resources.nodes.get(snapshot, ("", context.node))
+        configuration = bool(compiled) or node != self._node
+        self._node = node
+        if not configuration and not any(sets.pending for sets in self._route_sets.values()):
+            return Summary(ready=True)
+        objects = written = 0
+        with self._db.write(
+            i.instances,
+            i.peers,
+            i.routes,
+            i.conflicting_routes,
+            i.conditions,
+            i.problems,
+            i.generated,
+        ) as txn:
+            if configuration:
+                self._write_configuration(txn, snapshot)
+            for name, route_sets in self._route_sets.items():
+                if name in compiled:
+                    written += route_sets.replace(txn, self._compiled[name].route_sets)
+                counted = route_sets.contribute(txn, snapshot, context)
+                objects += counted.objects
+                written += counted.routes
+            if configuration or any(sets.take_problems() for sets in self._route_sets.values()):
+                self._write_problems(txn)
+        return Summary(ready=True, dialects=compiled, objects=objects, routes=written)
+
+    # Configuration
+
+    def _compile(self, snapshot: Snapshot, context: NodeContext) -> tuple[str, ...]:
+        """Compile the dialects that are due; return their names. Feeding dialects come first."""
+        due: set[str] = set()
+        for name, dialect in self._dialects.items():
+            tables = (*dialect.compiled_tables, *self._shared)
+            revisions = tuple(table.revision(snapshot) for table in tables)
+            generated = self._generated(snapshot, dialect)
+            state = (revisions, generated)
+            if state != self._states.get(name) or name in due:
+                fed = tuple(
+                    row
+                    for feeder in self._dialects.values()
+                    if feeder.feeds == name and feeder.name in self._compiled
+                    for row in self._compiled[feeder.name].generated
+                )
+                self._compile_one(snapshot, dialect, replace(context, generated=generated, fed=fed))
+                self._states[name] = state
+                due.add(name)
+                if dialect.feeds is not None:
+                    due.add(dialect.feeds)
+        return tuple(name for name in self._dialects if name in due)
+
+    def _generated(self, snapshot: Snapshot, dialect: Dialect) -> dict[tuple[str, str, str], Any]:
+        """Return what the operator's part of a dialect has generated in this process."""
+        if not self._context.operator_in_process:
+            return {}
+        return {
+            (row.object.kind, row.object.namespace, row.object.name): row.content
+            for row in self._intent.generated.all(snapshot)
+            if row.by_operator and row.dialect == dialect.name
+        }
+
+    def _compile_one(self, snapshot: Snapshot, dialect: Dialect, context: NodeContext) -> None:
+        try:
+            compiled = dialect.compile(snapshot, context)
+        except Exception as error:
+            # A defect of one dialect is not to end the sessions of another, nor its own.
+            log.exception(
+                "a dialect cannot be compiled; its last intent is kept",
+                event_name="intent.dialect_failed",
+                dialect=dialect.name,
+            )
+            text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
+            before = self._compiled.get(dialect.name, NodeIntent())
+            failed = Problem((ObjectRef("Node", "", context.node),), "", text)
+            kept = tuple(p for p in before.problems if p.message != text)
+            compiled = replace(before, problems=(*kept, failed))
+        self._compiled[dialect.name] = compiled
+
+    def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
+        """Arbitrate between the dialects and write instances, peers, conditions and objects."""
+        i = self._intent
+        named = list(self._compiled.items())
+        problems = [replace(p, dialect=name) for name, made in named for p in made.problems]
+        instances, peers = supported(
+            (replace(row, dialect=name) for name, made in named for row in made.instances),
+            (
+                replace(
+                    peer,
+                    dialect=name,
+                    route_set=None if peer.route_set is None else f"{name}-{peer.route_set}",
+                )
+                for name, made in named
+                for peer in made.peers
+            ),
+            problems,
+        )
+        arbitrated = arbitrate(
+            instances, peers, self.owners, lambda ref: self._created(snapshot, ref)
+        )
+        self.owners = arbitrated.owners
+        why = drain.reason(self._node, self._options)
+        sessions = arbitrated.peers
+        if why is not None:
+            sessions = drain.drained(sessions, why, self._context.node, self._options)
+        make_all(txn, i.instances, arbitrated.instances)
+        make_all(txn, i.peers, sessions)
+        make_all(
+            txn,
+            i.conditions,
+            [
+                *(row for row in i.conditions.all(snapshot) if row.by_operator),
+                *(replace(c, dialect=name) for name, made in named for c in made.conditions),
+            ],
+        )
+        make_all(
+            txn,
+            i.generated,
+            [
+                *(row for row in i.generated.all(snapshot) if row.by_operator),
+                *(_of_node(row, name) for name, made in named for row in made.generated),
+            ],
+        )
+        self._problems = [*problems, *arbitrated.problems]
+
+    def _created(self, snapshot: Snapshot, ref: ObjectRef) -> str:
+        kind = self._resources.kinds.named(ref.kind)
+        if kind is None:
+            return ""
+        row = self._resources.of(kind).get(snapshot, (ref.namespace, ref.name))
+        return "" if row is None else row.metadata.creation_timestamp
+
+    def _write_problems(self, txn: WriteTxn) -> None:
+        i = self._intent
+        kept = [row for row in i.problems.all(txn) if row.by_operator]
+        of_objects = [p for sets in self._route_sets.values() for p in sets.problems]
+        make_all(txn, i.problems, [*kept, *self._problems, *of_objects])
+
+    # Questions
+
+    def explainer(self) -> Explainer:
+        """Return what explains the intent, as of the last run."""
+        snapshot = self._db.snapshot()
+        context = replace(self._context, host=self._host(snapshot))
+        return Explainer(
+            snapshot,
+            self._intent,
+            context,
+            {
+                name: (dialect, self._route_sets[name].rules)
+                for name, dialect in self._dialects.items()
+            },
+        )
+
+
+def _of_node(row: Generated, dialect: str) -> Generated:
+    return replace(row, dialect=dialect, by_operator=False)

@@ -1,0 +1,217 @@
+"""What is advertised to every peer for every address of this node, and why not: `waggle explain`.
+
+Nothing is kept for it: each dialect evaluates its rules again when a question comes. Reads one
+snapshot; the answer is as of the last run of the compiler.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from reconcilers.dialect import Candidate, Dialect, NodeContext, Target
+from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from reconcilers.prefixes import covers
+from reconcilers.tables import IntentTables
+from speaker.nlri import prefix_to_wire
+from statedb import Snapshot
+
+EXPLAINED_KINDS: Final[Mapping[str, str]] = {
+    "service": "Service",
+    "services": "Service",
+    "svc": "Service",
+    "node": "Node",
+    "podcidr": "Node",
+    "interface": "Interface",
+}
+"""How the kinds of Kubernetes and of the host may be spelled, in lower case."""
+
+
+class NothingFoundError(Exception):
+    """No object of this node has the prefix or the name; ``str()`` is one sentence."""
+
+
+def parse_target(text: str, kinds: Mapping[str, str]) -> Target:
+    """Parse ``10.0.0.1[/32]``, ``[NAMESPACE/]NAME`` of a Service, or ``KIND/[NAMESPACE/]NAME``.
+
+    ``kinds`` are those that dialects add (`Dialect.explained_kinds`). Raises ValueError with the
+    reason.
+    """
+    parts = text.split("/")
+    try:
+        ipaddress.ip_address(parts[0])
+    except ValueError:
+        pass
+    else:
+        network = ipaddress.ip_network(text, strict=False)
+        return Target(text, prefix=prefix_to_wire(str(network)))
+    spellings = {**EXPLAINED_KINDS, **kinds}
+    kind = spellings.get(parts[0].lower()) if len(parts) > 1 else None
+    if kind is not None:
+        parts = parts[1:]
+    elif len(parts) > 1:
+        kind = "Service"
+    if len(parts) > 2 or not all(parts):
+        names = ["NAMESPACE/NAME", "Node/NAME", *(f"{kind}/NAME" for kind in _of_dialects(kinds))]
+        raise ValueError(
+            f"{text!r} is neither a prefix nor an object such as Service/NAMESPACE/NAME, "
+            f"{', '.join(names)} or Interface/NAME"
+        )
+    namespace = parts[0] if len(parts) == 2 else None
+    return Target(text, kind=kind, namespace=namespace, name=parts[-1])
+
+
+def _of_dialects(kinds: Mapping[str, str]) -> list[str]:
+    return sorted(set(kinds.values()) - set(EXPLAINED_KINDS.values()))
+
+
+class Explainer:
+    """Explains the intent as of one snapshot."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        intent: IntentTables,
+        context: NodeContext,
+        dialects: Mapping[str, tuple[Dialect, Mapping[str, Any]]],
+    ) -> None:
+        """``dialects``: by name, with the rules of their route sets by the name of the set."""
+        self._snapshot = snapshot
+        self._intent = intent
+        self._context = context
+        self._dialects = dialects
+
+    def explain(
+        self,
+        target: Target | None = None,
+        chosen: Callable[[str, str | None, str | None], bool] = lambda *_: True,
+    ) -> Iterator[Sequence[RouteExplanation]]:
+        """Yield the explanations of the target at each peer, a group a peer; without one, of all.
+
+        ``chosen`` selects peers by instance, name and address. Raises `NothingFoundError` before the
+        first group where no object of this node is the target.
+        """
+        found = self._candidates(target)
+        peers = [
+            peer
+            for peer in sorted(
+                self._intent.peers.all(self._snapshot), key=lambda row: (row.instance, row.name)
+            )
+            if chosen(peer.instance, peer.name, peer.address)
+        ]
+        general = self._left_out(chosen)
+        if not peers and not general and not self._intent.peers.count(self._snapshot):
+            general = [self._without_peers()]
+        groups: Iterator[Sequence[RouteExplanation]] = filter(
+            None, (self._at(peer, found, target) for peer in peers)
+        )
+        if peers and target is not None:
+            first = next(groups, None)
+            if first is None:
+                raise NothingFoundError(self._nothing(target))
+            groups = itertools.chain([first], groups)
+        return itertools.chain(filter(None, [general]), groups)
+
+    def _at(
+        self,
+        peer: Peer,
+        found: Mapping[str, Sequence[Candidate]],
+        target: Target | None,
+    ) -> Sequence[RouteExplanation]:
+        dialect, sets = self._dialects[peer.dialect]
+        rules = sets.get(peer.route_set) if peer.route_set is not None else None
+        made = [
+            replace(dialect.explain(one, peer, rules), instance=peer.instance, peer=peer.name)
+            for one in found.get(peer.dialect, ())
+        ]
+        if target is None or target.prefix is None:
+            return made
+        family, nlri = target.prefix
+        exact = [
+            one
+            for one in made
+            if one.family == family and (one.nlri == nlri or nlri in one.advertised)
+        ]
+        if exact:
+            return exact
+        return [
+            one
+            for one in made
+            if one.family == family and one.nlri is not None and covers(one.nlri, nlri)
+        ]
+
+    # Candidates
+
+    def _candidates(self, target: Target | None) -> dict[str, list[Candidate]]:
+        found = {
+            name: sorted(
+                (
+                    candidate
+                    for candidate in dialect.candidates(
+                        self._snapshot,
+                        self._context,
+                        {rules.name: rules for rules in sets.values()},
+                        target,
+                    )
+                    if _concerns(candidate, target)
+                ),
+                key=_order,
+            )
+            for name, (dialect, sets) in self._dialects.items()
+        }
+        if target is not None and not any(found.values()):
+            raise NothingFoundError(self._nothing(target))
+        return found
+
+    # Peers and objects that are missing
+
+    def _left_out(
+        self, chosen: Callable[[str, str | None, str | None], bool]
+    ) -> list[RouteExplanation]:
+        found: list[RouteExplanation] = []
+        for problem in sorted(self._intent.problems.all(self._snapshot)):
+            if problem.leaves_out:
+                instance, *rest = problem.leaves_out
+                peer = rest[0] if rest else None
+                if chosen(instance, peer, None):
+                    rule = problem.objects[0] if problem.objects else None
+                    found.append(_general(instance, peer, "LeftOut", problem.message, rule))
+        return found
+
+    def _without_peers(self) -> RouteExplanation:
+        node = self._context.node
+        kinds = {"Node"}.union(*(d.selecting_kinds for d, _ in self._dialects.values()))
+        reasons = [
+            problem.message
+            for problem in sorted(self._intent.problems.all(self._snapshot))
+            if problem.objects and problem.objects[0].kind in kinds
+        ]
+        text = f"node {node} has no peers: nothing selects it, or what selects it lists none"
+        return _general(None, None, "NoPeers", "; ".join([text, *reasons]), None)
+
+    def _nothing(self, target: Target) -> str:
+        node = self._context.node
+        if target.prefix is None:
+            return f"nothing that node {node} could advertise is called {target.text}"
+        return f"no Service, pod network, pool or interface of node {node} has {target.text}"
+
+
+def _concerns(candidate: Candidate, target: Target | None) -> bool:
+    if target is None or target.prefix is not None:
+        return target is None or candidate.nlri is not None
+    return target.names(candidate.object)
+
+
+def _order(candidate: Candidate) -> tuple[Any, ...]:
+    family, nlri = candidate.family, candidate.nlri
+    return (candidate.object, candidate.type, family is None, family or (), nlri or b"")
+
+
+def _general(
+    instance: str | None, peer: str | None, reason: str, message: str, rule: ObjectRef | None
+) -> RouteExplanation:
+    return RouteExplanation(instance, peer, None, "", None, None, (), reason, message, rule)

@@ -1,0 +1,63 @@
+"""Rejects intent that cannot be applied yet, with a problem for each instance or peer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconcilers.model import FieldRef, Instance, Peer, Problem
+from speaker.nlri import IPV6_UNICAST
+
+
+def supported(
+    instances: Iterable[Instance], peers: Iterable[Peer], problems: list[Problem]
+) -> tuple[list[Instance], list[Peer]]:
+    """Return the instances and peers that can be configured; ``problems`` takes the others' reasons.
+
+    The peers of an instance that is left out are left out with it.
+    """
+    kept: list[Instance] = []
+    missing: set[tuple[str, str]] = set()
+    for row in instances:
+        reason = next(_of_instance(row), None)
+        if reason is None:
+            kept.append(row)
+            continue
+        missing.add((row.dialect, row.name))
+        objects = () if row.origin is None else (row.origin,)
+        text = f"instance {row.name!r} is left out: {reason} is not supported"
+        problems.append(Problem(objects, "", text, (row.name,), "unsupported", row.dialect))
+    sessions: list[Peer] = []
+    for peer in peers:
+        if (peer.dialect, peer.instance) in missing:
+            continue
+        reason = next(_of_peer(peer), None)
+        if reason is None:
+            sessions.append(peer)
+            continue
+        text = f"peer {peer.name!r} is left out: {reason} is not supported"
+        names = (peer.instance, peer.name)
+        problems.append(Problem(peer.origins, "", text, names, "unsupported", peer.dialect))
+    return kept, sessions
+
+
+def _of_instance(row: Instance) -> Iterator[str]:
+    if row.confederation is not None:
+        yield f"a confederation (identifier {row.confederation.identifier})"
+    if row.originates:
+        yield f"originating prefixes of the instance's own ({', '.join(row.originates)})"
+    if row.imports:
+        yield f"importing routes of instance {row.imports[0].instance!r}"
+
+
+def _of_peer(row: Peer) -> Iterator[str]:
+    if isinstance(row.peer_asn, str):
+        yield f"an AS number that is only known to be {row.peer_asn}"
+    if row.reject:
+        yield f"a list of prefixes that are never accepted ({row.reject[0].prefix} ...)"
+    if isinstance(row.password, FieldRef):
+        yield f"a password in a field ({row.password})"
+    if row.bfd is not None:
+        yield "BFD"
+    for hop in row.next_hops:
+        if hop.family != IPV6_UNICAST or row.address is None or ":" in row.address:
+            yield f"the next hop {hop.address} for {hop.family}"

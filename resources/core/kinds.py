@@ -1,0 +1,77 @@
+"""The kinds of Kubernetes itself that are read."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from resources.core import Namespace, Node, Secret, Service
+from resources.core.endpointslice import EndpointSlice
+from resources.core.node import node_errors
+from resources.core.secret import ENCODED, decode_secret, secret_errors
+from resources.core.service import service_errors
+from resources.kind import NAMED_AFTER_NODE, Kind
+from statedb import Index, Key
+
+BY_SERVICE: Final = "service"
+"""The index of EndpointSlices by (namespace, name of the Service)."""
+
+
+def _slice_service(row: EndpointSlice) -> tuple[Key, ...]:
+    key = row.service_key
+    return (key,) if key is not None else ()
+
+
+NODE = Kind(
+    "Node",
+    Node,
+    group="",
+    versions=("v1",),
+    plural="nodes",
+    namespaced=False,
+    errors=node_errors,
+    table="nodes",
+    of_node=NAMED_AFTER_NODE,
+)
+NAMESPACE = Kind(
+    "Namespace",
+    Namespace,
+    group="",
+    versions=("v1",),
+    plural="namespaces",
+    namespaced=False,
+    table="namespaces",
+)
+SERVICE = Kind(
+    "Service",
+    Service,
+    group="",
+    versions=("v1",),
+    plural="services",
+    namespaced=True,
+    errors=service_errors,
+    table="services",
+)
+ENDPOINT_SLICE = Kind(
+    "EndpointSlice",
+    EndpointSlice,
+    group="discovery.k8s.io",
+    versions=("v1",),
+    plural="endpointslices",
+    namespaced=True,
+    table="endpoint-slices",
+    indexes=(Index(BY_SERVICE, keys=_slice_service),),
+)
+SECRET = Kind(
+    "Secret",
+    Secret,
+    group="",
+    versions=("v1",),
+    plural="secrets",
+    namespaced=True,
+    table="secrets",
+    convert=decode_secret,
+    encoded=ENCODED,
+    value_errors=secret_errors,
+)
+
+KINDS: Final[tuple[Kind[Any], ...]] = (NODE, NAMESPACE, SERVICE, ENDPOINT_SLICE, SECRET)

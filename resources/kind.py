@@ -1,0 +1,245 @@
+"""A kind of object: how the API names it, how its objects become rows, and which table holds them.
+
+Each folder of kinds declares its own (`resources.core.kinds`, `resources.<dialect>.kinds`); `Kinds`
+is the set that a program reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from resources.crds.annotations import Definition
+from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.meta import Resource
+from resources.schema import structural_errors, unknown_fields, without_nulls
+from statedb import Index
+
+T = TypeVar("T", bound=Resource)
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+DEFAULT_NAMESPACE = "default"
+
+
+class NodeFilter(msgspec.Struct, frozen=True):
+    """Which objects of a kind concern one node; the others are neither requested nor stored."""
+
+    fields: str
+    """A field selector in which ``{node}`` stands for the node's name."""
+    accepts: Callable[[Any, str], bool]
+    """The same as a predicate of the row and the node's name, for sources without selectors."""
+
+
+NAMED_AFTER_NODE: Final = NodeFilter(
+    "metadata.name={node}", lambda row, node: bool(row.metadata.name == node)
+)
+"""The kind has one object per node, with the node's name."""
+
+
+class Kind(Generic[T]):
+    """One kind of object.
+
+    ``errors`` yields the rules that a row breaks; ``convert`` replaces the conversion from JSON for
+    rows whose shape differs from the API's (``encoded`` is that shape, ``value_errors`` its rules).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        row: type[T],
+        *,
+        group: str,
+        versions: tuple[str, ...],
+        plural: str,
+        namespaced: bool,
+        table: str,
+        indexes: tuple[Index[Any], ...] = (),
+        of_node: NodeFilter | None = None,
+        errors: Callable[[T], Iterator[FieldError]] | None = None,
+        strict: bool = False,
+        definition: Definition | None = None,
+        convert: Callable[[Any], T] | None = None,
+        encoded: type[msgspec.Struct] | None = None,
+        value_errors: Callable[[Any], Iterator[FieldError]] | None = None,
+    ) -> None:
+        self.table = table
+        """The name of its StateDB table; the primary index is (namespace, name)."""
+        self.indexes = indexes
+        self.of_node = of_node
+        """None: an agent reads all objects of the kind."""
+        self._convert_value = convert
+        self._encoded = encoded or row
+        self._value_errors = value_errors
+        self.name = name
+        self.row = row
+        self.group = group
+        self.versions = versions
+        """The first one is written, all are read."""
+        self.plural = plural
+        self.namespaced = namespaced
+        self.strict = strict
+        """True if unknown fields are reported: the row declares every field of the kind."""
+        self.definition = definition
+        """Of its CustomResourceDefinition; None for kinds whose definition is not ours."""
+        self._errors = errors
+        self._decoder = msgspec.json.Decoder(row)
+
+    def __repr__(self) -> str:
+        """Return ``<Kind NAME>``."""
+        return f"<Kind {self.name}>"
+
+    @property
+    def api_versions(self) -> tuple[str, ...]:
+        """``group/version`` of each version."""
+        return tuple(f"{self.group}/{v}" if self.group else v for v in self.versions)
+
+    @property
+    def custom(self) -> bool:
+        """True if a CustomResourceDefinition adds the kind, so that an API server may not serve it."""
+        return bool(self.group) and not self.group.endswith(".k8s.io")
+
+    def path(self, version: str, namespace: str = "") -> str:
+        """Return the URL path of the list, of one namespace or of all."""
+        root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
+        within = f"/namespaces/{namespace}" if namespace else ""
+        return f"{root}{within}/{self.plural}"
+
+    def object_path(self, name: str, namespace: str = "") -> str:
+        """Return the URL path of one object in the version that is written."""
+        return f"{self.path(self.versions[0], namespace)}/{name}"
+
+    def decode_json(self, octets: bytes | msgspec.Raw) -> T:
+        """Decode an object as an API server sends it; fields that no row has are skipped.
+
+        Raises `InvalidObject` with every broken rule, `msgspec.DecodeError` for invalid JSON.
+        """
+        if self._convert_value is not None:
+            return self.decode(msgspec.json.decode(octets))
+        try:
+            row = self._decoder.decode(octets)
+        except msgspec.ValidationError:
+            return self.decode(msgspec.json.decode(octets))
+        if bool(row.metadata.namespace) != self.namespaced:
+            return self.decode(msgspec.json.decode(octets))
+        found = list(self._rules(row, None))
+        if found:
+            name = ObjectName(self.name, row.metadata.namespace, row.metadata.name)
+            raise InvalidObject(name, tuple(found))
+        return row
+
+    def decode(self, value: Any) -> T:  # noqa: ANN401  JSON
+        """Convert an object to a row. Raises `InvalidObject` with every broken rule."""
+        value = self._with_namespace(value)
+        try:
+            try:
+                row = self._convert(value)
+            except msgspec.ValidationError:
+                # Perhaps only for a null, which for Kubernetes is an absent field.
+                value = without_nulls(value)
+                row = self._convert(value)
+        except msgspec.ValidationError as error:
+            errors = structural_errors(value, self._encoded)
+            raise InvalidObject(
+                self.name_of(value), tuple(errors) or (FieldError("", str(error)),)
+            ) from None
+        found = list(self._rules(row, value))
+        if found:
+            raise InvalidObject(self.name_of(value), tuple(found))
+        return row
+
+    def unknown_fields(self, value: Any) -> list[FieldError]:  # noqa: ANN401  JSON
+        """List fields that the kind does not have; empty unless the kind is ``strict``."""
+        if not self.strict:
+            return []
+        ignored = ("metadata", "status")
+        errors = unknown_fields(value, self.row)
+        return [
+            error
+            for error in errors
+            if error.path not in ("apiVersion", "kind", *ignored)
+            and not error.path.startswith(tuple(f"{name}." for name in ignored))
+        ]
+
+    def name_of(self, value: Any) -> ObjectName:  # noqa: ANN401  JSON
+        """Return the name of an object, with empty parts where the metadata has none."""
+        metadata = value.get("metadata") if isinstance(value, dict) else None
+        metadata = metadata if isinstance(metadata, dict) else {}
+        namespace = str(metadata.get("namespace") or DEFAULT_NAMESPACE) if self.namespaced else ""
+        return ObjectName(self.name, namespace, str(metadata.get("name") or ""))
+
+    def _convert(self, value: Any) -> T:  # noqa: ANN401
+        if self._convert_value is not None:
+            return self._convert_value(value)
+        return msgspec.convert(value, self.row)
+
+    def _with_namespace(self, value: Any) -> Any:  # noqa: ANN401
+        metadata = value.get("metadata") if isinstance(value, dict) else None
+        if isinstance(metadata, dict):
+            if self.namespaced and not metadata.get("namespace"):
+                value = {**value, "metadata": {**metadata, "namespace": DEFAULT_NAMESPACE}}
+            elif not self.namespaced and "namespace" in metadata:
+                kept = {k: v for k, v in metadata.items() if k != "namespace"}
+                value = {**value, "metadata": kept}
+        return value
+
+    def _rules(self, row: T, value: Any) -> Iterator[FieldError]:  # noqa: ANN401
+        name, namespace = row.metadata.name, row.metadata.namespace
+        if len(name) > 253 or not _NAME.fullmatch(name):
+            shown = name if len(name) <= 64 else name[:63] + "…"
+            yield FieldError("metadata.name", f"{shown!r} is not a DNS subdomain (RFC 1123)")
+        if namespace and not _NAME.fullmatch(namespace):
+            yield FieldError("metadata.namespace", f"{namespace[:64]!r} is not a DNS label")
+        if self._value_errors is not None:
+            yield from self._value_errors(value)
+        if self._errors is not None:
+            yield from self._errors(row)
+
+
+class Kinds:
+    """An immutable, ordered set of kinds: what a program reads, or what a dialect declares."""
+
+    __slots__ = ("_all", "_by_name", "_by_version")
+
+    def __init__(self, *groups: Iterable[Kind[Any]]) -> None:
+        """Join groups; a kind that several groups have counts once.
+
+        Raises `ValueError` where two different kinds have one name or one table.
+        """
+        self._all: tuple[Kind[Any], ...] = tuple(
+            dict.fromkeys(k for group in groups for k in group)
+        )
+        self._by_name = {kind.name: kind for kind in self._all}
+        self._by_version = {
+            (version, kind.name): kind for kind in self._all for version in kind.api_versions
+        }
+        if len(self._by_name) < len(self._all):
+            raise ValueError(f"two kinds of one name among {self._all}")
+        if len({kind.table for kind in self._all}) < len(self._all):
+            raise ValueError(f"two kinds with one table among {self._all}")
+
+    def __iter__(self) -> Iterator[Kind[Any]]:
+        """Iterate in the order of declaration."""
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        """Return the number of kinds."""
+        return len(self._all)
+
+    def __contains__(self, kind: object) -> bool:
+        """True if the kind is one of the set."""
+        return kind in self._all
+
+    def named(self, name: str) -> Kind[Any] | None:
+        """Return the kind with this ``kind:``, or None."""
+        return self._by_name.get(name)
+
+    def find(self, api_version: str, name: str) -> Kind[Any] | None:
+        """Return the kind of an object by its ``apiVersion`` and ``kind``, or None."""
+        return self._by_version.get((api_version, name))
+
+    def without(self, *kinds: Kind[Any]) -> Kinds:
+        """Return the set without some kinds."""
+        return Kinds(kind for kind in self._all if kind not in kinds)

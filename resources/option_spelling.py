@@ -1,0 +1,81 @@
+"""The spellings of a declared option: flag, environment variable and key of the configuration file.
+
+The declarations are in `resources.option_declarations`. `cells.hive.option_loading` reads the values
+of programs with cells from flags, environment and file; `waggle` reads flags alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_type_hints
+
+import msgspec
+from msgspec import inspect as shapes
+
+ENV_PREFIX = "WAGGLE_"
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One option of one cell in all its spellings."""
+
+    cell: str
+    field: str
+    key: str
+    """Its name in the configuration file."""
+    flag: str
+    env: str
+    type: Any
+    default: Any
+    help: str
+    metavar: str
+    is_list: bool
+    is_bool: bool
+    choices: tuple[str, ...]
+
+
+def describe(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
+    """Yield the settings that a cell's options declare, in order of declaration."""
+    info = shapes.type_info(options)
+    if not isinstance(info, shapes.StructType):
+        raise TypeError(f"{options!r} is not a struct")
+    hints = get_type_hints(options, include_extras=True)
+    for field in info.fields:
+        kind, meta = _unwrap(field.type)
+        extra = meta.extra or {} if meta is not None else {}
+        schema = meta.extra_json_schema or {} if meta is not None else {}
+        flag = extra.get("flag") or f"--{cell}-{field.name.replace('_', '-')}"
+        variants = kind.types if isinstance(kind, shapes.UnionType) else (kind,)
+        shape = next(v for v in variants if not isinstance(v, shapes.NoneType))
+        choices: tuple[str, ...] = ()
+        if isinstance(shape, shapes.LiteralType):
+            choices = tuple(str(value) for value in shape.values)
+        yield Setting(
+            cell=cell,
+            field=field.name,
+            key=field.encode_name,
+            flag=flag,
+            env=ENV_PREFIX + flag.removeprefix("--").replace("-", "_").upper(),
+            type=hints[field.name],
+            default=field.default,
+            help=str(schema.get("description", "")),
+            metavar=extra.get("metavar") or _metavar(shape, choices),
+            is_list=isinstance(shape, shapes.VarTupleType),
+            is_bool=isinstance(shape, shapes.BoolType),
+            choices=choices,
+        )
+
+
+def _unwrap(kind: shapes.Type) -> tuple[shapes.Type, shapes.Metadata | None]:
+    return (kind.type, kind) if isinstance(kind, shapes.Metadata) else (kind, None)
+
+
+def _metavar(shape: shapes.Type, choices: tuple[str, ...]) -> str:
+    if choices:
+        return "|".join(choices)
+    match shape:
+        case shapes.IntType() | shapes.FloatType():
+            return "N"
+        case shapes.BoolType():
+            return "true|false"
+        case _:
+            return "VALUE"

@@ -1,0 +1,59 @@
+"""Nodes and CiliumNodes as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconcilers.cilium.members import united_nodes
+from resources.core import Node, NodeAddress
+from tests.support import kinds
+
+
+def _node(**metadata: Any) -> Node:  # noqa: ANN401
+    return kinds.NODE.decode(
+        {
+            "metadata": {"name": "n", **metadata},
+            "spec": {"podCIDRs": ["10.1.0.0/24"], "podCIDR": "10.1.0.0/24"},
+            "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]},
+        }
+    )
+
+
+def _united(node: Node | None, spec: dict[str, Any], **metadata: Any) -> Node:  # noqa: ANN401
+    value = {"metadata": {"name": "n", **metadata}, "spec": spec}
+    cilium_node = kinds.CILIUM_NODE.decode(value)
+    return united_nodes([node] if node is not None else [], [cilium_node])["n"]
+
+
+def test_a_node_without_a_cilium_node_is_as_it_is() -> None:
+    assert united_nodes([_node()], []) == {"n": _node()}
+
+
+def test_ciliums_ipam_says_which_pod_networks_a_node_has() -> None:
+    spec = {"ipam": {"podCIDRs": ["10.2.0.0/24", "fd00::/64"]}}
+    assert _united(_node(), spec).pod_networks == ("10.2.0.0/24", "fd00::/64")
+    # With pools of its own, Cilium uses none that Kubernetes gave the Node.
+    assert _united(_node(), {}).pod_networks == ()
+
+
+def test_labels_are_the_cilium_nodes_and_annotations_are_both_ones() -> None:
+    node = _node(labels={"a": "1"}, annotations={"x": "node", "y": "node"})
+    found = _united(node, {}, labels={"b": "2"}, annotations={"x": "cilium"})
+    assert found.metadata.labels == {"b": "2"}
+    assert found.metadata.annotations == {"x": "cilium", "y": "node"}
+
+
+def test_a_cilium_node_alone_is_a_node() -> None:
+    spec = {"addresses": [{"type": "InternalIP", "ip": "192.0.2.7"}]}
+    found = _united(None, spec, labels={"b": "2"})
+    assert found.status.addresses == (NodeAddress(type="InternalIP", address="192.0.2.7"),)
+    assert found.metadata.labels == {"b": "2"}
+
+
+def test_a_cilium_node_without_addresses_leaves_the_nodes() -> None:
+    assert _united(_node(), {}).status == _node().status
+
+
+def test_ciliums_own_address_of_a_node_is_none_that_others_reach_it_by() -> None:
+    spec = {"addresses": [{"type": "CiliumInternalIP", "ip": "10.244.0.99"}]}
+    assert _united(_node(), spec).status == _node().status

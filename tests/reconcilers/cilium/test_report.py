@@ -1,0 +1,271 @@
+"""The status of a NodeConfig says how its sessions are, and what of it could not be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconcilers.cilium.node_errors import FEW, LONGEST, errors_of, reconcile_error
+from reconcilers.conditions import with_times
+from reconcilers.dialect import ObjectStatus
+from reconcilers.model import ObjectRef, Problem, ReconcileStatus
+from reconcilers.report.statuses import ObjectStatuses
+from reconcilers.tables import object_id
+from resources.cilium.status import NodeConfigStatus
+from speaker.api import FamilyStatus, PeerStatus
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from tests.reconcilers.build import NODE, Cluster, peer, usual
+from tests.reconcilers.cilium.v1.build import policy_object
+from tests.support import kinds
+
+NOW = 1_767_225_600.0
+"""2026-01-01T00:00:00Z."""
+REF = ObjectRef("CiliumBGPNodeConfig", "", NODE)
+
+
+def family(of: Family, received: int, advertised: int, *, negotiated: bool = True) -> FamilyStatus:
+    return FamilyStatus(
+        family=of,
+        negotiated=negotiated,
+        received=received,
+        accepted=0,
+        advertised=advertised,
+    )
+
+
+def session(name: str = "p", state: str = "Established", **fields: Any) -> PeerStatus:  # noqa: ANN401
+    up = state == "Established"
+    return PeerStatus(
+        **{
+            "instance": "i",
+            "name": name,
+            "address": "192.0.2.9",
+            "interface": None,
+            "port": 179,
+            "local_address": None,
+            "local_asn": 65001,
+            "peer_asn": 65010,
+            "state": state,
+            "reason": "" if up else "no route",
+            "since": NOW - 60,
+            "families": (
+                family(IPV4_UNICAST, 3, 12),
+                family(IPV6_UNICAST, 0, 0, negotiated=False),
+            ),
+            "peer_router_id": None,
+            "hold_time": 9 if up else None,
+            "keepalive_time": 3 if up else None,
+            "retry_in": None,
+            "capabilities": (),
+            "last_error": None,
+            "flaps": 0,
+            "messages_received": 0,
+            "messages_sent": 0,
+            "updates_received": 0,
+            "updates_sent": 0,
+            "queued_octets": 0,
+            "authentication": None,
+            "graceful_restart_time": None,
+            "dynamic": False,
+            "route_set": None,
+            **fields,
+        }
+    )
+
+
+class Reported:
+    """A cluster, the sessions of its node, and what is reported."""
+
+    def __init__(self, cluster: Cluster, *sessions: PeerStatus) -> None:
+        self.cluster = cluster
+        self.sessions = list(sessions)
+        self.statuses = ObjectStatuses(
+            cluster.db, cluster.intent, [cluster.dialect], NODE, lambda: self.sessions
+        )
+
+    def row(self) -> ObjectStatus | None:
+        return self.statuses.table.get(self.cluster.db.snapshot(), object_id(REF))
+
+    def status(self, now: float = NOW) -> dict[str, Any]:
+        self.cluster.run()
+        self.statuses.run(now)
+        row = self.row()
+        assert row is not None
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(row.status))
+        return plain
+
+    def error(self) -> tuple[str, str]:
+        (condition,) = self.status()["conditions"]
+        return condition["status"], condition["message"]
+
+
+def test_an_established_session_has_timers_a_time_and_counts() -> None:
+    assert Reported(usual(), session()).status() == {
+        "bgpInstances": [
+            {
+                "name": "i",
+                "localASN": 65001,
+                "peers": [
+                    {
+                        "name": "p",
+                        "peerAddress": "192.0.2.9",
+                        "peerASN": 65010,
+                        "peeringState": "established",
+                        "timers": {"appliedHoldTimeSeconds": 9, "appliedKeepaliveSeconds": 3},
+                        "establishedTime": "2025-12-31T23:59:00Z",
+                        "routeCount": [
+                            {"afi": "ipv4", "safi": "unicast", "received": 3, "advertised": 12}
+                        ],
+                    }
+                ],
+            }
+        ],
+        "conditions": [
+            {
+                "type": "cilium.io/BGPReconcileError",
+                "status": "False",
+                "reason": "BGPReconcileError",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("Idle", "idle"),
+        ("Connect", "connect"),
+        ("Active", "active"),
+        ("OpenSent", "open_sent"),
+        ("OpenConfirm", "open_confirm"),
+    ],
+)
+def test_a_session_that_is_not_established_has_its_state_only(state: str, told: str) -> None:
+    (instance,) = Reported(usual(), session(state=state)).status()["bgpInstances"]
+    assert instance["peers"] == [
+        {"name": "p", "peerAddress": "192.0.2.9", "peerASN": 65010, "peeringState": told}
+    ]
+
+
+def test_c40_an_as_number_that_was_learnt_is_told() -> None:
+    found = usual()
+    config = kinds.CLUSTER_CONFIG
+    value = {"metadata": {"name": "c"}, "spec": {"bgpInstances": [
+        {"name": "i", "localASN": 65001, "peers": [peer(peerASN=0)]}]}}  # fmt: skip
+    found.put(config, value)
+    reported = Reported(found, session(state="Active", peer_asn=0))
+    (instance,) = reported.status()["bgpInstances"]
+    assert "peerASN" not in instance["peers"][0]
+    reported.sessions = [session(peer_asn=65077)]
+    (instance,) = reported.status()["bgpInstances"]
+    assert instance["peers"][0]["peerASN"] == 65077
+
+
+def test_the_same_is_not_written_again_and_clocks_that_drift_are_no_change() -> None:
+    reported = Reported(usual(), session())
+    reported.status()
+    assert not reported.statuses.run(NOW + 1)
+    reported.sessions = [session(since=NOW - 60.9)]
+    assert not reported.statuses.run(NOW + 2)
+    reported.sessions = [session(since=NOW - 50)]
+    assert reported.statuses.run(NOW + 3)
+
+
+def test_a_node_without_a_node_config_has_no_status() -> None:
+    found = usual()
+    reported = Reported(found, session())
+    reported.status()
+    found.delete(kinds.CLUSTER_CONFIG, "c")
+    found.run()
+    assert reported.statuses.run(NOW)
+    assert reported.row() is None
+    assert not reported.statuses.run(NOW)
+
+
+def test_the_one_in_the_api_server_is_named_by_its_uid() -> None:
+    found = usual()
+    reported = Reported(found)
+    reported.status()
+    assert reported.row() is not None
+    assert [row.uid for row in reported.statuses.table.all(found.db.snapshot())] == [""]
+    instance = {"name": "i", "localASN": 65001, "peers": [peer()]}
+    written = {"metadata": {"name": NODE, "uid": "u"}, "spec": {"bgpInstances": [instance]}}
+    found.put(kinds.NODE_CONFIG, written)
+    reported.status()
+    assert [row.uid for row in reported.statuses.table.all(found.db.snapshot())] == ["u"]
+
+
+def test_what_could_not_be_done_is_a_condition_and_its_time_is_that_of_its_status() -> None:
+    found = usual()
+    reported = Reported(found, session())
+    assert reported.error() == ("False", "")
+    found.delete(kinds.PEER_CONFIG, "pc")
+    status, message = reported.error()
+    assert status == "True"
+    assert message == (
+        "i: spec.bgpInstances[0].peers[0].peerConfigRef.name: peer 'p' is left out: "
+        "there is no CiliumBGPPeerConfig 'pc'"
+    )
+    # It is in the status all the same.
+    reported.sessions = []
+    (instance,) = reported.status(NOW + 10)["bgpInstances"]
+    assert [p["peeringState"] for p in instance["peers"]] == ["idle"]
+    (condition,) = reported.status(NOW + 20)["conditions"]
+    assert condition["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_a_policy_of_v1_that_has_the_node_leaves_the_node_config_idle() -> None:
+    found = usual()
+    router = {"localASN": 65001, "neighbors": [{"peerAddress": "192.0.2.9/32", "peerASN": 65010}]}
+    found.put(kinds.PEERING_POLICY, policy_object("v1", router))
+    reported = Reported(found, session(name="192.0.2.9", instance="65001"))
+    (instance,) = reported.status()["bgpInstances"]
+    assert [p["peeringState"] for p in instance["peers"]] == ["idle"]
+    assert reported.error() == ("True", "has no effect: a CiliumBGPPeeringPolicy selects the node")
+
+
+def test_errors_of_other_nodes_and_other_kinds_are_not_this_nodes() -> None:
+    problems = [
+        Problem((ObjectRef("CiliumBGPNodeConfig", "", "other"),), "spec", "no"),
+        Problem((ObjectRef("CiliumBGPClusterConfig", "", "c"),), "spec", "no"),
+        Problem((ObjectRef("CiliumBGPPeerConfig", "", "pc"),), "spec.authSecretRef", "no Secret"),
+    ]
+    statuses = [
+        ReconcileStatus("peer", "i/p", "InvalidConfig: no"),
+        ReconcileStatus("instance", "i"),
+    ]
+    assert errors_of(NODE, ["i"], problems, statuses) == [
+        ("", "CiliumBGPPeerConfig/pc: spec.authSecretRef: no Secret"),
+        ("i", "peer p: InvalidConfig: no"),
+    ]
+
+
+def test_of_each_instance_the_first_few_errors_are_told_and_the_message_has_an_end() -> None:
+    errors = [("a", f"error\n{n}") for n in range(FEW + 3)] + [("b", "one")]
+    told = reconcile_error(REF, errors, 7)
+    assert told.status
+    assert told.message.splitlines() == [
+        *(f"a: error {n}" for n in range(FEW)),
+        "a: and 3 more",
+        "b: one",
+    ]
+    many = reconcile_error(REF, [(str(n), "x" * 100) for n in range(1000)], None)
+    assert len(many.message) == LONGEST
+
+
+def test_after_a_restart_a_condition_keeps_the_time_that_it_has_in_the_api_server() -> None:
+    first = Reported(usual())
+    first.status(NOW)
+    again = Reported(usual())
+    again.status(NOW + 500)
+    before, row = first.row(), again.row()
+    assert before is not None
+    assert row is not None
+    known = {c.type: c for c in before.status.conditions}
+    assert with_times(row.status, known).conditions == before.status.conditions
+    assert with_times(row.status, {}) == row.status
+    assert with_times(NodeConfigStatus(), known) == NodeConfigStatus()

@@ -1,0 +1,91 @@
+"""Which policy a node follows, and what the others are told."""
+
+from __future__ import annotations
+
+import itertools
+
+from reconcilers.cilium.v1.selection import Selection, select
+from resources.cilium import CiliumBGPPeeringPolicy
+from resources.cilium.conditions import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
+from resources.core import Node
+from tests.reconcilers.cilium.v1.build import node, policy
+
+OLD = policy("z-old", selector={"matchLabels": {"rack": "a"}}, created="2023-01-01T00:00:00Z")
+NEW = policy("a-new", selector={"matchLabels": {"row": "1"}}, created="2024-01-01T00:00:00Z")
+AGELESS = policy("ageless", selector={"matchLabels": {"row": "1"}})
+BOTH = node("both", rack="a", row="1")
+RACK = node("rack", rack="a")
+ROW = node("row", row="1")
+NEITHER = node("neither")
+NODES = (BOTH, RACK, ROW, NEITHER)
+
+
+def _select(
+    *policies: CiliumBGPPeeringPolicy,
+    nodes: tuple[Node, ...] = NODES,
+    owners: dict[str, str] | None = None,
+    first_wins: bool = False,
+) -> Selection:
+    return select(policies, nodes, owners or {}, first_wins=first_wins)
+
+
+def _true(selection: Selection, kind: str) -> set[str]:
+    return {c.object.name for c in selection.conditions if c.type == kind and c.status}
+
+
+def test_a_node_follows_the_one_policy_that_selects_it() -> None:
+    found = _select(OLD)
+    assert found.owners == {"both": "z-old", "rack": "z-old"}
+    assert found.claimed == {"both", "rack"}
+    assert (found.problems, _true(found, CONFLICTING_PEERING_POLICY)) == ([], set())
+
+
+def test_no_selector_selects_every_node() -> None:
+    assert _select(policy("all")).owners == dict.fromkeys((n.metadata.name for n in NODES), "all")
+
+
+def test_c72_of_several_policies_a_node_follows_none() -> None:
+    found = _select(OLD, NEW)
+    assert found.owners == {"rack": "z-old", "row": "a-new"}
+    assert "both" in found.claimed
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "z-old"}
+    assert [p.field for p in found.problems] == ["spec.nodeSelector"] * 2
+    assert "both" in found.problems[0].message
+
+
+def test_the_oldest_has_the_node_where_the_first_one_wins() -> None:
+    found = _select(NEW, AGELESS, OLD, first_wins=True)
+    assert found.owners == {"both": "z-old", "rack": "z-old", "row": "a-new"}
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "ageless"}
+    told = {
+        c.object.name: c.message for c in found.conditions if c.type == CONFLICTING_PEERING_POLICY
+    }
+    assert told["ageless"] == "Selects the same node(s) as CiliumBGPPeeringPolicy(s): a-new, z-old"
+    assert told["z-old"] == ""
+
+
+def test_the_one_that_has_a_node_keeps_it_until_it_lets_go() -> None:
+    found = _select(OLD, NEW, owners={"both": "a-new"}, first_wins=True)
+    assert found.owners["both"] == "a-new"
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"z-old"}
+    assert _select(OLD, owners={"both": "a-new"}, first_wins=True).owners["both"] == "z-old"
+
+
+def test_the_order_in_which_objects_are_found_means_nothing() -> None:
+    for first_wins in (False, True):
+        answers = [
+            _select(*order, first_wins=first_wins)
+            for order in itertools.permutations((OLD, NEW, AGELESS))
+        ]
+        assert all(answer == answers[0] for answer in answers)
+
+
+def test_conditions_are_always_there() -> None:
+    found = _select(OLD, NEW, nodes=(RACK,))
+    assert _true(found, NO_MATCHING_NODE) == {"a-new"}
+    assert sorted((c.object.name, c.type) for c in found.conditions) == [
+        ("a-new", CONFLICTING_PEERING_POLICY),
+        ("a-new", NO_MATCHING_NODE),
+        ("z-old", CONFLICTING_PEERING_POLICY),
+        ("z-old", NO_MATCHING_NODE),
+    ]
