@@ -254,7 +254,7 @@ def test_a_kind_may_be_spelled_with_its_group() -> None:
     ("query", "code", "message"),
     [
         ("servces", "NotFound", "there is no kind servces (did you mean services?)"),
-        ("ciliumbgpnodeconfig", "NotFound", "this agent does not read CiliumBGPNodeConfig objects"),
+        ("namespaces", "NotFound", "this agent does not read Namespace objects"),
         ("", "BadRequest", "name a kind, for example services"),
     ],
 )
