@@ -172,6 +172,8 @@ def _provider(item: Constructor | Provider) -> Provider:
 
 def _made(make: Constructor) -> Any:  # noqa: ANN401 - any type form
     """Return the type of what a constructor makes."""
+    if inspect.iscoroutinefunction(make):
+        raise CompositionError(f"{getattr(make, '__qualname__', make)} is a coroutine function")
     if isinstance(make, type):
         return make
     if isinstance(make, Supplied):

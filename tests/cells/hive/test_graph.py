@@ -143,6 +143,10 @@ def untyped(port) -> Line:  # type: ignore[no-untyped-def]  # noqa: ANN001
     return Line()
 
 
+async def later() -> Line:
+    return Line()
+
+
 def unnamed() -> Line:
     return Line()
 
@@ -293,6 +297,8 @@ def test_a_value_provided_as_a_type_has_to_be_of_it() -> None:
         provide(unnamed, as_=OtherCheck)
     with pytest.raises(CompositionError, match="supplied str makes a str, which has no check"):
         supply("x", as_=Check)
+    with pytest.raises(CompositionError, match="later is a coroutine function"):
+        provide(later)
     with pytest.raises(CompositionError, match="no return annotation"):
         provide(lambda: None)
 
