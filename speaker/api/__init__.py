@@ -1,14 +1,14 @@
-"""The speaker's own words to the outside: configuration in, status out, both as frozen values.
+"""The speaker's interface: configuration in, status out, both as frozen values.
 
-Used by everything that talks to a speaker. It must stay free of work: no sockets, no clocks, no
+Used by everything that drives a speaker. It must stay free of work: no sockets, no clocks, no
 protocol.
 
 * `config`: instances, peers, local routes
-* `policy`: which routes pass, and how they are changed
+* `policy`: which routes are accepted, and how they are changed
 * `status`: sessions, routes, events
 * `monitoring`: monitoring stations (BMP)
 * `port`: the methods of a speaker, as a protocol
-* `secret`: passwords that do not leak
+* `secret`: passwords that are never printed
 """
 
 from speaker.api.config import (

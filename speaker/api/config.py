@@ -1,8 +1,7 @@
-"""What the speaker is told: instances, peers and local routes, as frozen values.
+"""The configuration of a speaker: instances, peers and local routes, as frozen values.
 
-Nothing here does any work or knows a socket. Times are whole seconds, addresses are text in their
-canonical form, AS numbers are four octets wide. A value that cannot be is refused when it is made,
-with an error that names the field.
+No work is done here. Times are whole seconds, addresses are text in canonical form, AS numbers have
+four octets. An invalid value is rejected when it is created, by an error that names the field.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ AddPathMode = Literal["none", "receive", "send", "both"]
 Export = Literal["set", "all", "local", "none"]
 
 
-class InvalidConfig(ValueError):  # noqa: N818  the name says what is wrong with what
-    """A setting that cannot be: which object, which field, and the rule that it breaks."""
+class InvalidConfig(ValueError):  # noqa: N818  named after the fault
+    """An invalid setting: the object, the field, and the rule that it breaks."""
 
     def __init__(self, kind: str, name: str, field: str, rule: str) -> None:
         super().__init__(f"{kind} {name!r}: {field}: {rule}")
@@ -36,23 +35,23 @@ class InvalidConfig(ValueError):  # noqa: N818  the name says what is wrong with
 
 
 Import = Literal["all", "none"] | tuple[PrefixRule, ...] | Policy
-"""A list of prefixes is the policy that accepts what is within one of them."""
+"""A list of prefixes is a policy that accepts the routes within one of them."""
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):
     """How routes survive the restart of one end (RFC 4724, 8538, 9494); times in seconds."""
 
     restart_time: int = 120
-    """For how long (0 to 4095) the peer is asked to keep our routes while we are away."""
+    """How long (0 to 4095) the peer should keep the local routes during a restart."""
     stale_time: int = 360
-    """How long a peer that is back may take to say its routes again, before the others go."""
+    """How long a restarted peer may take to advertise its routes again; the others are removed."""
     long_lived_time: int = 0
-    """For how long more, at most, routes are kept as a last choice, on both sides (RFC 9494); 0
-    does not offer it."""
+    """How much longer, at most, stale routes are kept as the least preferred, on both sides (RFC
+    9494); 0 does not offer it."""
     notification: bool = True
-    """Whether routes are also kept after a NOTIFICATION, unless it is a hard reset (RFC 8538)."""
+    """Whether routes are also kept after a NOTIFICATION other than Hard Reset (RFC 8538)."""
     forwarding_preserved: bool = True
-    """Whether packets are forwarded while we are away. On a node the kernel does that."""
+    """Whether packets are forwarded during a restart; on a node the kernel forwards them."""
 
 
 class MaximumPrefixes(msgspec.Struct, frozen=True):
@@ -60,28 +59,28 @@ class MaximumPrefixes(msgspec.Struct, frozen=True):
 
     limit: int
     family: Family | None = None
-    """None is every family on its own."""
+    """None is every family, each with this limit."""
     warning_percent: int = 75
-    """From this part of the limit on there is a warning."""
+    """The part of the limit from which on there is a warning."""
     warning_only: bool = False
-    """Beyond the limit, too, there is only a warning."""
+    """Beyond the limit, too, the session stays up."""
     restart_after: int | None = None
-    """Seconds until the session is tried again; None waits until the peer is reset by hand."""
+    """Seconds until the session is started again; None waits for a reset of the peer."""
 
 
 class Confederation(msgspec.Struct, frozen=True):
-    """RFC 5065: the AS that the outside sees, and the member ASes next to ours."""
+    """A confederation (RFC 5065): its identifier, and the other member ASes."""
 
     identifier: int
     members: tuple[int, ...] = ()
 
 
 class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
-    """What a local route carries, the same for every peer; a session adds its own next hop and AS.
+    """The path attributes of a local route; a session adds its own next hop and AS number.
 
     ``communities`` are 32-bit numbers (RFC 1997), ``large_communities`` triples (RFC 8092),
-    ``extended_communities`` eight octets each (RFC 4360). ``local_preference`` is only told to
-    iBGP peers, where None means 100. ``next_hop`` None is the address of the session itself.
+    ``extended_communities`` eight octets each (RFC 4360). ``local_preference`` is advertised to
+    iBGP peers only, where None means 100. ``next_hop`` None is the local address of the session.
     """
 
     origin: int = 0
@@ -94,7 +93,7 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One BGP router: its AS, its BGP identifier, and where it listens (nowhere by default).
+    """One BGP instance: its AS, its BGP Identifier, and its listening addresses (default: none).
 
     Another AS, identifier, VRF or listening address makes another router: the instance is
     recreated, with a Cease to its peers.
@@ -106,13 +105,13 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
     listen: tuple[tuple[str, int], ...] = ()
     vrf: str | None = None
     confederation: Confederation | None = None
-    """Then ``local_asn`` is our member AS."""
+    """With a confederation ``local_asn`` is the local member AS."""
     selection_deferral_time: int = 120
-    """After a restart: how many seconds, at most, peers that keep our routes are waited for before
-    received routes are passed on (RFC 4724 section 4.1)."""
+    """After a restart: the most seconds that received routes are not advertised, until peers with
+    graceful restart have sent End-of-RIB (RFC 4724 section 4.1)."""
 
     def __post_init__(self) -> None:
-        """Refuse what no router can be."""
+        """Reject an invalid configuration. Raises `InvalidConfig`."""
         if not 1 <= self.local_asn <= 0xFFFFFFFF:
             raise InvalidConfig(
                 "instance", self.name, "local_asn", "an AS number is 1 to 4294967295 (RFC 7607)"
@@ -137,48 +136,48 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What configured and dynamic peers have in common."""
+    """The common settings of configured and dynamic peers."""
 
     name: str
     peer_asn: int = 0
-    """0 accepts any AS and learns it from the OPEN."""
+    """0 accepts any AS of the peer's OPEN."""
     local_asn: int | None = None
-    """The AS that this peer sees instead of the instance's."""
+    """The AS number that this peer sees in place of the instance's."""
     hold_time: int = 90
-    """Proposed in the OPEN; 0 is no keepalives, else at least 3 (RFC 4271 section 4.2)."""
+    """Proposed in the OPEN; 0 for no keepalives, or at least 3 (RFC 4271 section 4.2)."""
     keepalive_time: int = 30
     connect_retry_time: int = 120
     idle_hold_time: int = 1
-    """The first pause after an error; it doubles with each further one (RFC 4271 section 8.1.1)."""
+    """The first pause after an error; each further error doubles it (RFC 4271 section 8.1.1)."""
     ebgp_multihop: int = 1
-    """The TTL towards eBGP peers; iBGP is not limited."""
+    """The TTL towards eBGP peers; iBGP has the system's default."""
     delay_open_time: int = 0
-    """How long our OPEN waits for the peer's, in seconds (DelayOpen, RFC 4271 section 8.1.1)."""
+    """How long the OPEN is delayed for the peer's, in seconds (DelayOpen, RFC 4271 section 8.1.1)."""
     role: Role | None = None
-    """What we are to an eBGP peer (RFC 9234)."""
+    """The local role towards an eBGP peer (RFC 9234)."""
     role_strict: bool = False
-    """A peer that says no role is refused."""
+    """Whether a peer without a role is rejected."""
     maximum_prefixes: tuple[MaximumPrefixes, ...] = ()
     ttl_security: int = 0
-    """How many hops away the peer may be, 1 to 254: packets from further away are dropped, and ours
-    have a TTL of 255 (RFC 5082). 0 is off."""
+    """The most hops to the peer, 1 to 254: packets from further away are dropped, and packets are
+    sent with a TTL of 255 (RFC 5082). 0 is off."""
     password: Secret | None = None
     graceful_restart: GracefulRestart | None = None
     families: tuple[Family, ...] = DEFAULT_FAMILIES
     add_path: AddPathMode = "none"
-    """Whether several paths of a prefix are received or sent, where the peer agrees (RFC 7911)."""
+    """Whether several paths of a prefix are received or sent, as negotiated (RFC 7911)."""
     route_set: str | None = None
-    """With export "set": the route set that the peer is told; None tells it nothing."""
+    """With export "set": the route set to advertise; None advertises nothing."""
     export: Export = "set"
     export_policy: Policy | None = None
-    """What becomes of the routes that ``export`` chooses; None tells them as they are."""
+    """The policy for the routes that ``export`` selects; None advertises them unchanged."""
     import_: Import = "none"
-    """What enters the Loc-RIB. What is not imported stays visible in the Adj-RIB-In."""
+    """The routes that enter the Loc-RIB; the others stay visible in the Adj-RIB-In."""
     next_hop_ipv4: str | None = None
     next_hop_ipv6: str | None = None
-    """The next hop for a family where the session's own address is not meant or not of it."""
+    """The next hop of a family, in place of the session's local address."""
     disabled_reason: str | None = None
-    """Keeps the session down, with this reason on show (a Secret that is missing ...)."""
+    """Keeps the session down and is its reason in the status (a missing Secret, for example)."""
 
     def _check(self, kind: str) -> None:
         _check_range(kind, self.name, "peer_asn", self.peer_asn, 0, 0xFFFFFFFF)
@@ -227,7 +226,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PeerConfig(PeerSettings, frozen=True, kw_only=True):
-    """One peer. Its address or interface and its AS are its identity: another is another peer."""
+    """One peer. Its address or interface and its AS are its identity."""
 
     address: str | None
     interface: str | None = None
@@ -235,15 +234,15 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
     local_address: str | None = None
     local_port: int | None = None
     passive: bool = False
-    """Waits for the peer to connect and never connects itself."""
+    """Whether only the peer opens connections."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that no session can have."""
+        """Reject an invalid configuration. Raises `InvalidConfig`."""
         self._check("peer")
         if self.address is None and self.interface is None:
             raise InvalidConfig("peer", self.name, "address", "an address or an interface")
         if self.address is None and self.password is not None:
-            # A key belongs to an address; without one the other side could come in without it.
+            # A key belongs to an address; without one a connection could be accepted without the key.
             raise InvalidConfig("peer", self.name, "password", "only for a peer with an address")
         if self.address is not None:
             version = _check_address("peer", self.name, "address", self.address)
@@ -259,18 +258,18 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str | None, str | None, int]:
-        """What makes this another peer when it differs."""
+        """A different identity makes it another peer."""
         return (self.address, self.interface, self.peer_asn)
 
 
 class DynamicPeerConfig(PeerSettings, frozen=True, kw_only=True):
-    """Peers that are not known by address: whoever connects from a prefix, up to a limit."""
+    """Dynamic peers: connections from any address of a prefix, up to a number of peers."""
 
     prefix: str
     limit: int = 1000
 
     def __post_init__(self) -> None:
-        """Refuse settings that no session can have."""
+        """Reject an invalid configuration. Raises `InvalidConfig`."""
         self._check("dynamic peer")
         try:
             ipaddress.ip_network(self.prefix)

@@ -1,4 +1,4 @@
-"""Monitoring stations (BMP): where they are and what they are sent, and how their connections do.
+"""Monitoring stations (BMP): their addresses, the routes they are sent, and their connections.
 
 Frozen values without any work. RFC 7854, with Loc-RIB (RFC 9069) and Adj-RIB-Out (RFC 8671).
 """
@@ -15,12 +15,12 @@ from speaker.api.config import InvalidConfig
 BMP_PORT = 11019
 
 Monitor = Literal["pre-policy", "post-policy", "loc-rib", "adj-rib-out"]
-"""What is told: received routes before the import policy, and behind it; the best routes; what peers
-are sent, behind the export policy."""
+"""The routes to export: Adj-RIB-In before and after the import policy (RFC 7854), Loc-RIB (RFC 9069),
+Adj-RIB-Out after the export policy (RFC 8671)."""
 
 
 class BmpCollector(msgspec.Struct, frozen=True, kw_only=True):
-    """One monitoring station, to which we connect. Times are whole seconds."""
+    """One monitoring station, to connect to. Times are whole seconds."""
 
     name: str
     address: str
@@ -28,20 +28,20 @@ class BmpCollector(msgspec.Struct, frozen=True, kw_only=True):
     local_address: str | None = None
     monitor: tuple[Monitor, ...] = ("pre-policy",)
     statistics_interval: int = 60
-    """Between Statistics Reports; 0 sends none."""
+    """Seconds between Statistics Reports; 0 sends none."""
     retry_time: int = 30
-    """The first pause after a connection that failed; it doubles with each further one (RFC 7854
-    section 3.2)."""
+    """The first pause after a failed connection; each further failure doubles it (RFC 7854 section
+    3.2)."""
     longest_retry_time: int = 720
     queue_limit: int = 64 * 1024 * 1024
-    """Octets that may wait for a station that does not read; beyond them it is disconnected, and
-    told everything anew when it is back."""
+    """Octets that may wait for a station; beyond them it is disconnected, and gets all tables when
+    it is connected again."""
     system_name: str = "waggle"
     """sysName of the Initiation (RFC 7854 section 4.3)."""
     system_description: str = "Waggle"
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be."""
+        """Reject an invalid configuration. Raises `InvalidConfig`."""
         for field in ("address", "local_address"):
             text = getattr(self, field)
             if text is None:
@@ -80,13 +80,13 @@ class CollectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     """When it was connected or lost, as Unix time."""
     synchronized: bool
-    """Whether everything that was there has been told."""
+    """Whether all tables have been sent."""
     retry_in: float | None
     octets_sent: int
     """On this connection."""
     queued_octets: int
     connections: int
-    """How many there have been, so that everything was told anew."""
+    """Number of connections so far; each one got all tables."""
 
 
 class CollectorChanged(msgspec.Struct, frozen=True, kw_only=True):

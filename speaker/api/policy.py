@@ -1,12 +1,12 @@
-"""Policy as values: which routes pass, and what is changed on the way, per peer and direction.
+"""Policies as values: which routes are accepted, and how they are changed, per peer and direction.
 
-A policy is a list of terms, tried in order. The first that matches and accepts or rejects decides; a
-term with the action "next" makes its changes and goes on, and later terms see what it changed. What
-no term decides is rejected (RFC 8212). Communities are text, so that a policy reads like what it is:
-``65001:80`` and ``no-export`` (RFC 1997), ``65001:1:2`` (RFC 8092), ``0x`` and 16 hex digits (RFC
-4360); in a match or a removal, ``*`` stands for any number: ``65001:*``.
+A policy is a list of terms, evaluated in order. The first term that matches and accepts or rejects is
+final; a term with the action "next" applies its changes and continues, and later terms see them. A
+route that no term decides is rejected (RFC 8212). Communities are text, as in the RFCs: ``65001:80``
+and ``no-export`` (RFC 1997), ``65001:1:2`` (RFC 8092), ``0x`` and 16 hex digits (RFC 4360); in a match
+or a removal, ``*`` stands for any number: ``65001:*``.
 
-Nothing here is evaluated: `speaker.rib.policy` does that.
+Nothing is evaluated here: `speaker.rib.policy` does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PrefixRule(msgspec.Struct, frozen=True, order=True):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """What a route has to be; every part that is given has to hold, an empty one always does."""
+    """The conditions of a term; all that are set must hold, and without any every route matches."""
 
     prefixes: tuple[PrefixRule, ...] | None = None
     """Within one of them; the empty list matches nothing."""
@@ -38,43 +38,43 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """Has every one of them."""
     as_path: str | None = None
     """The whole path: AS numbers, ranges ``64512..65534``, ``?`` for one AS, ``*`` for any number of
-    them. ``* 65010`` is what AS 65010 originates, an empty text what begins in our own AS. An AS_SET
-    is one hop, that of any of its members; confederation segments are not looked at."""
+    them. ``* 65010`` matches routes that AS 65010 originates, an empty text those of the local AS. An
+    AS_SET is one hop, that of any of its members; confederation segments are ignored."""
     as_path_min: int | None = None
     as_path_max: int | None = None
-    """Numbers of hops, as the decision process counts them."""
+    """Numbers of hops, as in the decision process (RFC 4271 section 9.1.2.2)."""
     origin: tuple[int, ...] = ()
     """0 IGP, 1 EGP, 2 incomplete."""
     received: bool | None = None
-    """True: from a peer. False: of this router."""
+    """True: received from a peer. False: a local route."""
     peers: tuple[str, ...] = ()
-    """From one of these peers, by name."""
+    """Received from one of these peers, by name."""
 
 
 class Set(msgspec.Struct, frozen=True, kw_only=True):
-    """What is changed; None and empty leave things as they are."""
+    """The changes of a term; None and empty leave an attribute unchanged."""
 
     local_preference: int | None = None
     med: int | None = None
     add_med: int = 0
-    """Added to the MED (0 where there is none), which stays within 0 and 4294967295."""
+    """Added to the MED (0 where there is none); the sum stays within 0 and 4294967295."""
     remove_med: bool = False
     communities: tuple[str, ...] | None = None
-    """In place of all standard, large and extended communities."""
+    """Replaces all standard, large and extended communities."""
     add_communities: tuple[str, ...] = ()
     remove_communities: tuple[str, ...] = ()
-    """Removed before others are added."""
+    """Removed before ``add_communities`` are added."""
     prepend: tuple[int, ...] = ()
-    """AS numbers in front of the path, the first one first."""
+    """AS numbers to prepend to the path, the first one first."""
     next_hop: str | None = None
-    """An address, ``self`` for our own on the session, or ``unchanged``."""
+    """An address, ``self`` for the session's local address, or ``unchanged``."""
 
 
 Action = Literal["accept", "reject", "next"]
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do with the routes that match."""
+    """One term: its conditions, its changes and its action."""
 
     name: str = ""
     match: Match = Match()
@@ -83,7 +83,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """Terms in order, and what happens to what none of them decides."""
+    """Terms in order, and the action for routes that none of them decides."""
 
     name: str = ""
     terms: tuple[Term, ...] = ()

@@ -1,8 +1,7 @@
-"""The speaker as its users see it: the methods that are called from reconcilers, cells and programs.
+"""The speaker as its users see it: the methods for reconcilers, cells and programs.
 
-A `typing.Protocol`, so that their tests can hand in a recording stand-in;
-`speaker.server.Speaker` is the one that speaks BGP. All methods are quick, never block, and belong
-to the event loop's thread.
+A `typing.Protocol`, so that tests can pass a stand-in; `speaker.server.Speaker` is the implementation
+that speaks BGP. All methods are quick, never block, and belong to the event loop's thread.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from speaker.api.status import InstanceStatus, PeerStatus, RouteView
 from speaker.nlri import Family
 
 RouteChanges = Mapping[Family, Mapping[bytes, RouteAttributes | None]]
-"""Per family: the prefix as its wire bytes -> what it carries; None withdraws it."""
+"""Per family: the prefix as on the wire -> its attributes; None withdraws it."""
 
 
-class UnknownName(LookupError):  # noqa: N818  the name says what is wrong with what
-    """An instance or a peer that is not there; names it."""
+class UnknownName(LookupError):  # noqa: N818  named after the fault
+    """An unknown instance or peer; names it."""
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"there is no {kind} {name!r}")
@@ -31,35 +30,35 @@ class SpeakerPort(Protocol):
     """Instances, peers and route-set changes in; sessions and routes out."""
 
     def set_instance(self, config: InstanceConfig) -> None:
-        """Create an instance, or recreate it where its identity changed; else nothing happens."""
+        """Create an instance, or recreate it where its identity changed; otherwise no effect."""
 
     def remove_instance(self, name: str) -> None:
-        """Take an instance away with its sessions (Cease, peer de-configured) and route sets."""
+        """Remove an instance with its sessions (Cease, peer de-configured) and route sets."""
 
     def set_peer(self, instance: str, config: PeerConfig | DynamicPeerConfig) -> None:
-        """Create or change a peer; what happens to its session depends on what changed.
+        """Create or change a peer; the effect on its session depends on the changed fields.
 
-        Another identity is another peer (removed and added). Another route set, export or import
-        rule is soft: only differences are told. The connect-retry time changes nothing that runs.
-        Anything else resets the session, with the reason "configuration changed".
+        Another identity makes another peer (removed and added). For another route set, export or
+        import only the difference is sent or applied. The connect-retry time has no effect on a
+        running session. Any other change resets it, with the reason "configuration changed".
         Raises `UnknownName` for the instance.
         """
 
     def remove_peer(self, instance: str, name: str) -> None:
-        """Take a peer away (Cease, peer de-configured)."""
+        """Remove a peer (Cease, peer de-configured)."""
 
     def update_routes(self, instance: str, route_set: str, changes: RouteChanges) -> None:
-        """Change a route set, made when it is new.
+        """Change a route set, created on first use.
 
-        What is already so costs nothing on the wire. Every peer of the set is told once per turn
-        of the event loop. Raises `UnknownName` for the instance.
+        Unchanged routes cost nothing on the wire. Every peer of the set is sent the changes once per
+        turn of the event loop. Raises `UnknownName` for the instance.
         """
 
     def remove_route_set(self, instance: str, route_set: str) -> None:
-        """Forget a route set; its peers are told that its routes are gone."""
+        """Remove a route set; its routes are withdrawn from its peers."""
 
     def update_local(self, instance: str, changes: RouteChanges) -> None:
-        """Change the routes that the instance itself puts into its Loc-RIB (export all, local)."""
+        """Change the local routes of the instance's Loc-RIB (for export all and local)."""
 
     def instance_configs(self) -> Mapping[str, InstanceConfig]:
         """Return the configured instances by name; a new mapping."""
@@ -98,20 +97,23 @@ class SpeakerPort(Protocol):
         """
 
     def peers(self) -> Sequence[PeerStatus]:
-        """All sessions, by instance and name."""
+        """Return the status of all peers, by instance and name."""
 
     def instances(self) -> Sequence[InstanceStatus]:
-        """All instances, by name."""
+        """Return the status of all instances, by name."""
 
     def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
-        """The Loc-RIB and the route sets: every path, with why it is not best."""
+        """Iterate over Loc-RIB and route sets: every path, with the reason why it is not the best."""
 
     def routes_advertised(
         self, instance: str, peer: str | None, family: Family
     ) -> Iterator[RouteView]:
-        """The Adj-RIB-Out of one peer, or of all."""
+        """Iterate over the Adj-RIB-Out of one peer, or of all. Raises `UnknownName`."""
 
     def routes_received(
         self, instance: str, peer: str | None, family: Family
     ) -> Iterator[RouteView]:
-        """The Adj-RIB-In of one peer, or of all, with why a route is not used."""
+        """Iterate over the Adj-RIB-In of one peer, or of all, with why a route is not used.
+
+        Raises `UnknownName`.
+        """

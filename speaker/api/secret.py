@@ -1,7 +1,7 @@
-"""A password that cannot be shown by accident: not by ``repr``, a log, JSON or a traceback.
+"""A password that is not printed by accident: not by ``repr``, a log, JSON or a traceback.
 
-It must never grow a ``__str__`` that tells; the one way to the value is `Secret.reveal`, so that a
-search for that word finds every place where a password leaves its wrapper.
+It must never get a ``__str__`` with its value; `Secret.reveal` is the only way to it, so that a search
+for that word finds every place where a password leaves its wrapper.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import hmac
 from typing import Final, final
 
 MAX_KEY_LENGTH: Final = 80
-"""TCP_MD5SIG_MAXKEYLEN of Linux; RFC 2385 section 4.5 asks for keys of up to 80 octets."""
+"""TCP_MD5SIG_MAXKEYLEN of Linux; RFC 2385 section 4.5 requires keys of up to 80 octets."""
 
 
-class InvalidSecret(ValueError):  # noqa: N818  the name says what is wrong with what
+class InvalidSecret(ValueError):  # noqa: N818  named after the fault
     """A password that TCP MD5 cannot use; the message never holds the password."""
 
 

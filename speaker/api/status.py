@@ -1,8 +1,7 @@
-"""What the speaker tells: the state of its sessions, its routes and what happened, as frozen values.
+"""The status of a speaker: its sessions, its routes and its events, as frozen values.
 
-Made for people and for programs that show them: a reason is a sentence, never empty while a
-session is not Established. Text that a peer sent is already escaped here. Nothing here is read
-back by the speaker.
+For operators, and for programs that show them: a reason is text, never empty while a session is not
+Established. Text of a peer is already escaped. Nothing here is read back by the speaker.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     received: int
     """Prefixes in the Adj-RIB-In."""
     accepted: int
-    """Those of them that entered the Loc-RIB."""
+    """Prefixes that entered the Loc-RIB."""
     advertised: int
     stale: int = 0
-    """Prefixes that are kept from before a restart of the peer (RFC 4724, 9494), also without a
+    """Stale prefixes, kept from before a restart of the peer (RFC 4724, 9494), also without a
     session."""
     note: str = ""
-    """Why less flows than one could expect."""
+    """Why fewer routes are exchanged than configured, as text."""
 
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,14 +40,14 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     interface: str | None
     port: int
     local_address: str | None
-    """Of the connection; the configured one while there is none."""
+    """Of the connection; the configured one without a connection."""
     local_asn: int
     peer_asn: int
-    """The configured one, or the one learnt from the OPEN; 0 while unknown."""
+    """The configured AS number, or the one of the peer's OPEN; 0 while unknown."""
     state: str
     """Idle, Connect, Active, OpenSent, OpenConfirm or Established (RFC 4271 section 8.2.2)."""
     reason: str
-    """Why it is not Established; empty when it is."""
+    """Why it is not Established, as text; empty when it is."""
     since: float
     """When it entered its state, as Unix time."""
     families: tuple[FamilyStatus, ...]
@@ -57,31 +56,31 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Negotiated; None without a session."""
     keepalive_time: int | None
     retry_in: float | None
-    """Seconds until the next attempt of ours to connect, where one is due."""
+    """Seconds until the next connection attempt, where one is due."""
     capabilities: tuple[str, ...]
-    """The peer's, from its OPEN, for people to read."""
+    """The capabilities of the peer's OPEN, as text."""
     last_error: str | None
     """The last NOTIFICATION sent or received, or the last loss of the transport."""
     flaps: int
-    """How often the session has been lost after it was Established."""
+    """How often the session has left Established."""
     messages_received: int
     messages_sent: int
     updates_received: int
     updates_sent: int
     queued_octets: int
-    """Written and not yet taken by the kernel."""
+    """Octets that were written and not yet accepted by the kernel."""
     authentication: str | None
     """"TCP MD5" where a password is set."""
     graceful_restart_time: int | None
     dynamic: bool
     route_set: str | None
     initial_table_sent: bool = False
-    """Whether it has been told everything since it was Established, up to End-of-RIB: all of that is
-    written, and taken by the kernel once `queued_octets` is 0."""
+    """Whether the initial table, up to End-of-RIB, was written since Established; the kernel has
+    accepted it once `queued_octets` is 0."""
 
     @property
     def established(self) -> bool:
-        """Whether routes flow."""
+        """Whether the session is Established."""
         return self.state == ESTABLISHED
 
 
@@ -93,12 +92,12 @@ class InstanceStatus(msgspec.Struct, frozen=True, kw_only=True):
     router_id: str
     vrf: str | None
     listening: tuple[tuple[str, int], ...]
-    """Addresses and ports as the kernel gave them."""
+    """Addresses and ports that the kernel assigned."""
     listen_error: str | None
-    """Why it does not listen somewhere where it should; it is tried again."""
+    """Why it does not listen on a configured address, which is retried."""
     peers: int
     refused: int
-    """Connections that were turned away: nobody's address, or a neighbour too many."""
+    """Rejected connections: of no peer's address, or of a dynamic peer beyond the limit."""
 
 
 class RouteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +106,7 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     family: Family
     prefix: str
     next_hop: str | None
-    """None is a local route: each session's own address."""
+    """None is a local route: the local address of each session."""
     as_path: str
     origin: str
     med: int | None
@@ -116,12 +115,12 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     large_communities: tuple[str, ...]
     extended_communities: tuple[str, ...]
     peer: str | None
-    """From whom it was received (received, available) or to whom it is told (advertised)."""
+    """The peer that it was received from (received, available), or is advertised to (advertised)."""
     best: bool
     reason: str
-    """Why it is not best, or not used; "best" or "advertised" otherwise."""
+    """Why it is not the best, or not used; "best" or "advertised" otherwise."""
     path_id: int | None = None
-    """The path identifier where the session has them (RFC 7911)."""
+    """The path identifier, where negotiated (RFC 7911)."""
 
 
 class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +135,7 @@ class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionError(msgspec.Struct, frozen=True, kw_only=True):
-    """A NOTIFICATION was sent or received, or a malformed UPDATE was survived (RFC 7606)."""
+    """A NOTIFICATION was sent or received, or an UPDATE was malformed (RFC 7606)."""
 
     instance: str
     peer: str
@@ -147,13 +146,13 @@ class SessionError(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     """Decoded and escaped."""
     data: str = ""
-    """The first octets of what was wrong, or of the NOTIFICATION's data, as hex."""
+    """The first octets of the malformed attribute, or of the NOTIFICATION's data, as hex digits."""
     survived: bool = False
-    """No NOTIFICATION, but an UPDATE that cost no more than its routes: told now and then."""
+    """A malformed UPDATE that cost its routes only (RFC 7606); the first, second, fourth ... one."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """An error of our own that a fence caught; it cost at most the one session."""
+    """An internal error that a fence caught; it ended at most one session."""
 
     instance: str
     peer: str | None
@@ -162,7 +161,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListenChanged(msgspec.Struct, frozen=True, kw_only=True):
-    """A listening socket was opened, or could not be."""
+    """A listening socket was opened, or could not be opened."""
 
     instance: str
     address: str
@@ -171,7 +170,7 @@ class ListenChanged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A peer has sent so many prefixes that its limit is near, or has been reached."""
+    """A peer reached the warning threshold of its prefix limit, or exceeded the limit."""
 
     instance: str
     peer: str
@@ -179,22 +178,22 @@ class PrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
     received: int
     limit: int
     ended: bool
-    """Whether the session ended by it."""
+    """Whether the session was ended."""
 
 
 class ConnectionsRefused(msgspec.Struct, frozen=True, kw_only=True):
-    """Connections were turned away; told of one, and then of another no sooner than in a minute."""
+    """Connections were rejected; at most one event per minute."""
 
     instance: str
     address: str
-    """Whose connection was turned away now."""
+    """The source of the last rejected connection."""
     reason: str
     count: int
-    """How many there have been."""
+    """Number of rejected connections so far."""
 
 
 class RecordingEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """Inputs are not written down any more, though the speaker runs on."""
+    """The recording of inputs ended; the speaker runs on."""
 
     reason: str
 

@@ -79,9 +79,9 @@ class ConfigurationReads:
         # Prefixes share their paths, so that one conversion serves many.
         converted: dict[Path, RouteAttributes] = {}
         found: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-        for family, asked in prefixes.items():
+        for family, wanted in prefixes.items():
             table = ribs.tables.get(family)
-            rows: dict[bytes, RouteAttributes | None] = dict.fromkeys(asked)
+            rows: dict[bytes, RouteAttributes | None] = dict.fromkeys(wanted)
             found[family] = rows
             if table is None:
                 continue

@@ -170,6 +170,13 @@ class Engine:
                     instance.outbound.remove_route_set(route_set)
             case Shutdown(communication):
                 self._shut_down(communication)
+            case SetCollectors() | WallClock():
+                self._monitoring_command(item)
+            case _:
+                assert_never(item)
+
+    def _monitoring_command(self, item: SetCollectors | WallClock) -> None:
+        match item:
             case SetCollectors(collectors):
                 self._monitoring.configure(collectors)
                 # Without stations there is no observer, and no cost.

@@ -1,7 +1,7 @@
-"""What can happen to the context, as values: the only way into the pure part.
+"""The inputs of the core, as values: the only way into the pure part.
 
-Frozen, so that a run can be written down and played again. Bytes, times and random numbers come
-from outside; nothing here has been interpreted yet.
+Frozen, so that a run can be recorded and replayed. Octets, times and random numbers come from
+outside; nothing in an input has been interpreted yet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from speaker.nlri import Family
 
 
 class TransportConnected(msgspec.Struct, frozen=True):
-    """A connection that the core asked for is up; addresses as the socket has them."""
+    """A connection attempt of the core succeeded; addresses and ports as the socket has them."""
 
     connection: int
     local: tuple[str, int]
@@ -23,14 +23,14 @@ class TransportConnected(msgspec.Struct, frozen=True):
 
 
 class TransportFailed(msgspec.Struct, frozen=True):
-    """A connection that the core asked for could not be made."""
+    """A connection attempt of the core failed."""
 
     connection: int
     reason: str
 
 
 class TransportAccepted(msgspec.Struct, frozen=True):
-    """Somebody connected to a listening socket of an instance."""
+    """A listening socket of an instance accepted a connection."""
 
     connection: int
     instance: str
@@ -39,35 +39,35 @@ class TransportAccepted(msgspec.Struct, frozen=True):
 
 
 class TransportClosed(msgspec.Struct, frozen=True):
-    """A connection has ended without our doing."""
+    """A connection was lost, or closed by the peer."""
 
     connection: int
     reason: str
 
 
 class BytesReceived(msgspec.Struct, frozen=True):
-    """Octets in the order in which they came, cut anywhere."""
+    """Received octets, in order, in pieces of any size."""
 
     connection: int
     data: bytes
 
 
 class NeighborFound(msgspec.Struct, frozen=True):
-    """Who is at the other end of an interface: a link-local address with its zone, or nobody."""
+    """The neighbour on an interface changed: its link-local address with the zone, or None."""
 
     interface: str
     address: str | None
 
 
 class QueueChanged(msgspec.Struct, frozen=True):
-    """How many octets wait to be sent on a connection, told when it stops and goes on again."""
+    """The number of octets that wait to be sent, when sending stops and when it continues."""
 
     connection: int
     octets: int
 
 
 class TimersDue(msgspec.Struct, frozen=True):
-    """The time that `next_deadline` gave has come."""
+    """The time of `Engine.next_deadline` has come."""
 
 
 class SetInstance(msgspec.Struct, frozen=True):
@@ -97,7 +97,7 @@ class RemovePeer(msgspec.Struct, frozen=True):
 
 
 class ShutDownPeer(msgspec.Struct, frozen=True):
-    """End a peer's session by hand, and keep it down, with a word to the other side (RFC 9003)."""
+    """Administratively shut a peer down, with a shutdown communication (RFC 9003)."""
 
     instance: str
     peer: str
@@ -105,14 +105,14 @@ class ShutDownPeer(msgspec.Struct, frozen=True):
 
 
 class EnablePeer(msgspec.Struct, frozen=True):
-    """Begin again after `ShutDownPeer`."""
+    """Start again after `ShutDownPeer`."""
 
     instance: str
     peer: str
 
 
 class ResetPeer(msgspec.Struct, frozen=True):
-    """End a peer's session and begin again at once; also out of a pause after too many prefixes."""
+    """End a peer's session and start again at once; also ends the pause of a prefix limit."""
 
     instance: str
     peer: str
@@ -120,7 +120,10 @@ class ResetPeer(msgspec.Struct, frozen=True):
 
 
 class UpdateRoutes(msgspec.Struct, frozen=True):
-    """A change of a route set, or of the instance's own routes (``route_set`` None)."""
+    """A change of a route set, or of the instance's local routes (``route_set`` None).
+
+    ``changes``: per family, the prefix as on the wire -> its attributes; None withdraws it.
+    """
 
     instance: str
     route_set: str | None
@@ -128,7 +131,7 @@ class UpdateRoutes(msgspec.Struct, frozen=True):
 
 
 class RequestRefresh(msgspec.Struct, frozen=True):
-    """Ask a peer to say its routes again (RFC 2918); of all families where none is named."""
+    """Send a peer a ROUTE-REFRESH (RFC 2918); for all families where none is named."""
 
     instance: str
     peer: str
@@ -143,23 +146,26 @@ class RemoveRouteSet(msgspec.Struct, frozen=True):
 
 
 class SetCollectors(msgspec.Struct, frozen=True):
-    """All monitoring stations (BMP), in place of those that there were."""
+    """All monitoring stations (BMP), in place of the present ones."""
 
     collectors: tuple[BmpCollector, ...]
 
 
 class WallClock(msgspec.Struct, frozen=True):
-    """Unix time less the core's time, for monitoring stations; told again when it has changed."""
+    """Unix time minus the core's time (seconds), for BMP; given again when it has changed."""
 
     offset: float
 
 
 class SendUpdates(msgspec.Struct, frozen=True):
-    """Tell peers what changed since the last flush; once per turn of the event loop."""
+    """Send the changes since the last `SendUpdates`; once per turn of the event loop."""
 
 
 class Shutdown(msgspec.Struct, frozen=True):
-    """End all sessions; those with graceful restart without a word, so that routes are kept."""
+    """End all sessions.
+
+    Peers with graceful restart get no NOTIFICATION, so that they keep the routes (RFC 4724).
+    """
 
     communication: str = ""
 

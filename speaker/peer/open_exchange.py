@@ -122,7 +122,7 @@ def accept_open(
         local_role=role,
     )
     if not negotiated.families:
-        ours = ", ".join(str(family) for family in config.families)
+        local = ", ".join(str(family) for family in config.families)
         raise open_error(
             OpenSubcode.UNSUPPORTED_CAPABILITY,
             b"".join(
@@ -131,7 +131,7 @@ def accept_open(
                 + bytes((0, family.safi))
                 for family in config.families
             ),
-            f"the peer supports none of {ours}",
+            f"the peer supports none of {local}",
         )
     return negotiated
 

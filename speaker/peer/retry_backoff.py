@@ -35,7 +35,7 @@ class RetryBackoff:
         self._established_at = None
 
     def reset(self) -> None:
-        """Set the count of failures to zero: a command or the configuration starts the peer anew."""
+        """Set the count of failures to zero: a command or the configuration restarts the peer."""
         self._damping.reset()
 
     def up_for(self) -> float | None:

@@ -1,11 +1,10 @@
-"""A run of the core, written down and played again: what a bug report needs.
+"""A run of the core, recorded and replayed: the attachment of a bug report.
 
-* `lines`: the file's lines as values, and the inputs as JSON
-* `recorder`: an engine whose every input is written down
-* `player`: the same inputs given to another engine, and where it does otherwise
+* `lines`: the lines of the file as values, and the inputs as JSON
+* `recorder`: an engine whose every input is recorded
+* `player`: the same inputs given to another engine, and the first difference
 
-Pure: lines come in and go out as octets, who opens files is elsewhere. A password never gets into
-a recording.
+Pure: lines are octets in and out; files are opened elsewhere. A recording never holds a password.
 """
 
 from speaker.recording.lines import FORMAT, BadRecording, Header

@@ -1,15 +1,14 @@
-"""The lines of a recording: JSON objects, told apart by their member ``line``.
+"""The lines of a recording: JSON objects, distinguished by their member ``line``.
 
 ======  =========================================================================================
-header  the first line: the format's version, programs, time, and how the engine was made
+header  the first line: the format's version, programs, time, and the parameters of the engine
 input   one input: its number, the engine's time, its type and fields, a checksum of the actions
-digest  the engine's state after the input of that number, one checksum for each part of it
-end     the last line: why nothing more was written
+digest  the engine's state after the input of that number, one checksum per part
+end     the last line: why the recording ended
 ======  =========================================================================================
 
 Octets are hex digits, also those of prefixes (as on the wire). A password is a number, the same for
-equal ones: enough to see that there is one and that it changed.
-Nothing here reads a clock, a file or an engine.
+equal passwords: enough to see its presence and its change. No clock, file or engine is read here.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _RNG: Final = struct.Struct(">625I")
 """The state of `random.Random`: 624 words and a position."""
 
 
-class BadRecording(ValueError):  # noqa: N818  the name says what is wrong with what
-    """A file that is no recording that this version can play: the line and what is wrong."""
+class BadRecording(ValueError):  # noqa: N818  named after the fault
+    """A file that this version cannot replay; names the line and the rule that it breaks."""
 
     def __init__(self, number: int, rule: str) -> None:
         super().__init__(f"line {number}: {rule}")
@@ -49,17 +48,17 @@ class Header(
 
     format: int
     version: str
-    """Of the program that wrote it."""
+    """Of the program that recorded it."""
     python: str
     started: float
     now: float
     rng: str
-    """The state of the engine's source of chance, in hex digits."""
+    """The state of the engine's random number generator, in hex digits."""
     restarting: bool
     max_queue: int
 
     def random(self) -> random.Random:
-        """Return chance as the engine had it. Raises ValueError."""
+        """Return the engine's random number generator. Raises ValueError."""
         rng = random.Random()  # noqa: S311  jitter, no secret
         octets = bytes.fromhex(self.rng)
         if len(octets) != _RNG.size:
@@ -69,14 +68,14 @@ class Header(
 
 
 def rng_state(rng: random.Random) -> str:
-    """Return the state of a source of chance as a header has it."""
+    """Return the state of a random number generator in the form of a header."""
     return _RNG.pack(*rng.getstate()[1]).hex()
 
 
 class InputLine(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="input", omit_defaults=True
 ):
-    """One input; ``out`` is the checksum of the actions, nothing where there were none."""
+    """One input; ``out`` is the checksum of the actions, empty where there were none."""
 
     seq: int
     now: float
@@ -84,11 +83,11 @@ class InputLine(
     fields: dict[str, Any]
     out: str = ""
     raised: str = ""
-    """The type of the error with which it was refused."""
+    """The type of the error that the engine raised."""
 
 
 class DigestLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="line", tag="digest"):
-    """The state after an input, at a time; see `speaker.engine.digest`."""
+    """The state after an input, at a time (seconds); see `speaker.engine.digest`."""
 
     seq: int
     now: float
@@ -124,7 +123,7 @@ def decode(line: bytes, number: int) -> Line:
 
 @final
 class Passwords:
-    """Numbers for passwords, in the order in which they were met."""
+    """Numbers for passwords, in the order of their first use."""
 
     __slots__ = ("_numbers",)
 
@@ -132,14 +131,14 @@ class Passwords:
         self._numbers: dict[Secret, int] = {}
 
     def hide(self, value: object) -> object:
-        """Return what stands for a password (an ``enc_hook``). Raises NotImplementedError."""
+        """Return the number of a password (an ``enc_hook``). Raises NotImplementedError."""
         if isinstance(value, Secret):
             return {"password": self._numbers.setdefault(value, len(self._numbers) + 1)}
         raise NotImplementedError(f"{type(value).__name__} has no form in a recording")
 
 
 def _stand_in(kind: type, value: object) -> object:
-    """Return a password in place of the one that was left out (a ``dec_hook``)."""
+    """Return a password in place of the one that was not recorded (a ``dec_hook``)."""
     if kind is Secret and isinstance(value, dict) and isinstance(value.get("password"), int):
         return Secret(f"password number {value['password']} of the recording")
     raise ValueError(f"{kind.__name__} has no such form in a recording")
@@ -162,7 +161,7 @@ def input_fields(item: Input, passwords: Passwords) -> dict[str, Any]:
 
 
 def _runs(routes: Mapping[bytes, RouteAttributes | None]) -> list[dict[str, Any]]:
-    """Return prefixes by their attributes; only neighbours together, so that the order stays."""
+    """Return runs of prefixes with equal attributes, in the order of the routes."""
     return [
         {
             "attributes": None if attributes is None else _attributes(attributes),

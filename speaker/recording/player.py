@@ -1,7 +1,7 @@
-"""A recording played again: the same inputs to another engine, compared step by step.
+"""Replays a recording: the same inputs to another engine, compared step by step.
 
-The first difference is remembered with its input; playing goes on, because what follows may help to
-see why. It must never open a connection or read a clock: time is the recording's own.
+The first difference is kept with its input; the replay continues, because the later steps may
+explain it. Opens no connection and reads no clock: the time is the recording's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from speaker.recording.recorder import checksum
 
 
 class Step(NamedTuple):
-    """One input and what came of it; ``error`` is the engine's refusal."""
+    """One input and its actions; ``error`` is what the engine raised."""
 
     seq: int
     now: float
@@ -37,24 +37,24 @@ class Step(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Where the engine does otherwise than the one that was recorded."""
+    """The first difference from the recorded engine."""
 
     seq: int
-    """The input after which it shows."""
+    """The input after which the difference is visible."""
     since: int
-    """The last input after which all was known to be equal."""
+    """The last input after which everything was equal."""
     input: str
     what: tuple[str, ...]
     """``actions``, ``error``, or parts of the state as in `speaker.engine.digest`."""
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return the difference as text."""
         return f"after input {self.seq} ({self.input}): {', '.join(self.what)}"
 
 
 @final
 class Player:
-    """Plays one recording. `play` is to be called once."""
+    """Replays one recording; `play` may be called once."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         """Read the header. Raises `BadRecording`."""
@@ -78,20 +78,20 @@ class Player:
         self.engine = Engine(rng, max_queue=header.max_queue, restarting=header.restarting)
         self.now = header.now
         self.inputs = 0
-        """How many have been played."""
+        """Number of replayed inputs."""
         self.digests = 0
-        """How many have been compared."""
+        """Number of compared digests."""
         self.difference: Difference | None = None
-        """The first one."""
+        """The first difference."""
         self.truncated = False
         """Whether the last line was cut off."""
         self.end: str | None = None
-        """Why the recording ended, where it says so."""
+        """Why the recording ended, where it has an end line."""
         self._equal = 0
         self._last = ""
 
     def play(self, until: int | None = None) -> Iterator[Step]:
-        """Give the inputs to the engine, up to one with a number. Raises `BadRecording`."""
+        """Replay the inputs, up to the one with number ``until``. Raises `BadRecording`."""
         while True:
             line = self._next()
             match line:
@@ -114,7 +114,7 @@ class Player:
                     raise BadRecording(self._number, "another header")
 
     def _next(self) -> Line | None:
-        """Return the next line; a last one that cannot be read has been cut off."""
+        """Return the next line; an unreadable last one was cut off."""
         line = self._ahead
         if line is None:
             return None
@@ -135,8 +135,8 @@ class Player:
         error: Exception | None = None
         try:
             actions = self.engine.handle(item, line.now)
-        except Exception as refusal:  # noqa: BLE001  an error of ours may be what is looked for
-            error = refusal
+        except Exception as raised:  # noqa: BLE001  an internal error may be the recorded one
+            error = raised
         what = []
         if (type(error).__name__ if error is not None else "") != line.raised:
             what.append("error")

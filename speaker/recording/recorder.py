@@ -1,8 +1,8 @@
-"""An engine whose every input is written down, with what came of it.
+"""An engine whose every input is recorded, with a checksum of its actions.
 
-Costs a checksum of the actions and one line for each input, and nothing of the disk: lines go to a
-`Sink`, which must not wait. The recording is bounded: it ends with a line that says so, and the
-engine goes on without it. It must never change what the engine does.
+Costs a checksum of the actions and one line per input, and no disk access: lines go to a `Sink`,
+which must not wait. The recording is bounded: it ends with an end line, and the engine continues
+without it. It must never change what the engine does.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from speaker.recording.lines import (
 DEFAULT_LIMIT: Final = 256 * 1024 * 1024
 """Octets of a recording."""
 DIGEST_INPUTS: Final = 1000
-"""A digest is due after so many inputs, but at most once a second ..."""
+"""A digest is due after this number of inputs, but at most once a second ..."""
 DIGEST_SECONDS: Final = 60.0
-"""... and after so many seconds with any input."""
+"""... and after this time with any input."""
 _LEAST_SECONDS: Final = 1.0
 
 
 class Sink(Protocol):
-    """Where lines go."""
+    """The destination of lines."""
 
     def write(self, line: bytes) -> None:
-        """Take a line at once; what cannot be taken is in ``trouble``."""
+        """Accept a line without waiting; a failure is shown by ``trouble``."""
 
     @property
     def trouble(self) -> str | None:
-        """Why no more lines are taken, or None."""
+        """Why no further lines are accepted, or None."""
 
 
 def checksum(actions: Sequence[Action]) -> str:
-    """Return what is the same for the same actions: eight hex digits, nothing for none."""
+    """Return a checksum of the actions: eight hex digits, empty for none."""
     if not actions:
         return ""
     crc = 0
@@ -63,7 +63,7 @@ def checksum(actions: Sequence[Action]) -> str:
         if isinstance(action, Write):
             crc = zlib.crc32(b"%d,%d" % (action.connection, action.prefixes), crc)
             for part in action.parts:
-                # The same object is written to every peer that is told the same.
+                # All members of an update group are sent the same object.
                 octets = known.get(id(part))
                 if octets is None:
                     octets = known[id(part)] = zlib.crc32(part)
@@ -77,7 +77,7 @@ def _plain(action: Action) -> bytes:
     if isinstance(action, ReportEvent):
         event = action.event
         if isinstance(event, Fault):
-            # The text of an error of ours may hold addresses of objects.
+            # The text of an internal error may hold addresses of objects.
             return f"Fault {event.where}".encode()
         return type(event).__name__.encode() + msgspec.json.encode(event)
     return type(action).__name__.encode() + msgspec.json.encode(action, enc_hook=_hidden)
@@ -91,7 +91,7 @@ def _hidden(value: object) -> str:
 
 @final
 class Recorder:
-    """Stands between a shell and its engine."""
+    """Takes the engine's place towards the shell."""
 
     __slots__ = (
         "_digest_at",
@@ -99,9 +99,9 @@ class Recorder:
         "_engine",
         "_left",
         "_passwords",
+        "_reported",
         "_seq",
         "_sink",
-        "_told",
         "ended",
     )
 
@@ -115,9 +115,10 @@ class Recorder:
         started: float,
         limit: int = DEFAULT_LIMIT,
     ) -> None:
-        """Write the header; the engine must not have been given anything yet.
+        """Record the header; the engine must not have processed any input yet.
 
-        ``rng`` is the engine's, ``started`` Unix time at ``now``, ``limit`` the octets of the file.
+        ``rng`` is the engine's, ``started`` Unix time at ``now`` (both in seconds), ``limit`` the
+        octets of the file.
         """
         self._engine = engine
         self._sink = sink
@@ -126,9 +127,9 @@ class Recorder:
         self._seq = 0
         self._digest_due = DIGEST_INPUTS
         self._digest_at = now
-        self._told = False
+        self._reported = False
         self.ended: str | None = None
-        """Why nothing more is written, or None."""
+        """Why the recording ended, or None."""
         self._write(
             Header(
                 format=FORMAT,
@@ -143,11 +144,11 @@ class Recorder:
         )
 
     def handle(self, item: Input, now: float) -> list[Action]:
-        """Do what `Engine.handle` does, and write it down."""
+        """Process an input by `Engine.handle`, and record it."""
         recorded = self.ended is None
         actions = self._recorded(item, now) if recorded else self._engine.handle(item, now)
-        if self.ended is not None and not self._told:
-            self._told = True
+        if self.ended is not None and not self._reported:
+            self._reported = True
             return [*actions, ReportEvent(RecordingEnded(reason=self.ended))]
         return actions
 
@@ -155,7 +156,7 @@ class Recorder:
         if isinstance(item, Shutdown):
             # Most of the state is gone after it.
             self._digest(now)
-        # Before it is handled: what is given may be changed later by who gave it.
+        # Before it is processed: the caller may change a mapping later.
         fields = input_fields(item, self._passwords)
         actions: list[Action] = []
         raised = ""
@@ -184,9 +185,9 @@ class Recorder:
         return actions
 
     def finish(self, now: float) -> None:
-        """End the recording: the engine is given nothing more."""
+        """End the recording: there are no further inputs."""
         if self.ended is None:
-            self._told = True
+            self._reported = True
             self._finish(now, "stopped")
 
     def _finish(self, now: float, reason: str) -> None:

@@ -1,11 +1,13 @@
-"""The speaker on asyncio: sockets, the listening ones too, and the clock around the pure core.
+"""The speaker on asyncio: sockets, listening sockets, and the clock around the pure core.
 
 * `speaker`: the `Speaker` that programs use
-* `transports`, `connection`: TCP connections
-* `instances`, `listener`, `sockets`: listening, and socket options
-* `causes`: spans of what was told to whom
+* `input_loop`: inputs into the core, its actions out of it, once per turn of the event loop
+* `transports`, `connection`, `read_queue`: TCP connections
+* `instance_listeners`, `listener`, `sockets`: listening sockets, and socket options
+* `discovery`: IPv6 neighbours of unnumbered peers
+* `trace_links`, `recording_file`: spans of sent UPDATEs; the file of a recording
 
-Nothing here decides about BGP; docs/speaker.md says what a shell must do.
+Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """
 
 from speaker.server.speaker import Speaker

@@ -1,7 +1,7 @@
-"""One TCP connection on asyncio: octets in, octets out, and a queue with a measure.
+"""One TCP connection on asyncio: received octets, sent octets, and a queue whose length is reported.
 
-What a slow peer has not taken waits as views of the shared octets, never as copies. It must never
-look into a message.
+Octets that a slow peer has not read wait as views of the shared buffers, never as copies. Must never
+interpret a message.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Final, cast
 from speaker.server import sockets
 
 CHUNK: Final = 256 * 1024
-"""How much is handed to the transport at a time; it copies what the kernel does not take."""
+"""Octets handed to the transport at a time; it copies those that the kernel does not accept."""
 
 
 READ: Final = 32 * 1024
-"""Octets that are read at a time, and so how much of a connection may wait to be worked on."""
+"""Octets of one read, and so the most that may wait to be processed for one connection."""
 DISCARD: Final = 16 * 1024 * 1024
-"""Octets that are read after the end for nothing, more than what two kernels keep on the way."""
+"""Octets that are discarded after the end; more than the buffers of two kernels hold."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Tells ``made(self)``, ``received(id, octets)``, ``closed(id, reason)``, ``queued(id, n)``."""
+    """Calls ``made(self)``, ``received(id, octets)``, ``closed(id, reason)``, ``queued(id, n)``."""
 
     __slots__ = (
         "_buffer",
@@ -55,9 +55,9 @@ class Connection(asyncio.BufferedProtocol):
         closed: Callable[[int, str], None],
         queued: Callable[[int, int], None],
     ) -> None:
-        """Begin; all connections of a loop may read into one ``buffer`` of `READ` octets.
+        """All connections of a loop may read into one ``buffer`` of `READ` octets.
 
-        (asyncio asks for it, fills it and says so in one step.)
+        (asyncio requests it, fills it and calls `buffer_updated` in one step.)
         """
         self.number = number
         self._buffer = buffer
@@ -73,18 +73,18 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = False
         self._discarded = 0
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done when the connection is gone."""
+        """Done when the connection no longer exists."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take over the transport (asyncio)."""
         self._transport = cast("asyncio.Transport", transport)
         self._descriptor = transport.get_extra_info("socket").fileno()
-        # Told at once when the kernel does not take everything, and again when it has.
+        # `pause_writing` as soon as the kernel does not accept all octets.
         self._transport.set_write_buffer_limits(0)
         self._made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Give room for what has come (asyncio)."""
+        """Return the buffer for received octets (asyncio)."""
         del sizehint
         return self._buffer
 
@@ -98,21 +98,21 @@ class Connection(asyncio.BufferedProtocol):
         self._received(self.number, bytes(self._buffer[:nbytes]))
 
     def pause_reading(self) -> None:
-        """Leave what comes to the kernel, until `resume_reading`."""
+        """Leave further octets in the kernel's buffer, until `resume_reading`."""
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Go on reading."""
+        """Continue to read."""
         if self._transport is not None:
             self._transport.resume_reading()
 
     def eof_received(self) -> bool:
-        """Close when the other side does: BGP knows no half-open session (asyncio)."""
+        """Close when the peer does: BGP has no half-open session (asyncio)."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the end, unless it was ours (asyncio)."""
+        """Report the loss, unless the connection was closed from this side (asyncio)."""
         self._queue.clear()
         self._waiting = 0
         if not self.lost.done():
@@ -129,7 +129,7 @@ class Connection(asyncio.BufferedProtocol):
         self._paused = True
 
     def resume_writing(self) -> None:
-        """Go on where the kernel stopped (asyncio)."""
+        """Continue where the kernel stopped accepting (asyncio)."""
         self._paused = False
         transport = self._transport
         if transport is None:
@@ -145,25 +145,25 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def queued(self) -> int:
-        """Octets that the kernel has not taken."""
+        """Octets that the kernel has not accepted."""
         buffered = self._transport.get_write_buffer_size() if self._transport else 0
         return self._waiting + buffered
 
     def set_ttl(self, ttl: int, min_ttl: int) -> None:
-        """Limit how far packets go and come. Raises `speaker.server.sockets.SocketError`."""
+        """Set the TTL of sent packets and the least of received ones. Raises `SocketError`."""
         if self._transport is not None:
             sockets.set_ttl(self._transport.get_extra_info("socket"), ttl, min_ttl)
 
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int]]:
-        """Return our address and port, and the peer's."""
-        assert self._transport is not None  # noqa: S101  asked only while connected
+        """Return the local address and port, and the peer's."""
+        assert self._transport is not None  # noqa: S101  called only while connected
         return (
             _pair(self._transport.get_extra_info("sockname")),
             _pair(self._transport.get_extra_info("peername")),
         )
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Send octets; the measure is told when they have to wait."""
+        """Send octets; ``queued`` is called when some have to wait."""
         transport = self._transport
         if transport is None or self._closing:
             return
@@ -182,20 +182,20 @@ class Connection(asyncio.BufferedProtocol):
             self._queue.append(memoryview(part))
             self._waiting += len(part)
             return
-        # Nothing waits in the transport, so the kernel may be asked without it, at two thirds of
-        # the time. A transport that is closing may have given its descriptor to somebody else.
+        # Nothing waits in the transport, so a direct write keeps the order, at two thirds of the
+        # time. The descriptor of a closing transport may already belong to another socket.
         try:
             sent = 0 if transport.is_closing() else os.write(self._descriptor, part)
         except OSError:
-            # Too much for now, or the end: the transport knows what to do in both cases.
+            # The buffer is full, or the connection is lost: the transport handles both.
             sent = 0
         if sent < len(part):
             transport.write(part[sent:] if sent else part)
 
     def close(self, *, abort: bool = False) -> None:
-        """End the connection, after what the kernel still has to take unless it is aborted.
+        """Close the connection after the queued octets, or at once with ``abort``.
 
-        It is gone when the other side has closed its end as well, or when it is aborted.
+        Without ``abort`` it exists until the peer has closed its end as well.
         """
         self._closing = True
         if self._transport is None:
@@ -208,9 +208,9 @@ class Connection(asyncio.BufferedProtocol):
             self._end(self._transport)
 
     def _end(self, transport: asyncio.Transport) -> None:
-        # A socket that is closed with octets unread, or gets some later, resets the connection, and
-        # a peer that is just sending would see that instead of our last NOTIFICATION (RFC 9293
-        # section 3.6.1). So we say that we are through, and read on until the peer is, too.
+        # A socket that is closed with unread octets, or receives some later, resets the connection,
+        # and a peer that is sending would see the reset instead of the last NOTIFICATION (RFC 9293
+        # section 3.6.1). So only the sending side is closed, and octets are read until the peer closes.
         if transport.is_closing():
             return
         try:

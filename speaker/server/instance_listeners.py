@@ -1,7 +1,6 @@
 """The listening sockets of each instance, and the TCP MD5 keys on them.
 
-Follows the same commands as the core. The core never learns of a listening socket, only of
-connections.
+Follows the same commands as the core. The core never sees a listening socket, only connections.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class InstanceListeners:
         self._closing: set[asyncio.Task[None]] = set()
 
     def prepare(self, item: Input) -> None:
-        """Do the host's part of a command, before the core does its own."""
+        """Apply a command to the listening sockets, before the core processes it."""
         match item:
             case SetInstance(config):
                 self._set(config)
@@ -107,7 +106,7 @@ class InstanceListeners:
             listener.set_password(address, password)
 
     def complete(self, status: InstanceStatus) -> InstanceStatus:
-        """Add what the host knows to the core's status."""
+        """Add the listening sockets to the status of an instance."""
         instance = self._instances.get(status.name)
         if instance is None:
             return status

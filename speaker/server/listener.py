@@ -1,7 +1,7 @@
-"""The listening sockets of one instance: opened, protected by passwords, tried again while taken.
+"""The listening sockets of one instance: opened, protected by TCP MD5 keys, retried while in use.
 
-A peer whose password the kernel refused is named in `unprotected`, and whoever accepts must turn
-it away. Never ends a session.
+A peer whose key the kernel rejected is in `unprotected`, and its connections must be refused. Never
+ends a session.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from speaker.api import ListenChanged, Secret
 from speaker.server import sockets
 from speaker.server.connection import Connection
 
-FIRST_RETRY: Final = 1.0
-LONGEST_RETRY: Final = 30.0
+FIRST_RETRY_SECONDS: Final = 1.0
+MAX_RETRY_SECONDS: Final = 30.0
 
 
 class Listener:
@@ -38,7 +38,7 @@ class Listener:
         self.port = port
         self.error: str | None = "not yet listening"
         self.unprotected: set[str] = set()
-        """Peers (addresses, prefixes) whose password could not be set here."""
+        """Peers (addresses, prefixes) whose key could not be set on the socket."""
         self._device = device
         self._accept = accept
         self._changed = changed
@@ -49,39 +49,39 @@ class Listener:
 
     @property
     def bound(self) -> tuple[str, int] | None:
-        """Where it listens, as the kernel says; None while it does not."""
+        """The address and port that the kernel assigned; None while not listening."""
         if self._socket is None or self._server is None:
             return None
         host, port, *_ = self._socket.getsockname()
         return (str(host), int(port))
 
     def start(self, passwords: dict[str, Secret]) -> None:
-        """Open the socket, now if it can be, and else as soon as it can be."""
+        """Open the socket, and retry while the address cannot be bound; keys by address or prefix."""
         self._passwords = dict(passwords)
         self._task = asyncio.get_running_loop().create_task(self._open())
 
     async def _open(self) -> None:
-        pause = FIRST_RETRY
+        pause = FIRST_RETRY_SECONDS
         while True:
             try:
                 await self._listen()
             except OSError as error:
                 if str(error) != self.error:
                     self.error = str(error)
-                    self._tell()
+                    self._report()
             else:
                 self.error = None
-                self._tell()
+                self._report()
                 return
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_RETRY)
+            pause = min(pause * 2, MAX_RETRY_SECONDS)
 
     async def _listen(self) -> None:
         sock = sockets.listening(self.address, self.port, self._device)
         try:
             self._socket = sock
             self.unprotected.clear()
-            # Before it listens: no connection may come in without its key.
+            # Before it listens: no connection may be accepted without its key.
             for peer, password in self._passwords.items():
                 self._protect(peer, password)
             self._server = await asyncio.get_running_loop().create_server(
@@ -100,7 +100,7 @@ class Listener:
             sock.close()
             raise
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         address, port = self.bound or (self.address, self.port)
         self._changed(
             ListenChanged(instance=self.instance, address=address, port=port, error=self.error)
@@ -121,7 +121,7 @@ class Listener:
             self._protect(peer, password)
 
     def _protect(self, peer: str, password: Secret | None) -> None:
-        assert self._socket is not None  # noqa: S101  callers have looked
+        assert self._socket is not None  # noqa: S101  checked by the callers
         host, *_ = peer.partition("/")
         if sockets.family_of(host) != self._socket.family:
             return
@@ -135,7 +135,7 @@ class Listener:
             self.unprotected.discard(peer)
 
     async def close(self) -> None:
-        """Stop listening; accepted connections go on."""
+        """Stop listening; accepted connections continue."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -143,7 +143,7 @@ class Listener:
         self.close_now()
 
     def close_now(self) -> None:
-        """Stop listening without waiting for anything."""
+        """Stop listening, without waiting for the task."""
         if self._task is not None:
             self._task.cancel()
         if self._server is not None:

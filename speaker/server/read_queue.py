@@ -1,7 +1,7 @@
-"""Octets that come in quantities: given on in small pieces, so that nobody else has to wait for long.
+"""Octets of long reads, processed in pieces, so that no other connection waits for long.
 
-A peer that sends its table, or floods, is heard for a moment in each turn of the event loop; what is
-short is never kept here. It must never hold more of a connection than one read.
+A peer that sends its table, or a flood, is served for a moment in each turn of the event loop; short
+reads are never queued. Must never hold more of a connection than one read.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections import deque
 from typing import Final
 
 PIECE: Final = 4096
-"""Octets that are given on at a time where somebody may wait; what is no longer is no bulk."""
+"""Octets of a piece while other peers send short messages; a shorter read is not queued."""
 LONG_PIECE: Final = 8 * PIECE
-"""The same where nobody does: all of a read."""
+"""Octets of a piece otherwise: a whole read."""
 
 
 class ReadQueue:
-    """What waits, by connection, those that have waited longest first."""
+    """The queued reads, by connection, the longest waiting first."""
 
     __slots__ = ("_order", "_waiting")
 
     def __init__(self) -> None:
         self._order: deque[int] = deque()
         self._waiting: dict[int, tuple[bytes, int]] = {}
-        """What was read, and from where on it has not been given on."""
+        """The octets of the read, and the offset of the first unprocessed one."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
@@ -32,12 +32,12 @@ class ReadQueue:
         return connection in self._waiting
 
     def put(self, connection: int, data: bytes) -> None:
-        """Keep what a connection of which nothing waits has said."""
+        """Queue a read of a connection that has none queued."""
         self._waiting[connection] = (data, 0)
         self._order.append(connection)
 
     def next(self, piece: int = PIECE) -> tuple[int, bytes] | None:
-        """Take the next piece, of each connection in turn; None when there is none."""
+        """Return the next piece, of each connection in turn; None when the queue is empty."""
         while self._order:
             connection = self._order.popleft()
             waiting = self._waiting.get(connection)
@@ -54,6 +54,6 @@ class ReadQueue:
         return None
 
     def take(self, connection: int) -> bytes:
-        """Take all that a connection has said."""
+        """Remove a connection's read and return its unprocessed octets."""
         data, start = self._waiting.pop(connection, (b"", 0))
         return data[start:]

@@ -1,8 +1,8 @@
-"""The file of a recording: written by a thread of its own, so that no disk holds up a session.
+"""The file of a recording: written by a thread of its own, so that no disk delays a session.
 
-Lines wait in memory for a fifth of a second at most, and so do at most `MOST_WAITING` octets: a disk
-that is slower than that ends the recording. What a file of that name held before is kept as
-``NAME.1``. Only the owner can read it: routes and addresses are nobody else's business.
+Lines wait in memory for 0.2 seconds and for at most `MAX_WAITING` octets: a disk that is slower ends
+the recording. An existing file of that name is kept as ``NAME.1``. Only the owner can read the file:
+it holds routes and addresses.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import threading
 from pathlib import Path
 from typing import Final, final
 
-MOST_WAITING: Final = 32 * 1024 * 1024
+MAX_WAITING: Final = 32 * 1024 * 1024
+"""Octets."""
 _WAKE_AT: Final = 1024 * 1024
-_PAUSE: Final = 0.2
+_WRITE_INTERVAL_SECONDS: Final = 0.2
 
 
 @final
 class RecordingFile:
-    """A `speaker.recording.Sink` for an open file, which is its own from now on."""
+    """A `speaker.recording.Sink` for an open file, which it owns from now on."""
 
-    def __init__(self, path: Path, descriptor: int, *, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, path: Path, descriptor: int, *, max_waiting: int = MAX_WAITING) -> None:
         self._descriptor = descriptor
         self._path = path
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._lock = threading.Lock()
         self._waiting: list[bytes] = []
         self._octets = 0
@@ -38,24 +39,24 @@ class RecordingFile:
 
     @property
     def trouble(self) -> str | None:
-        """Why no more lines are taken, or None."""
+        """Why no further lines are accepted, or None."""
         return self._trouble
 
     def write(self, line: bytes) -> None:
-        """Take a line; returns at once."""
+        """Queue a line; never waits."""
         if self._trouble is not None or self._closed:
             return
         with self._lock:
             self._waiting.append(line)
             self._octets += len(line)
             octets = self._octets
-        if octets > self._most_waiting:
+        if octets > self._max_waiting:
             self._trouble = f"{self._path}: the disk is too slow for the recording"
         if octets > _WAKE_AT:
             self._wake.set()
 
     def close(self, timeout: float) -> None:
-        """Write what waits, for at most ``timeout`` seconds, and close the file. Blocks."""
+        """Write the queued lines, for at most ``timeout`` seconds, and close the file. Blocks."""
         self._closed = True
         self._wake.set()
         self._thread.join(timeout)
@@ -63,7 +64,7 @@ class RecordingFile:
     def _run(self) -> None:
         try:
             while self._write_waiting() or not self._closed:
-                self._wake.wait(_PAUSE)
+                self._wake.wait(_WRITE_INTERVAL_SECONDS)
                 self._wake.clear()
         except OSError as error:
             self._trouble = f"{self._path}: {error.strerror}"
@@ -72,7 +73,7 @@ class RecordingFile:
                 os.close(self._descriptor)
 
     def _write_waiting(self) -> bool:
-        """Write what waits; whether there was anything."""
+        """Write the queued lines; return whether there were any."""
         with self._lock:
             lines, self._waiting = self._waiting, []
         if not lines:
@@ -87,9 +88,11 @@ class RecordingFile:
 
 
 def create(path: Path) -> int:
-    """Make the file for a recording and return its descriptor. Raises OSError."""
+    """Create the file of a recording and return its descriptor. Raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(path.lstat().st_mode):
-            raise FileExistsError(17, "there is something else of that name", str(path))
+            raise FileExistsError(
+                17, "the name is taken by something that is not a file", str(path)
+            )
         path.replace(path.with_name(f"{path.name}.1"))
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -1,7 +1,7 @@
-"""Sockets as BGP wants them: source address, device, TTL and TCP MD5, set before a byte is sent.
+"""Sockets for BGP: source address, device, TTL and TCP MD5, set before an octet is sent.
 
-Fails closed: a socket that could not be protected as asked for is closed and the error raised;
-there is no connection without the password. The only module that knows socket options.
+Fails closed: a socket that cannot be protected as configured is closed and the error raised; no
+connection is made without the key. The only module that knows socket options.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from speaker.api import Secret
 
 BACKLOG: Final = 1024
-"""Of listening sockets: a rack that comes back connects all at once."""
+"""Of listening sockets: after a power failure, the routers of a rack connect at the same time."""
 
 _FURTHEST: Final = 255
 _IP_MINTTL: Final = 21
@@ -29,7 +29,7 @@ _SOCKADDR_STORAGE_SIZE: Final = 128
 
 
 class SocketError(OSError):
-    """A socket that cannot be had as asked for; the text says which step failed and why."""
+    """A socket that cannot be set up as requested; the text names the step and the cause."""
 
     def __init__(self, step: str, error: OSError) -> None:
         super().__init__(error.errno, f"{step}: {describe(error)}")
@@ -40,11 +40,11 @@ class SocketError(OSError):
 
 
 def describe(error: OSError) -> str:
-    """Say what went wrong as a person would: ``connection refused``."""
+    """Return the error as text: ``connection refused``."""
     if error.errno is None:
         return str(error) or type(error).__name__
     text = os.strerror(error.errno)
-    # "Connection refused" -> "connection refused", but "Cannot ..." names stay readable either way.
+    # As the end of a sentence: "Connection refused" -> "connection refused".
     return text[:1].lower() + text[1:]
 
 
@@ -75,7 +75,10 @@ def outgoing(
     device: str | None = None,
     password: Secret | None = None,
 ) -> socket.socket:
-    """Make a non-blocking socket, ready to connect. Raises `SocketError`."""
+    """Create a non-blocking socket, ready to connect. Raises `SocketError`.
+
+    ``ttl`` 0 keeps the system's default; ``min_ttl`` 0 accepts any (RFC 5082).
+    """
     sock = socket.socket(family_of(address), socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
@@ -100,19 +103,18 @@ def outgoing(
 
 
 def listening(address: str, port: int, device: str | None = None) -> socket.socket:
-    """Make a bound socket that does not listen yet: passwords come first. Raises `SocketError`."""
+    """Create a bound socket that does not listen yet: keys come first. Raises `SocketError`."""
     sock = socket.socket(family_of(address), socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sock.family is socket.AF_INET6:
-            # An IPv4 peer must not come in as a mapped address, past its own key and rules.
+            # An IPv4 peer must not appear with a mapped address, past its own key and rules.
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         if device is not None:
             bind_device(sock, device)
-        # What answers a SYN is not yet any peer's: one with TTL security (RFC 5082) would drop the
-        # answer if it came with the system's TTL. The connection gets its own TTL once it is known
-        # whose it is.
+        # The peer is unknown when a SYN is answered: one with TTL security (RFC 5082) would drop a
+        # SYN ACK with the system's TTL. The connection gets its peer's TTL once that is known.
         set_ttl(sock, _FURTHEST)
         try:
             sock.bind(sockaddr(address, port))
@@ -133,7 +135,7 @@ def bind_device(sock: socket.socket, device: str) -> None:
 
 
 class _HasOptions(Protocol):
-    """A socket, or what asyncio lends of one."""
+    """A socket, or asyncio's view of one."""
 
     @property
     def family(self) -> int: ...
@@ -142,7 +144,7 @@ class _HasOptions(Protocol):
 
 
 def set_ttl(sock: _HasOptions, ttl: int, min_ttl: int = 0) -> None:
-    """Limit how far packets of the session go, and how far they may have come (RFC 5082).
+    """Set the TTL of sent packets, and the least TTL of received ones (RFC 5082).
 
     Raises `SocketError`.
     """
@@ -160,7 +162,7 @@ def set_ttl(sock: _HasOptions, ttl: int, min_ttl: int = 0) -> None:
 
 
 def set_password(sock: socket.socket, peer: str, password: Secret | None) -> None:
-    """Set the TCP MD5 key (RFC 2385) for an address or a prefix, None removes it.
+    """Set the TCP MD5 key (RFC 2385) for an address or a prefix; None removes it.
 
     Raises `SocketError`; the error never holds the password.
     """

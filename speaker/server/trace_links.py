@@ -1,4 +1,4 @@
-"""From a changed route set to the UPDATEs that tell of it: spans, when somebody records them.
+"""Trace links from a changed route set to the UPDATEs that advertise the change.
 
 Uses the OpenTelemetry API only, which does nothing without an SDK. Without a recording span around
 `Speaker.update_routes` it costs one attribute lookup per call and nothing per peer.
@@ -16,52 +16,52 @@ from speaker.peer.actions import Action, Write
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
-LIMIT: Final = 32
-"""How many causes of one flush are kept."""
+MAX_LINKS: Final = 32
+"""Spans that the UPDATEs of one turn of the event loop are linked to."""
 
 
 class TraceLinks:
-    """The spans in which route sets were changed since the last flush."""
+    """The spans that changed route sets since UPDATEs were last sent."""
 
     __slots__ = ("contexts",)
 
     def __init__(self) -> None:
         self.contexts: list[SpanContext] = []
-        """What was remembered."""
+        """The contexts of these spans, in order."""
 
     def note(self) -> None:
-        """Remember the current span if it records."""
+        """Add the current span if it records."""
         trace = _api()
         if trace is None:
             return
         span = trace.get_current_span()
-        if span.is_recording() and len(self.contexts) < LIMIT:
+        if span.is_recording() and len(self.contexts) < MAX_LINKS:
             context = span.get_span_context()
             if context not in self.contexts:
                 self.contexts.append(context)
 
     def take(self) -> list[SpanContext]:
-        """Return what was remembered, and forget it."""
+        """Return the contexts since the last call."""
         contexts, self.contexts = self.contexts, []
         return contexts
 
     def trace(
         self,
-        causes: Sequence[SpanContext],
+        contexts: Sequence[SpanContext],
         actions: Sequence[Action],
         describe: Callable[[int], tuple[str, str] | None],
     ) -> None:
-        """Make a span ``bgp.update.send`` for each peer that is told something.
+        """Record a span ``bgp.update.send`` for each peer that is sent UPDATEs.
 
-        The first cause is its parent, the others are links. ``describe`` gives the instance and
-        peer of a connection.
+        The first context is its parent, the others are links. ``describe`` returns the names of the
+        instance and the peer of a connection.
         """
         trace = _api()
         if trace is None:
             return
         tracer = trace.get_tracer("speaker.server")
-        parent = trace.set_span_in_context(trace.NonRecordingSpan(causes[0]))
-        links = [trace.Link(context) for context in causes[1:]]
+        parent = trace.set_span_in_context(trace.NonRecordingSpan(contexts[0]))
+        links = [trace.Link(context) for context in contexts[1:]]
         for action in actions:
             if not isinstance(action, Write) or not action.prefixes:
                 continue
@@ -81,8 +81,8 @@ class TraceLinks:
 
 
 def _api() -> ModuleType | None:
-    """Return the OpenTelemetry API where something else has already imported it.
+    """Return the OpenTelemetry API where another module has already imported it.
 
-    Nobody can have started a span without it, and a router alone does not pay for the import.
+    No span can exist without it, and a router alone does not pay for the import.
     """
     return sys.modules.get("opentelemetry.trace")

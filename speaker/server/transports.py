@@ -1,7 +1,7 @@
-"""Runs the core's actions on sockets, and tells the core what becomes of them.
+"""Performs the core's actions on sockets, and feeds it the transport events.
 
-One `asyncio` task per connection attempt and nothing else: everything after that is a callback. It
-decides nothing about BGP.
+One `asyncio` task per connection attempt and no other: everything after that is a callback. Decides
+nothing about BGP.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from speaker.server import sockets
 from speaker.server.connection import READ, Connection
 from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
 
-CONNECT_TIMEOUT: Final = 30.0
-"""Seconds; the kernel itself would go on for over two minutes."""
-LINGER: Final = 2.0
-"""Seconds that a closed connection gets to deliver its last NOTIFICATION, and the peer to close."""
-LONG_SLICE: Final = 0.005
-"""Seconds of a turn of the loop that what comes in quantities may take ..."""
-BRIEF_SLICE: Final = 0.0001
-"""... and where somebody has lately said something short, of which others were told,"""
-LONGEST_SLICE: Final = 0.05
-SHARE: Final = 1 / 8
-"""Of the time that everything else takes: what comes in quantities may take as much at least."""
-SHARED: Final = 0.25
-"""which is within so many seconds."""
+CONNECT_TIMEOUT_SECONDS: Final = 30.0
+"""The kernel's own timeout is over two minutes."""
+LINGER_SECONDS: Final = 2.0
+"""How long a closed connection may deliver its last NOTIFICATION, and the peer may take to close."""
+SLICE_SECONDS: Final = 0.005
+"""The part of a loop turn for queued reads ..."""
+SHARED_SLICE_SECONDS: Final = 0.0001
+"""... and while other peers send short messages that cause UPDATEs, ..."""
+MAX_SLICE_SECONDS: Final = 0.05
+MIN_SHARE: Final = 1 / 8
+"""... but never less than this part of the time that everything else takes."""
+SHARED_FOR_SECONDS: Final = 0.25
+"""How long a short message that caused UPDATEs keeps the slices short."""
 
 
 class Transports:
@@ -49,10 +49,11 @@ class Transports:
         feed_at_once: Callable[[Input], bool],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``feed`` takes inputs, ``feed_at_once`` those that should have their effect at once.
+        """``feed`` and ``feed_at_once`` hand inputs to the core.
 
-        It says whether they had one.
-        ``clock`` measures slices, in seconds: that of uvloop's loop knows whole milliseconds only.
+        ``feed_at_once`` sends the UPDATEs that an input causes without waiting for the turn of the
+        loop to end, and returns whether it causes any. ``clock`` measures slices, in seconds: the
+        clock of uvloop's loop has whole milliseconds only.
         """
         self._feed = feed
         self._feed_at_once = feed_at_once
@@ -60,17 +61,17 @@ class Transports:
         self._buffer = memoryview(bytearray(READ))
         self._read_queue = ReadQueue()
         self._working = False
-        self._brief_at = -SHARED
-        """When somebody last said something short (by the clock)."""
+        self._short_at = -SHARED_FOR_SECONDS
+        """When a short message last caused UPDATEs (by the clock)."""
         self._worked_at = 0.0
-        """Until when something was done of what came in quantities, and others were told of it."""
+        """When the last slice of queued reads, and the UPDATEs that it caused, ended."""
         self._connections: dict[int, Connection] = {}
         self._attempts: dict[int, asyncio.Task[None]] = {}
         self._lingering: set[Connection] = set()
         self._accepted = 0
 
     def connect(self, action: Connect, device: str | None) -> None:
-        """Begin an attempt to connect; the answer is an input."""
+        """Start a connection attempt; its result is an input."""
         task = asyncio.get_running_loop().create_task(self._connect(action, device))
         self._attempts[action.connection] = task
         task.add_done_callback(lambda _: self._attempts.pop(action.connection, None))
@@ -93,7 +94,7 @@ class Transports:
             return
         connection = self._connection(number, self._connected)
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
                 await loop.sock_connect(sock, sockets.sockaddr(action.address, action.port))
             await loop.create_connection(lambda: connection, sock=sock)
         except TimeoutError:
@@ -117,7 +118,10 @@ class Transports:
         self._feed(TransportConnected(connection.number, local, remote))
 
     def accept(self, instance: str, refuse: Callable[[str], bool]) -> Connection:
-        """Make the protocol of a connection that a listening socket accepted."""
+        """Create the protocol of a connection that a listening socket accepted.
+
+        ``refuse`` returns whether connections from an address have to be aborted.
+        """
         self._accepted -= 1
 
         def made(connection: Connection) -> None:
@@ -130,7 +134,7 @@ class Transports:
 
         return self._connection(self._accepted, made)
 
-    def configure(self, action: SetTtl) -> None:
+    def set_ttl(self, action: SetTtl) -> None:
         """Set the TTL of an accepted connection."""
         connection = self._connections.get(action.connection)
         if connection is None:
@@ -147,7 +151,7 @@ class Transports:
             connection.write(action.parts)
 
     def close(self, action: Close) -> None:
-        """End a connection or an attempt."""
+        """Close a connection or cancel an attempt."""
         attempt = self._attempts.get(action.connection)
         if attempt is not None:
             attempt.cancel()
@@ -158,7 +162,7 @@ class Transports:
         connection.close(abort=action.abort)
         if not action.abort and not connection.lost.done():
             self._lingering.add(connection)
-            asyncio.get_running_loop().call_later(LINGER, self._abort, connection)
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._abort, connection)
 
     def _abort(self, connection: Connection) -> None:
         self._lingering.discard(connection)
@@ -174,7 +178,7 @@ class Transports:
     def _received(self, number: int, data: bytes) -> None:
         if len(data) <= PIECE and number not in self._read_queue:
             if self._feed_at_once(BytesReceived(number, data)):
-                self._brief_at = self._clock()
+                self._short_at = self._clock()
             return
         self._read_queue.put(number, data)
         connection = self._connections.get(number)
@@ -186,12 +190,12 @@ class Transports:
             asyncio.get_running_loop().call_soon(self._work)
 
     def _work(self) -> None:
-        """Give on what came in quantities, for as long as nobody else minds."""
+        """Process queued reads for one slice of time."""
         now = self._clock()
-        shared = now - self._brief_at < SHARED
-        slice_, size = (BRIEF_SLICE, PIECE) if shared else (LONG_SLICE, LONG_PIECE)
-        # Where everything else takes its time, so may this: it would never come to an end.
-        until = now + max(slice_, min((now - self._worked_at) * SHARE, LONGEST_SLICE))
+        shared = now - self._short_at < SHARED_FOR_SECONDS
+        slice_, size = (SHARED_SLICE_SECONDS, PIECE) if shared else (SLICE_SECONDS, LONG_PIECE)
+        # A minimum share of a busy loop, or queued reads would never be finished.
+        until = now + max(slice_, min((now - self._worked_at) * MIN_SHARE, MAX_SLICE_SECONDS))
         while (piece := self._read_queue.next(size)) is not None:
             number, data = piece
             self._feed(BytesReceived(number, data))
@@ -204,15 +208,15 @@ class Transports:
             asyncio.get_running_loop().call_soon(self._pause)
 
     def _pause(self) -> None:
-        # Behind what others were told of this, and not in the same turn: who says something short
-        # waits for one of the two only.
+        # After the UPDATEs that the slice caused, and not in the same turn: a short message waits
+        # for one of the two only.
         loop = asyncio.get_running_loop()
         self._worked_at = self._clock()
         loop.call_soon(self._work)
 
     def _closed(self, number: int, reason: str) -> None:
         if number in self._read_queue:
-            # What it had said before still counts, a NOTIFICATION most of all.
+            # The queued octets still count: the last message may be a NOTIFICATION.
             self._feed(BytesReceived(number, self._read_queue.take(number)))
         self._connections.pop(number, None)
         self._feed(TransportClosed(number, reason))
@@ -221,7 +225,7 @@ class Transports:
         self._feed(QueueChanged(number, octets))
 
     async def drain(self, deadline: float) -> None:
-        """Wait until the last NOTIFICATIONs are out, and abort what is left then (loop time)."""
+        """Wait until the last NOTIFICATIONs are sent; at the deadline (loop time) abort the rest."""
         loop = asyncio.get_running_loop()
         attempts = list(self._attempts.values())
         for attempt in attempts:

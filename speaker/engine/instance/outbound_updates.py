@@ -163,31 +163,34 @@ class OutboundUpdates:
 
     def send_pending(self) -> None:
         """Send the changes since the last call, answers to route refreshes, and initial tables."""
-        observer = self._slot.observer
         for ribs in (self.loc, *self.sets.values()):
-            groups = [
-                group
-                for group in self._groups.values()
-                if group.tables is ribs and not group.exports_nothing
-            ]
-            if not groups and observer is None:
-                ribs.discard_changes()
-                continue
-            changes = ribs.take_changes()
-            touched = ribs.take_touched()
-            if not changes and not touched:
-                continue
-            if observer is not None and ribs is self.loc:
-                observer.loc_rib_changed(self._instance, changes)
-            for group in groups:
-                for established, batch in group.export_changes(changes, touched):
-                    self._send(established, batch)
+            self._send_changes(ribs)
         if self._refreshes:
             self._answer_route_refreshes()
         for group in self._groups.values():
             if group.pending_members and not self._deferred(group):
                 for established, batch in group.export_initial_table():
                     self._send(established, batch)
+
+    def _send_changes(self, ribs: Ribs) -> None:
+        observer = self._slot.observer
+        groups = [
+            group
+            for group in self._groups.values()
+            if group.tables is ribs and not group.exports_nothing
+        ]
+        if not groups and observer is None:
+            ribs.discard_changes()
+            return
+        changes = ribs.take_changes()
+        touched = ribs.take_touched()
+        if not changes and not touched:
+            return
+        if observer is not None and ribs is self.loc:
+            observer.loc_rib_changed(self._instance, changes)
+        for group in groups:
+            for established, batch in group.export_changes(changes, touched):
+                self._send(established, batch)
 
     def _answer_route_refreshes(self) -> None:
         for established in [one for one in self._refreshes if not one.session.queued]:

@@ -318,7 +318,7 @@ class Exporter:
         """See `Observer`."""
         for station in self._by_monitor.get("post-policy", ()):
             peer = self._registry.session(established)
-            slices = table_dump.adj_rib_in(peer, ("post-policy",), anew=True, end=False)
+            slices = table_dump.adj_rib_in(peer, ("post-policy",), resend=True, end=False)
             station.jobs.append(SlicedJob(peer, table=True, slices=slices))
 
     @_fenced

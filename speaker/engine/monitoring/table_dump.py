@@ -76,17 +76,17 @@ def held(
 
 
 def adj_rib_in(
-    peer: MonitoredSession, monitors: Sequence[Monitor], *, anew: bool = False, end: bool = True
+    peer: MonitoredSession, monitors: Sequence[Monitor], *, resend: bool = False, end: bool = True
 ) -> Iterator[bytes]:
     """Yield an Adj-RIB-In, then (with ``end``) End-of-RIB (RFC 7854 section 3.3).
 
-    ``anew``: the station has the table already, and has to receive withdrawals, too.
+    ``resend``: the station has the table already, and has to receive withdrawals, too.
     """
     adj_in = peer.established.adj_in
     for family in list(adj_in.families):
         for keys in _slices(adj_in.keys(family)):
             for monitor in monitors:
-                updates = held(peer, monitor, family, keys, withdrawals=anew)
+                updates = held(peer, monitor, family, keys, withdrawals=resend)
                 yield peer.monitored(monitor, updates, NO_TIME)
         if end:
             for monitor in monitors:

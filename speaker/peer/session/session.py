@@ -54,6 +54,10 @@ _EXPIRY_EVENT: Final = {
     Timer.KEEPALIVE: Event.KEEPALIVE_TIMER_EXPIRES,
     Timer.DELAY_OPEN: Event.DELAY_OPEN_TIMER_EXPIRES,
 }
+_EXPIRY_CODE: Final = {
+    Action.SEND_HOLD_EXPIRED: ErrorCode.HOLD_TIMER_EXPIRED,
+    Action.SEND_SEND_HOLD_EXPIRED: ErrorCode.SEND_HOLD_TIMER_EXPIRED,
+}
 _MAX_ERROR_DATA: Final = MAX_MESSAGE - HEADER_SIZE - 2
 
 
@@ -276,10 +280,8 @@ class Session:
             case Action.SEND_CEASE:
                 if self._cease is not None:
                     self._notify(self._cease)
-            case Action.SEND_HOLD_EXPIRED:
-                self._notify(Notification(ErrorCode.HOLD_TIMER_EXPIRED))
-            case Action.SEND_SEND_HOLD_EXPIRED:
-                self._notify(Notification(ErrorCode.SEND_HOLD_TIMER_EXPIRED))
+            case Action.SEND_HOLD_EXPIRED | Action.SEND_SEND_HOLD_EXPIRED:
+                self._notify(Notification(_EXPIRY_CODE[action]))
             case Action.SEND_FSM_ERROR:
                 self._notify(Notification(ErrorCode.FSM, _FSM_SUBCODE.get(before, 0)))
             case Action.SEND_ERROR:

@@ -1,8 +1,8 @@
-"""Who is at the other end of a link: IPv6 neighbours of unnumbered peers, by router advertisements.
+"""IPv6 neighbour discovery for unnumbered peers, by router advertisements (RFC 4861).
 
-* `messages`: router solicitations and advertisements as octets (RFC 4861), pure
-* `interface`: one interface's socket: asks, says, listens
-* `neighbors`: which interfaces are watched, for the speaker
+* `messages`: router solicitations and advertisements as octets, pure
+* `interface`: one interface's socket: solicits, advertises, receives
+* `neighbors`: the watched interfaces of a speaker
 
 The kernel's own handling of router advertisements is not touched. Needs CAP_NET_RAW.
 """

@@ -1,7 +1,7 @@
-"""One interface: a socket that asks who is there, says that we are, and hears the neighbour.
+"""One interface: a socket that solicits and advertises, and receives the neighbour's address.
 
-Tried again for as long as the interface is missing or down. Tells a neighbour when it is another
-one than before; a neighbour that falls silent is BGP's to notice, not ours.
+Retried while the interface is missing or down. Reports a neighbour when its address changes; BGP's
+own timers detect a neighbour that falls silent.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Final
 from speaker.server import sockets
 from speaker.server.discovery import messages
 
-INTERVAL: Final = 10.0
-"""Seconds between two advertisements of ours."""
-FIRST_RETRY: Final = 1.0
+ADVERTISE_INTERVAL_SECONDS: Final = 10.0
+RETRY_SECONDS: Final = 1.0
 _ALL_NODES: Final = "ff02::1"
 _ALL_ROUTERS: Final = "ff02::2"
 _FILTER: Final = 1
@@ -27,7 +26,7 @@ _MTU: Final = 65536
 
 
 def _filter(*kinds: int) -> bytes:
-    """Return an ICMP6_FILTER that lets only these types through; a set bit blocks one."""
+    """Return an ICMP6_FILTER that passes only these types; a set bit blocks a type."""
     words = [0xFFFFFFFF] * 8
     for kind in kinds:
         words[kind >> 5] &= ~(1 << (kind & 31))
@@ -35,7 +34,7 @@ def _filter(*kinds: int) -> bytes:
 
 
 def open_socket(interface: str) -> socket.socket:
-    """Make the socket of an interface. Raises OSError."""
+    """Create the socket of an interface. Raises OSError."""
     sock = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
     try:
         sock.setblocking(False)
@@ -61,27 +60,27 @@ class Interface:
     """Watches one interface; `start` once, `close` once."""
 
     def __init__(self, name: str, found: Callable[[str, str | None], None]) -> None:
-        """``found`` is told the interface and the neighbour's address, None when it is gone."""
+        """``found`` is called with the interface and the neighbour's address, None when it is lost."""
         self.name = name
         self.error: str | None = None
-        """Why nothing can be heard at the moment."""
+        """Why nothing can be received at the moment."""
         self.neighbor: str | None = None
         self._found = found
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin."""
+        """Start to watch."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """End."""
+        """Stop, and wait for the task."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
     def cancel(self) -> None:
-        """End without waiting."""
+        """Stop, without waiting."""
         if self._task is not None:
             self._task.cancel()
 
@@ -91,8 +90,8 @@ class Interface:
                 await self._watch()
             except OSError as error:
                 self.error = f"interface {self.name}: {sockets.describe(error)}"
-                self._tell(None)
-            await asyncio.sleep(FIRST_RETRY)
+                self._report(None)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _watch(self) -> None:
         """Serve one socket until it fails. Raises OSError."""
@@ -105,11 +104,13 @@ class Interface:
             while socket.if_nametoindex(self.name) == index:
                 self._send(sock, messages.advertisement(), _ALL_NODES, index)
                 self.error = None
-                # Asked anew until somebody answers: our first word may have been too early.
+                # Repeated until a neighbour answers: it may not have been up yet.
                 if self.neighbor is None:
                     self._send(sock, messages.solicitation(), _ALL_ROUTERS, index)
-                await asyncio.sleep(FIRST_RETRY if self.neighbor is None else INTERVAL)
-            raise OSError(None, "it is another one now")
+                    await asyncio.sleep(RETRY_SECONDS)
+                else:
+                    await asyncio.sleep(ADVERTISE_INTERVAL_SECONDS)
+            raise OSError(None, "the interface was replaced")
         finally:
             loop.remove_reader(sock.fileno())
             sock.close()
@@ -121,7 +122,7 @@ class Interface:
         try:
             data, ancillary, _, source = sock.recvmsg(_MTU, socket.CMSG_SPACE(4))
         except OSError:
-            # The sender finds out, and opens another one.
+            # Sending fails too, and opens another socket.
             return
         hop_limit = next(
             (
@@ -131,16 +132,16 @@ class Interface:
             ),
             0,
         )
-        heard = messages.read(data, source[0], hop_limit)
-        if heard is None:
+        received = messages.read(data, source[0], hop_limit)
+        if received is None:
             return
-        if heard.kind == messages.ROUTER_SOLICITATION:
+        if received.kind == messages.ROUTER_SOLICITATION:
             with contextlib.suppress(OSError):
                 self._send(sock, messages.advertisement(), _ALL_NODES, index)
             return
-        self._tell(f"{heard.source}%{self.name}")
+        self._report(f"{received.source}%{self.name}")
 
-    def _tell(self, neighbor: str | None) -> None:
+    def _report(self, neighbor: str | None) -> None:
         if neighbor != self.neighbor:
             self.neighbor = neighbor
             self._found(self.name, neighbor)

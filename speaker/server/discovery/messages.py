@@ -1,6 +1,6 @@
-"""Router solicitations and advertisements (RFC 4861 sections 4.1, 4.2, 6.1), as far as we need them.
+"""Router solicitations and advertisements (RFC 4861 sections 4.1, 4.2 and 6.1), as far as needed.
 
-Pure. The checksum is the kernel's, on sockets of its ICMPv6 protocol.
+Pure. The kernel computes the checksum on ICMPv6 sockets.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 ROUTER_SOLICITATION: Final = 133
 ROUTER_ADVERTISEMENT: Final = 134
 HOP_LIMIT: Final = 255
-"""What was sent on this link, and by nobody further away, arrives with this."""
+"""Only a packet that was sent on this link arrives with this hop limit (RFC 4861 section 6.1)."""
 _ADVERTISEMENT: Final = struct.Struct("!BBHBBHII")
 _SOURCE_LINK_LAYER: Final = 1
 
@@ -23,9 +23,9 @@ def solicitation() -> bytes:
 
 
 def advertisement(link_layer: bytes | None = None) -> bytes:
-    """Return a router advertisement with a lifetime of 0: we are here, and nobody's default router.
+    """Return a router advertisement with a lifetime of 0: a neighbour, and not a default router.
 
-    ``link_layer`` is our address on the link, six octets on Ethernet.
+    ``link_layer`` is the local link-layer address, six octets on Ethernet.
     """
     head = _ADVERTISEMENT.pack(ROUTER_ADVERTISEMENT, 0, 0, 0, 0, 0, 0, 0)
     if link_layer is None or len(link_layer) != 6:
@@ -34,7 +34,7 @@ def advertisement(link_layer: bytes | None = None) -> bytes:
 
 
 class Received(NamedTuple):
-    """What somebody on the link sent."""
+    """A message that was received on the link."""
 
     kind: int
     source: str
@@ -44,7 +44,7 @@ class Received(NamedTuple):
 def read(data: bytes, source: str, hop_limit: int) -> Received | None:
     """Return a valid solicitation or advertisement, or None (RFC 4861 sections 6.1.1 and 6.1.2).
 
-    A solicitation from the unspecified address is valid and of no use, so it is None as well.
+    A solicitation from the unspecified address is valid but names no neighbour: None as well.
     """
     host, *_ = source.partition("%")
     if hop_limit != HOP_LIMIT or not ipaddress.ip_address(host).is_link_local:

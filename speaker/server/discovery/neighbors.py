@@ -1,4 +1,4 @@
-"""Which interfaces are watched for the speaker's unnumbered peers, and what is found there.
+"""The interfaces of the speaker's unnumbered peers, and the neighbours that are discovered there.
 
 Follows the same commands as the core, like `speaker.server.instance_listeners`.
 """
@@ -29,7 +29,7 @@ class Neighbors:
         self._watched: dict[str, Interface] = {}
 
     def follow(self, item: Input) -> None:
-        """Begin and end watching as a command has it."""
+        """Start or stop watching an interface, by a command."""
         match item:
             case SetPeer(instance, config):
                 self._set((instance, config.name), interface_of(config))
@@ -59,7 +59,7 @@ class Neighbors:
         self._feed(NeighborFound(interface, neighbor))
 
     def error(self, status: PeerStatus) -> str | None:
-        """Return why nothing can be heard on the interface of a peer that has no address yet."""
+        """Return why nothing can be received on the interface of a peer without an address yet."""
         if status.address is not None or status.interface is None:
             return None
         watched = self._watched.get(status.interface)

@@ -106,7 +106,7 @@ class Two:
 def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("LONG_SLICE", "BRIEF_SLICE", "LONGEST_SLICE"):
+    for name in ("SLICE_SECONDS", "SHARED_SLICE_SECONDS", "MAX_SLICE_SECONDS"):
         monkeypatch.setattr(transports, name, 0.0)
 
     async def main() -> None:

@@ -22,7 +22,7 @@ loops = pytest.mark.usefixtures("both_event_loops")
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let lines wait in memory for a moment only: each file that is closed waits as long."""
-    monkeypatch.setattr("speaker.server.recording_file._PAUSE", 0.02)
+    monkeypatch.setattr("speaker.server.recording_file._WRITE_INTERVAL_SECONDS", 0.02)
 
 
 def opened(path: Path) -> RecordingFile:
@@ -74,7 +74,7 @@ def test_a_full_disk_is_trouble_and_no_more() -> None:
 
 def test_a_disk_that_is_too_slow_ends_it_and_nobody_waits() -> None:
     reader, writer = os.pipe()
-    file = RecordingFile(Path("slow"), writer, most_waiting=1_000_000)
+    file = RecordingFile(Path("slow"), writer, max_waiting=1_000_000)
     began = time.monotonic()
     for _ in range(2_000):
         file.write(b"x" * 1_000)

@@ -106,7 +106,7 @@ def test_stop_ends_an_attempt_that_gets_no_answer() -> None:
 def test_f28_an_address_in_use_is_told_and_tried_again_while_sessions_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("speaker.server.listener.FIRST_RETRY", 0.05)
+    monkeypatch.setattr("speaker.server.listener.FIRST_RETRY_SECONDS", 0.05)
 
     async def main() -> None:
         async with pair() as p:
@@ -149,7 +149,7 @@ def test_h10_a_reset_connection_comes_back() -> None:
         async with pair() as p:
             p.connect()
             await until(lambda: p.up)
-            (connection,) = p.a._transports._connections.values()
+            (connection,) = p.a._inputs.transports._connections.values()
             assert connection._transport is not None
             connection._transport.abort()
             await until(lambda: p.b.peers()[0].flaps == 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 from speaker.api import Fault, SessionError
 from speaker.capability import RouteRefreshCapability
 from speaker.engine.inputs import TransportAccepted
-from speaker.engine.instance.plain_updates import PlainUpdates
 from speaker.iana import IPV4_UNICAST, Family
 from speaker.message import KEEPALIVE, RouteRefresh, frame_message
 from tests.speaker.peer.session.states import STATES, at
@@ -190,20 +191,20 @@ def test_route_refresh_sends_the_table_again_rfc_2918() -> None:
     assert raw.state == "Established"
 
 
-def test_f35_an_error_of_ours_in_one_message_costs_one_session_and_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_f35_an_internal_error_in_one_message_ends_one_session_and_is_reported() -> None:
+    class Broken:
+        def receive(self, bodies: Sequence[bytes], start: int) -> int:
+            del bodies, start
+            raise ZeroDivisionError("an internal error")
+
     raw = at("established")
-
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError("a fault of ours")
-
-    monkeypatch.setattr(PlainUpdates, "receive", broken)
+    updates = raw.engine.instance(INSTANCE).peer("p").connections.primary.updates
+    assert updates.handler is not None
+    updates.start(Broken(), updates.handler)
     raw.send(update(ATTRIBUTES, NLRI))
     assert raw.notification == (6, 8, b"")
     (fault,) = [event for event in raw.events if isinstance(event, Fault)]
-    assert (fault.peer, fault.error) == ("p", "ZeroDivisionError: a fault of ours")
-    monkeypatch.undo()
+    assert (fault.peer, fault.error) == ("p", "ZeroDivisionError: an internal error")
     raw.wait(5)
     raw.to_established()
 
