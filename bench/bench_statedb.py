@@ -105,7 +105,7 @@ def _database() -> None:
     snapshot = db.snapshot()
     _report("load in one transaction, two indexes", _time(load), ROWS)
     _report(f"one-row transaction among {ROWS:,} rows", _time(commit_each), 1000)
-    _report("the same, and a change iterator told", _time(follow), 1000)
+    _report("the same, with a change iterator", _time(follow), 1000)
     _report("snapshot", _time(lambda: [db.snapshot() for _ in range(ROWS)]), ROWS)
     _report("get", _time(lambda: [table.get(snapshot, (r.space, r.name)) for r in rows]), ROWS)
     _report("iterate", _time(lambda: list(table.all(snapshot))), ROWS)

@@ -1,10 +1,10 @@
 """An in-memory, multi-version database of immutable rows.
 
 Typed tables with several indexes, snapshots that cost one pointer, write transactions over several
-tables, a revision per row, iterators over changes that see deletions, one-shot watches,
-initializers and an Observable per table. The guide is docs/statedb.md.
+tables, a revision per row, change iterators that see deletions, one-shot watches, initializers and
+an Observable per table. The guide is docs/statedb.md.
 
-It knows nothing of Kubernetes or BGP, and does no I/O.
+Knows nothing of Kubernetes or BGP, and does no I/O.
 """
 
 from statedb.changes import Change, ChangeIterator
@@ -12,8 +12,6 @@ from statedb.database import Database, ReadTxn, Snapshot, WriteTxn
 from statedb.errors import (
     DuplicateTable,
     KeyShape,
-    RevisionMismatch,
-    RowNotFound,
     StateDBError,
     TableNotLocked,
     TransactionClosed,
@@ -35,8 +33,6 @@ __all__ = [
     "KeyShape",
     "LpmIndex",
     "ReadTxn",
-    "RevisionMismatch",
-    "RowNotFound",
     "Snapshot",
     "StateDBError",
     "Table",

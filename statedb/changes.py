@@ -1,9 +1,9 @@
 """Changes of a table in the order of their revisions, deletions included.
 
-While somebody follows a table, each commit appends what it did to the table's log. An iterator
-takes the part of the log between the revision that it has seen and that of the snapshot it is
-given, and keeps the last change of each row: the cost is that of the changes, not of the table. The
-log forgets what all iterators have seen; without iterators nothing is kept.
+While a table has change iterators, each commit appends its changes to the table's log. An iterator
+reads the log from the revision that it has seen to that of the given snapshot, and returns the last
+change of each row: the cost depends on the changes, not on the table. Entries that all iterators have
+seen are removed; without iterators the log stays empty.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 COMPACT_ABOVE = 1024
-"""Log entries below which superseded ones are not worth the search."""
+"""The number of log entries above which superseded ones are removed."""
 
 
 class Change(NamedTuple, Generic[T]):
-    """One row as it was written, or as it was before it was deleted."""
+    """One row as written, or as it was before its deletion."""
 
     row: T
     revision: int
     deleted: bool
 
 
-class Logged(NamedTuple):
-    """One entry of the log."""
+class LogEntry(NamedTuple):
+    """One change of one row."""
 
     revision: int
     path: Path
@@ -44,35 +44,35 @@ class Logged(NamedTuple):
 
 
 class ChangeLog:
-    """What happened to one table since the slowest iterator looked."""
+    """The changes of one table that not all of its iterators have seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: list[Logged] = []
+        self._entries: list[LogEntry] = []
         self._followers: weakref.WeakSet[ChangeIterator[Any]] = weakref.WeakSet()
         self._compact_at = COMPACT_ABOVE
 
     @property
     def followed(self) -> bool:
-        """Whether commits have to be logged."""
+        """Whether the table has change iterators, so that commits have to be logged."""
         return len(self._followers) > 0
 
     def __len__(self) -> int:
-        """How many entries are kept."""
+        """Return the number of entries."""
         return len(self._entries)
 
     def follow(self, iterator: ChangeIterator[Any]) -> None:
-        """Keep what this iterator has not seen."""
+        """Register an iterator: changes that it has not seen are kept."""
         with self._lock:
             self._followers.add(iterator)
 
     def unfollow(self, iterator: ChangeIterator[Any]) -> None:
-        """Keep nothing more for this iterator."""
+        """Remove an iterator."""
         with self._lock:
             self._followers.discard(iterator)
         self.trim()
 
-    def append(self, entries: list[Logged]) -> None:
+    def append(self, entries: list[LogEntry]) -> None:
         """Add the changes of one commit; called in revision order, before they are visible."""
         with self._lock:
             if len(self._followers):
@@ -82,15 +82,15 @@ class ChangeLog:
         if len(self._entries) > COMPACT_ABOVE:
             self.trim()
 
-    def between(self, after: int, until: int) -> list[Logged]:
-        """List the entries with ``after < revision <= until``."""
+    def between(self, after: int, until: int) -> list[LogEntry]:
+        """Return the entries with ``after < revision <= until``."""
         entries = self._entries
         start = bisect_right(entries, after, key=lambda entry: entry.revision)
         end = bisect_right(entries, until, lo=start, key=lambda entry: entry.revision)
         return entries[start:end]
 
     def trim(self) -> None:
-        """Forget what every iterator has seen."""
+        """Remove the entries that every iterator has seen."""
         with self._lock:
             seen = min((follower.seen for follower in self._followers), default=None)
             if seen is None:
@@ -101,18 +101,18 @@ class ChangeLog:
                     self._entries = self._entries[start:]
 
     def _compact(self) -> None:
-        # A slow iterator should cost memory for the rows that changed, not for every change of
-        # them. A reader with an old snapshot then misses an intermediate state, not the final one.
+        # A slow iterator costs memory for each changed row, not for each change. A reader with an
+        # old snapshot then misses an intermediate change, never the last one.
         last = {entry.path: entry.revision for entry in self._entries}
         self._entries = [e for e in self._entries if last[e.path] == e.revision]
         self._compact_at = max(COMPACT_ABOVE, 2 * len(self._entries))
 
 
 class ChangeIterator(Generic[T]):
-    """Follows one table; made by `Table.changes`.
+    """Iterates over the changes of one table; created by `Table.changes`.
 
-    The first `next` gives all rows that are there, each later one what changed since. A row that
-    came and went in between is told as deleted. Close it, or drop it, when it is no longer needed.
+    The first `next` returns all rows, each later one the changes since. A row that was inserted and
+    deleted in between is returned as deleted. Close or drop an iterator that is no longer needed.
     """
 
     def __init__(self, table: Table[T], log: ChangeLog, base: TableState) -> None:
@@ -121,10 +121,10 @@ class ChangeIterator(Generic[T]):
         self._base: TableState | None = base
         self._closed = False
         self.seen = base.revision
-        """The revision up to which it has been told."""
+        """The table's revision up to which changes were returned."""
 
     def next(self, txn: ReadTxn) -> Iterator[Change[T]]:
-        """Iterate over what changed up to this snapshot, in order of revision."""
+        """Iterate over the changes up to a snapshot, in order of revision."""
         return iter(self._take(txn))
 
     def _take(self, txn: ReadTxn) -> list[Change[T]]:
@@ -132,7 +132,7 @@ class ChangeIterator(Generic[T]):
             return []
         state = txn.state(self._table)
         if self._base is not None:
-            # A snapshot from before the iterator was made would leave a gap: start at the later.
+            # A snapshot that is older than the iterator would leave a gap: start at the later one.
             base, self._base = self._base, None
             if state.revision < base.revision:
                 state = base
@@ -153,6 +153,6 @@ class ChangeIterator(Generic[T]):
         return changes
 
     def close(self) -> None:
-        """Stop following."""
+        """Stop: `next` returns nothing from now on."""
         self._closed = True
         self._log.unfollow(self)

@@ -1,9 +1,9 @@
 """The database: one immutable root of all tables, snapshots of it, and write transactions.
 
-A snapshot is the root as it is: one attribute load, no lock, valid for as long as it is kept. A
-write transaction locks the tables that it names, in the order of their names so that no two writers
-wait for each other, builds new states of them, and puts them into the root all at once. After that,
-with no lock held, watches fire and observables emit.
+A snapshot is the present root: one attribute load, no lock, valid as long as it is referenced. A write
+transaction locks the tables that it names, in the order of their names so that writers cannot
+deadlock, builds new states of them, and replaces all of them in the root at once. Then, with no lock
+held, watches fire and observables emit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
-from statedb.changes import ChangeIterator, Logged
+from statedb.changes import ChangeIterator, LogEntry
 from statedb.errors import DuplicateTable, TableNotLocked, TransactionClosed
 from statedb.index import Index, LpmIndex
 from statedb.state import Path, TableState
@@ -25,13 +25,13 @@ from statedb.watch import TABLE, Place
 T = TypeVar("T")
 
 Written: TypeAlias = tuple[int, Path, Any, bool, Any]
-"""Revision, primary path, row (the old one when deleted), deleted, the row that was replaced."""
+"""Revision, primary path, row (the deleted one for a deletion), deleted, the replaced row."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 
 class Snapshot:
-    """All tables at one moment."""
+    """All tables at one point in time."""
 
     __slots__ = ("_root",)
 
@@ -39,18 +39,18 @@ class Snapshot:
         self._root = root
 
     def state(self, table: Table[Any]) -> TableState:
-        """Find a table's state; for this package only."""
+        """Return a table's state; internal to this package."""
         try:
             return self._root[table.slot]
         except IndexError:
-            return table.empty()  # the table is younger than the snapshot
+            return table.empty()  # the table was added after the snapshot
 
 
 class WriteTxn:
-    """Changes of the named tables that become visible together, or not at all.
+    """Writes to named tables that become visible together, or not at all.
 
-    It reads like a snapshot of the moment it began, with its own writes. Made by `Database.write`;
-    it belongs to one thread.
+    Reads see a snapshot from its beginning, with its own writes. Created by `Database.write`; belongs
+    to one thread.
     """
 
     __slots__ = ("_closed", "_root", "_tables", "_touched", "_written", "base")
@@ -64,13 +64,16 @@ class WriteTxn:
         self._closed = False
 
     def state(self, table: Table[Any]) -> TableState:
-        """Find a table's state as this transaction sees it; for this package only."""
+        """Return a table's state with the writes of this transaction; internal to this package."""
         if self._closed:
             raise TransactionClosed
         return self._root[table.slot] if table.slot < len(self._root) else table.empty()
 
     def writable(self, table: Table[Any]) -> TableState:
-        """Find a table's state, to be replaced; for this package only."""
+        """Return the state of a locked table; internal to this package.
+
+        Raises `TableNotLocked` or `TransactionClosed`.
+        """
         if self._closed:
             raise TransactionClosed
         if table.slot not in self._tables:
@@ -78,14 +81,14 @@ class WriteTxn:
         return self._root[table.slot]
 
     def stage(self, table: Table[Any], state: TableState, written: Written | None) -> None:
-        """Replace a table's state; for this package only."""
+        """Replace a table's state; internal to this package."""
         self._root[table.slot] = state
         self._touched.add(table.slot)
         if written is not None:
             self._written.setdefault(table, []).append(written)
 
     def close(self) -> tuple[dict[int, TableState], dict[Table[Any], list[Written]]]:
-        """End it; what it changed."""
+        """End the transaction; return the new states and the written rows."""
         self._closed = True
         return {slot: self._root[slot] for slot in self._touched}, self._written
 
@@ -98,10 +101,10 @@ def _log_error(error: BaseException) -> None:
 
 
 class Database:
-    """A set of tables that are read and written together.
+    """A set of tables with common snapshots and transactions.
 
-    ``on_error`` is told of exceptions in watches' callbacks and observables' subscribers; without
-    it they are logged.
+    ``on_error`` is called with exceptions of watch callbacks and of observables' subscribers; by
+    default they are logged.
     """
 
     def __init__(self, on_error: Callable[[BaseException], None] = _log_error) -> None:
@@ -117,7 +120,10 @@ class Database:
         primary: Index[T],
         indexes: Iterable[Index[T] | LpmIndex[T]] = (),
     ) -> Table[T]:
-        """Add a table; its primary index is unique whatever it says."""
+        """Add a table; the primary index is always unique.
+
+        Raises `DuplicateTable`, and ValueError for an invalid name.
+        """
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not a table name: {_NAME.pattern}")
         with self._commit_lock:
@@ -131,16 +137,16 @@ class Database:
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """All tables, in the order in which they were added."""
+        """All tables, in the order of their addition."""
         return tuple(self._tables.values())
 
     def snapshot(self) -> Snapshot:
-        """See all tables as they are now."""
+        """Return a snapshot of all tables."""
         return Snapshot(self._root)
 
     @contextmanager
     def write(self, *tables: Table[Any]) -> Iterator[WriteTxn]:
-        """Write to these tables: committed when the block ends, aborted when it raises."""
+        """Begin a transaction on tables; commit at the end of the block, abort if it raises."""
         names = sorted({table.name for table in tables})
         for name in names:
             self._locks[name].acquire()
@@ -156,7 +162,7 @@ class Database:
         finally:
             for name in reversed(names):
                 self._locks[name].release()
-        self._tell(states, written)
+        self._notify(states, written)
 
     def _commit(
         self, states: dict[int, TableState], written: dict[Table[Any], list[Written]]
@@ -166,15 +172,16 @@ class Database:
         with self._commit_lock:
             for table, entries in written.items():
                 if table.log.followed:
-                    table.log.append([Logged(*entry[:4]) for entry in entries])
+                    table.log.append([LogEntry(*entry[:4]) for entry in entries])
             root = list(self._root)
             for slot, state in states.items():
                 root[slot] = state
             self._root = tuple(root)
 
-    def _tell(
+    def _notify(
         self, states: dict[int, TableState], written: dict[Table[Any], list[Written]]
     ) -> None:
+        """Fire the watches and emit the observables of a commit."""
         for table, entries in written.items():
             if table.watches:
                 places: set[Place] = {TABLE}
@@ -186,18 +193,18 @@ class Database:
         for table in self._tables.values():
             if table.slot in states:
                 if table not in written and table.watches:
-                    table.watches.fire({TABLE})  # an initializer is done
+                    table.watches.fire({TABLE})  # an initializer completed
                 table.emit(states[table.slot].revision)
 
     def follow(self, table: Table[T]) -> ChangeIterator[T]:
-        """Make a change iterator; `Table.changes` is its public name."""
+        """Create a change iterator; the public method is `Table.changes`."""
         with self._commit_lock:
             iterator = ChangeIterator(table, table.log, self._root[table.slot])
             table.log.follow(iterator)
         return iterator
 
     def change_pending(self, table: Table[Any], name: str) -> None:
-        """Add an initializer; `Table.register_initializer` is its public name."""
+        """Add an initializer; the public method is `Table.register_initializer`."""
         with self._locks[table.name], self._commit_lock:
             root = list(self._root)
             state = root[table.slot]

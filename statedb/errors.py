@@ -3,26 +3,24 @@
 ::
 
     StateDBError
-    ├── DuplicateTable        a table of that name is there already
+    ├── DuplicateTable        a table of that name exists
     ├── UnknownIndex          the table has no index of that name
-    ├── KeyShape              a key does not have the shape of the index's other keys
+    ├── KeyShape              a key has another number of components than the index's other keys
     ├── UniqueViolation       two rows would have one key in a unique index
-    ├── RevisionMismatch      the row changed since the revision that was compared
-    ├── RowNotFound           compare-and-swap or compare-and-delete of a row that is not there
     ├── TableNotLocked        a write to a table that the transaction did not name
     └── TransactionClosed     use of a transaction after its commit or abort
 
-Each names the table, and the index and key where there is one.
+Each names the table, and the index and the key if there is one.
 """
 
 from __future__ import annotations
 
 
 class StateDBError(Exception):
-    """Base of all errors of this package."""
+    """Base class of the package's errors."""
 
 
-class DuplicateTable(StateDBError):  # noqa: N818  the names say what happened
+class DuplicateTable(StateDBError):  # noqa: N818  named after the event
     """A table of that name exists."""
 
     def __init__(self, table: str) -> None:
@@ -40,7 +38,7 @@ class UnknownIndex(StateDBError):  # noqa: N818
 
 
 class KeyShape(StateDBError):  # noqa: N818
-    """A key is not shaped like the other keys of its index."""
+    """A key has another number of components than the other keys of its index."""
 
     def __init__(self, table: str, index: str, key: object, arity: int) -> None:
         super().__init__(
@@ -58,26 +56,6 @@ class UniqueViolation(StateDBError):  # noqa: N818
         super().__init__(f"table {table!r}: index {index!r} has {key!r} for another row")
         self.table = table
         self.index = index
-        self.key = key
-
-
-class RevisionMismatch(StateDBError):  # noqa: N818
-    """The row is not at the revision that the caller saw."""
-
-    def __init__(self, table: str, key: object, expected: int, actual: int) -> None:
-        super().__init__(f"table {table!r}: row {key!r} is at revision {actual}, not {expected}")
-        self.table = table
-        self.key = key
-        self.expected = expected
-        self.actual = actual
-
-
-class RowNotFound(StateDBError):  # noqa: N818
-    """There is no row with that key."""
-
-    def __init__(self, table: str, key: object) -> None:
-        super().__init__(f"table {table!r} has no row {key!r}")
-        self.table = table
         self.key = key
 
 

@@ -1,8 +1,8 @@
-"""What a table is searched by: the declarations of indexes, and the shape of keys.
+"""Declarations of indexes, and the shape of keys.
 
-A key is a ``str``, ``int``, ``bytes`` or pair of numbers, or a tuple of them. All keys of one index
-have the same number of components, so that a prefix of a key (``("default",)`` of
-``("default", "web")``) names a group of rows. Declarations hold no rows: those are in `statedb.state`.
+A key is a ``str``, an ``int``, ``bytes``, a pair of numbers, or a tuple of these. All keys of one index
+have the same number of components, so a prefix of a key (``("default",)`` of ``("default", "web")``)
+selects a group of rows. The rows are in `statedb.state`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 
 def as_path(key: Key) -> tuple[Component, ...]:
-    """Spell a key as its components."""
+    """Return the components of a key."""
     return key if isinstance(key, tuple) else (key,)
 
 
 class Index(Generic[T]):
-    """Rows by a key, or by several.
+    """Rows by one key or by several.
 
-    ``key`` gives one key for a row, ``keys`` any number of them (a multi-key index); exactly one of
-    the two is given. A ``unique`` index refuses two rows with one key.
+    ``key`` returns the key of a row, ``keys`` any number of keys (a multi-key index); exactly one of
+    the two is given. A ``unique`` index rejects a second row with a key.
     """
 
     __slots__ = ("keys", "name", "unique")
@@ -54,10 +54,10 @@ class Index(Generic[T]):
 
 
 class LpmIndex(Generic[T]):
-    """Rows by the networks that they cover, searched for the longest match of an address.
+    """Rows by networks, for the longest-prefix match of an address: see `Table.longest_match`.
 
-    ``networks`` gives any number of `ipaddress` networks for a row, of either version. Several rows
-    may have the same network; a search then finds the one that was written first.
+    ``networks`` returns any number of `ipaddress` networks for a row, of either version. If several
+    rows have the same network, the match is the row that was written first.
     """
 
     __slots__ = ("name", "networks")

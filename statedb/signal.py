@@ -1,4 +1,4 @@
-"""The Observable view of a table: its revision after each commit, and nothing else."""
+"""The Observable view of a table: emits its revision after each commit, no rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from reactivex.disposable import Disposable
 
 
 class RevisionSignal:
-    """Tells any number of subscribers; one that fails does not harm the others or the writer.
+    """Emits to any number of subscribers; an exception in one affects neither others nor the writer.
 
-    Not a Subject: a Subject raises a subscriber's exception into the producer, and those behind it
-    miss the item.
+    Not a Subject: a Subject raises a subscriber's exception into the producer, and the subscribers
+    behind it miss the item.
     """
 
     def __init__(self, on_error: Callable[[BaseException], None]) -> None:
@@ -38,10 +38,10 @@ class RevisionSignal:
         return Disposable(dispose)
 
     def emit(self, revision: int) -> None:
-        """Tell all subscribers."""
+        """Call all subscribers with a revision."""
         observer: Any
         for observer in self._observers:
             try:
                 observer.on_next(revision)
-            except Exception as error:  # noqa: BLE001  a subscriber must not harm the writer
+            except Exception as error:  # noqa: BLE001  a subscriber must not affect the writer
                 self._on_error(error)

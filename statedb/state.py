@@ -1,9 +1,8 @@
-"""The immutable state of one table, and the pure functions that make the next one.
+"""The immutable state of one table, and the pure functions from one state to the next.
 
-Everything here is a persistent map (`immutables.Map`, a hash trie): a changed state shares all that
-did not change with the one before, which is what makes a snapshot one pointer. An index is a map of
-maps, a level for each component of its keys, so that a prefix of a key is a subtree. No locks, no
-watches, no subscribers here.
+States are persistent maps (`immutables.Map`, a hash trie): a new state shares everything unchanged with
+the one before, so a snapshot is one pointer. An index is a map of maps, one level for each component
+of its keys, so a prefix of a key is a subtree. No locks, watches or subscribers here.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ EMPTY: Tree = Map()
 
 
 class Entry(NamedTuple):
-    """A row and the revision at which it was written."""
+    """A row and the table's revision of its last write."""
 
     row: Any
     revision: int
@@ -41,13 +40,13 @@ class TableState(NamedTuple):
     lpm: tuple[Tree, ...]
     """For each LPM index: (version, prefix length) -> network number -> set of primary paths."""
     arities: tuple[int, ...]
-    """Components of the keys of the primary index and of each other one; 0 until one was seen."""
+    """Number of key components of the primary and of each other index; 0 before the first key."""
     pending: frozenset[str]
-    """Initializers that are not done."""
+    """Initializers that have not completed."""
 
 
 def tree_get(tree: Tree, path: Path) -> Any:  # noqa: ANN401  a leaf or a subtree
-    """Find what a path or a prefix of one leads to, or None."""
+    """Return the leaf at a path, or the subtree at a prefix of one; None if there is none."""
     found: Any = tree
     for component in path:
         found = found.get(component)
@@ -57,7 +56,7 @@ def tree_get(tree: Tree, path: Path) -> Any:  # noqa: ANN401  a leaf or a subtre
 
 
 def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
-    """Put a leaf at a path."""
+    """Return a tree with a leaf at a path."""
     head = path[0]
     if len(path) == 1:
         return tree.set(head, leaf)
@@ -65,7 +64,7 @@ def tree_set(tree: Tree, path: Path, leaf: Any) -> Tree:  # noqa: ANN401
 
 
 def tree_delete(tree: Tree, path: Path) -> Tree:
-    """Take a leaf away, with the branches that it leaves empty."""
+    """Return a tree without a leaf, and without the branches that become empty."""
     head = path[0]
     if len(path) == 1:
         return tree.delete(head)
@@ -74,7 +73,7 @@ def tree_delete(tree: Tree, path: Path) -> Tree:
 
 
 def leaves(tree: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401
-    """Walk the leaves that are ``depth`` levels below."""
+    """Iterate over the leaves ``depth`` levels below."""
     if depth == 0:
         yield tree
     elif depth == 1:
@@ -85,7 +84,7 @@ def leaves(tree: Any, depth: int) -> Iterator[Any]:  # noqa: ANN401
 
 
 def check_arity(table: str, index: str, path: Path, arity: int) -> int:
-    """Return the arity of an index, given one more of its keys."""
+    """Return the number of components of an index's keys, given one key. Raises `KeyShape`."""
     if not path or (arity and len(path) != arity):
         raise KeyShape(table, index, path, arity or 1)
     return len(path)
@@ -98,20 +97,20 @@ def group_add(tree: Tree, path: Path, member: Path) -> Tree:
 
 
 def group_remove(tree: Tree, path: Path, member: Path) -> Tree:
-    """Take a primary path out of the set at a key of a non-unique index."""
+    """Remove a primary path from the set at a key of a non-unique index."""
     group = tree_get(tree, path).delete(member)
     return tree_set(tree, path, group) if group else tree_delete(tree, path)
 
 
 def lpm_path(network: Network) -> Path:
-    """Spell a network as the path that an LPM tree has for it."""
+    """Return the path of a network in an LPM tree."""
     length = network.prefixlen
     number = int(network.network_address) >> (network.max_prefixlen - length)
     return (network.version << 8 | length, number)
 
 
 def lpm_search(tree: Tree, address: IPv4Address | IPv6Address) -> Map[Path, None] | None:
-    """Find the set of primary paths at the longest network that holds the address."""
+    """Return the primary paths at the longest network that contains an address, or None."""
     number, bits = int(address), address.max_prefixlen
     version = address.version
     for level in sorted((k for k in tree if k >> 8 == version), reverse=True):

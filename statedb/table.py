@@ -1,8 +1,8 @@
-"""A typed table: reads of any snapshot, writes within a transaction, changes, watches, a signal.
+"""A typed table: reads of a snapshot, writes in a transaction, changes, watches, an Observable.
 
-The table object itself holds no rows: each read names the snapshot (or transaction) that it reads,
-and so all reads of one snapshot agree, over all tables, for as long as it is kept. Rows must be
-immutable. Writing an equal row again is a write: it has a new revision.
+The table object holds no rows: each read takes the snapshot or transaction to read, so all reads of one
+snapshot are consistent, over all tables. Rows must be immutable. Writing an equal row is a write with
+a new revision.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from statedb.changes import ChangeIterator, ChangeLog
-from statedb.errors import RevisionMismatch, RowNotFound, UniqueViolation, UnknownIndex
+from statedb.errors import UniqueViolation, UnknownIndex
 from statedb.index import Index, Key, LpmIndex, as_path
 from statedb.state import (
     EMPTY,
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Initializer: TypeAlias = "Callable[[WriteTxn], None]"
-"""Call it in a transaction of the table when the first filling is complete."""
+"""To be called in a transaction of the table when its initial rows are complete."""
 
 
 class IndexKeys(NamedTuple):
-    """All the keys of one row, in the order of the table's indexes."""
+    """The keys of one row, in the order of the table's indexes."""
 
     indexes: tuple[tuple[Path, ...], ...]
     lpm: tuple[tuple[Path, ...], ...]
 
 
 class Table(Generic[T]):
-    """One table of a `Database`; made by `Database.table`."""
+    """One table of a `Database`; created by `Database.table`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Table(Generic[T]):
     ) -> None:
         self.name = name
         self.slot = slot
-        """Its place in every snapshot."""
+        """The table's position in every snapshot."""
         self.primary = primary
         self.log = ChangeLog()
         self.watches = WatchRegistry(database.report)
@@ -75,11 +75,11 @@ class Table(Generic[T]):
         self._signal: Any = None
 
     def __repr__(self) -> str:
-        """Name the table."""
+        """Return the table's name."""
         return f"<Table {self.name}>"
 
     def empty(self) -> TableState:
-        """Make the state that the table begins with."""
+        """Return the state of the empty table."""
         return TableState(
             revision=0,
             size=0,
@@ -93,12 +93,12 @@ class Table(Generic[T]):
     # Reads
 
     def get(self, txn: ReadTxn, key: Key) -> T | None:
-        """Find the row with a primary key."""
+        """Return the row with a primary key, or None."""
         entry = tree_get(txn.state(self).primary, as_path(key))
         return entry.row if isinstance(entry, Entry) else None
 
     def get_with_revision(self, txn: ReadTxn, key: Key) -> tuple[T, int] | None:
-        """Find the row with a primary key, and the revision at which it was written."""
+        """Return the row with a primary key and the revision of its last write, or None."""
         entry = tree_get(txn.state(self).primary, as_path(key))
         return (entry.row, entry.revision) if isinstance(entry, Entry) else None
 
@@ -107,28 +107,34 @@ class Table(Generic[T]):
         return (entry.row for entry in self._entries(txn))
 
     def count(self, txn: ReadTxn) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         return txn.state(self).size
 
     def revision(self, txn: ReadTxn) -> int:
-        """Tell the table's revision: each insert, update and delete raises it by one."""
+        """Return the table's revision: each insert, update and delete increases it by one."""
         return txn.state(self).revision
 
     def find(self, txn: ReadTxn, index: str, key: Key) -> Iterator[T]:
-        """Iterate over the rows that have a key in an index."""
+        """Iterate over the rows with a whole key in an index. Raises `UnknownIndex`."""
         state = txn.state(self)
         path = as_path(key)
         arity = state.arities[0 if index == self.primary.name else 1 + self._position(index)]
         return self._below(state, index, path) if len(path) == arity else iter(())
 
     def prefix(self, txn: ReadTxn, index: str, prefix: Key) -> Iterator[T]:
-        """Iterate over the rows whose key in an index begins with these components."""
+        """Iterate over the rows whose key in an index starts with components.
+
+        Raises `UnknownIndex`.
+        """
         return self._below(txn.state(self), index, as_path(prefix))
 
     def longest_match(
         self, txn: ReadTxn, index: str, address: str | IPv4Address | IPv6Address
     ) -> T | None:
-        """Find the row with the most specific network that covers an address."""
+        """Return the row with the longest network that contains an address, or None.
+
+        Raises `UnknownIndex`, and ValueError for text that is no address.
+        """
         if index not in self._lpm_order:
             raise UnknownIndex(self.name, index, "longest-prefix-match index")
         state = txn.state(self)
@@ -141,12 +147,6 @@ class Table(Generic[T]):
         )
         row: T = found.row
         return row
-
-    def by_revision(self, txn: ReadTxn, after: int = 0) -> Iterator[tuple[int, T]]:
-        """Iterate over the rows written after a revision, in the order in which they were."""
-        entries = [entry for entry in self._entries(txn) if entry.revision > after]
-        entries.sort(key=lambda entry: entry.revision)
-        return ((entry.revision, entry.row) for entry in entries)
 
     def _entries(self, txn: ReadTxn) -> Iterator[Entry]:
         state = txn.state(self)
@@ -174,38 +174,29 @@ class Table(Generic[T]):
             for member in leaves(tree, depth):
                 yield tree_get(state.primary, member).row
             return
-        # A multi-key row may stand at several keys below one prefix: told once.
-        told: set[Path] = set()
+        # A row of a multi-key index may have several keys with one prefix: it is returned once.
+        found: set[Path] = set()
         for group in leaves(tree, depth):
             for member in group:
-                if depth == 0 or member not in told:
-                    told.add(member)
+                if depth == 0 or member not in found:
+                    found.add(member)
                     yield tree_get(state.primary, member).row
 
     # Writes
 
     def upsert(self, txn: WriteTxn, row: T) -> T | None:
-        """Insert a row or replace the one with its key; the row that was there, or None."""
+        """Insert a row, or replace the row with its primary key; return the replaced row or None.
+
+        Raises `UniqueViolation` or `KeyShape`, without any change.
+        """
         state = txn.writable(self)
         path = self._path(row)
         old = tree_get(state.primary, path) if state.size else None
         self._write(txn, state, path, old, row)
         return old.row if old is not None else None
 
-    def compare_and_swap(self, txn: WriteTxn, row: T, revision: int) -> T:
-        """Replace a row that is still at a revision; the row that was there.
-
-        Raises `RowNotFound` or `RevisionMismatch`, and then changes nothing.
-        """
-        state = txn.writable(self)
-        path = self._path(row)
-        old = self._expect(state, path, revision)
-        self._write(txn, state, path, old, row)
-        replaced: T = old.row
-        return replaced
-
     def delete(self, txn: WriteTxn, key: Key) -> T | None:
-        """Delete the row with a primary key; the row that was there, or None."""
+        """Delete the row with a primary key; return it, or None if there is none."""
         state = txn.writable(self)
         path = as_path(key)
         old = tree_get(state.primary, path)
@@ -215,17 +206,8 @@ class Table(Generic[T]):
         row: T = old.row
         return row
 
-    def compare_and_delete(self, txn: WriteTxn, key: Key, revision: int) -> T:
-        """Delete a row that is still at a revision; the row that was there."""
-        state = txn.writable(self)
-        path = as_path(key)
-        old = self._expect(state, path, revision)
-        self._erase(txn, state, path, old)
-        row: T = old.row
-        return row
-
     def delete_all(self, txn: WriteTxn) -> int:
-        """Delete every row; how many there were."""
+        """Delete all rows; return their number."""
         keys = [self._path(row) for row in self.all(txn)]
         for key in keys:
             self.delete(txn, key)
@@ -234,14 +216,6 @@ class Table(Generic[T]):
     def _path(self, row: T) -> Path:
         (key,) = self.primary.keys(row)
         return as_path(key)
-
-    def _expect(self, state: TableState, path: Path, revision: int) -> Entry:
-        entry = tree_get(state.primary, path)
-        if not isinstance(entry, Entry):
-            raise RowNotFound(self.name, path)
-        if entry.revision != revision:
-            raise RevisionMismatch(self.name, path, revision, entry.revision)
-        return entry
 
     def _keys_of(self, row: T) -> IndexKeys:
         return IndexKeys(
@@ -257,7 +231,7 @@ class Table(Generic[T]):
         indexes, lpm = list(state.indexes), list(state.lpm)
         after = self._keys_of(row)
         before = self._keys_of(old.row) if old is not None else None
-        # Everything that can be refused is refused here, before anything is changed.
+        # All checks come before the first change.
         for i, index in enumerate(self._indexes):
             for key in after.indexes[i]:
                 arities[1 + i] = check_arity(self.name, index.name, key, arities[1 + i])
@@ -319,29 +293,29 @@ class Table(Generic[T]):
             for key in paths:
                 lpm[i] = group_remove(lpm[i], key, path)
 
-    # Following
+    # Changes, watches, the Observable
 
     def changes(self, database: Database) -> ChangeIterator[T]:
-        """Follow the table from now on: all its rows first, then what changes."""
+        """Return a change iterator: all rows first, then the changes."""
         return database.follow(self)
 
     def watch_key(self, txn: ReadTxn, key: Key) -> Watch:
-        """Watch one row from this snapshot on."""
+        """Watch the row with a primary key for changes since a snapshot."""
         return self.watch_prefix(txn, self.primary.name, key)
 
     def watch_prefix(self, txn: ReadTxn, index: str, prefix: Key) -> Watch:
-        """Watch the rows whose key in an index begins with these components."""
+        """Watch the rows whose key in an index starts with components. Raises `UnknownIndex`."""
         if index != self.primary.name:
             self._position(index)
         return self._watch(txn, (index, as_path(prefix)))
 
     def watch_table(self, txn: ReadTxn) -> Watch:
-        """Watch the whole table from this snapshot on."""
+        """Watch the table for changes since a snapshot."""
         return self._watch(txn, TABLE)
 
     def _watch(self, txn: ReadTxn, place: Place) -> Watch:
         watch = self.watches.add(place)
-        # What was committed after the snapshot and before the watch was there fires it at once.
+        # A commit between the snapshot and the registration of the watch fires it immediately.
         then, now = txn.state(self), self._database.snapshot().state(self)
         if then.revision != now.revision and (
             place == TABLE or self._subtree(then, place) is not self._subtree(now, place)
@@ -353,11 +327,11 @@ class Table(Generic[T]):
         index, path = place
         if index == self.primary.name:
             return tree_get(state.primary, path)
-        # An index knows which rows there are, not what is in them: any change counts.
+        # An index has keys, not rows: any change of the table counts.
         return state
 
     def places(self, row: T, path: Path) -> Iterator[Place]:
-        """List the places whose watches a change of this row concerns."""
+        """Iterate over the watch places that a change of a row affects."""
         yield from ((self.primary.name, path[:n]) for n in range(1, len(path) + 1))
         for index, keys in zip(self._indexes, self._keys_of(row).indexes, strict=True):
             for key in keys:
@@ -365,22 +339,22 @@ class Table(Generic[T]):
 
     @property
     def observable(self) -> Observable[int]:
-        """The table's new revision after each commit that changed it: a signal, not the data.
+        """Emits the table's revision after each commit that changed it: a signal, no rows.
 
-        Subscribers are called in the committing thread, after the change is visible and without any
-        lock held. An exception in one goes to the database's error handler; the others, and the
-        writer, are not harmed.
+        Subscribers are called in the committing thread, after the commit is visible, with no lock
+        held. An exception in one goes to the database's error handler; it affects neither the other
+        subscribers nor the writer.
         """
-        return self._signals().observable  # type: ignore[no-any-return]  # made lazily, see below
+        return self._signals().observable  # type: ignore[no-any-return]  # created lazily
 
     def emit(self, revision: int) -> None:
-        """Tell the observable's subscribers; the database calls it after a commit."""
+        """Emit a revision to the Observable's subscribers; called by the database after a commit."""
         if self._signal is not None:
             self._signal.emit(revision)
 
     def _signals(self) -> Any:  # noqa: ANN401
         if self._signal is None:
-            # Importing reactivex costs more than everything else here; many programs only read.
+            # Importing reactivex takes longer than the rest of this package; many programs only read.
             from statedb.signal import RevisionSignal
 
             self._signal = RevisionSignal(self._database.report)
@@ -389,7 +363,7 @@ class Table(Generic[T]):
     # Initializers
 
     def register_initializer(self, name: str) -> Initializer:
-        """Declare that somebody fills this table; call the result in a transaction when done."""
+        """Declare a source of initial rows; call the result in a transaction when they are complete."""
         self._database.change_pending(self, name)
 
         def done(txn: WriteTxn) -> None:
@@ -399,9 +373,9 @@ class Table(Generic[T]):
         return done
 
     def initialized(self, txn: ReadTxn) -> bool:
-        """Tell whether everybody who declared to fill this table has done so once."""
+        """Return whether all initializers of the table have completed."""
         return not txn.state(self).pending
 
     def pending_initializers(self, txn: ReadTxn) -> frozenset[str]:
-        """Name those who have not filled it yet."""
+        """Return the names of the initializers that have not completed."""
         return txn.state(self).pending

@@ -1,7 +1,7 @@
-"""One-shot watches: told once when a row, a group of rows or a table may have changed.
+"""One-shot watches: fire once when a row, a group of rows or a table may have changed.
 
-A watch fires after the change is visible, in the thread that committed it, and never again. It may
-be waited for, or given a callback; it never blocks a writer and never raises into one.
+A watch fires in the committing thread, after the commit is visible. It can be awaited or given
+callbacks; it never blocks a writer and never raises into one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TABLE: Place = ("", ())
 
 
 class Watch:
-    """Fires once."""
+    """A watch: fires at most once."""
 
     __slots__ = ("__weakref__", "_callbacks", "_fired", "_lock")
 
@@ -31,11 +31,11 @@ class Watch:
 
     @property
     def fired(self) -> bool:
-        """Whether what is watched may have changed."""
+        """Whether the watched rows may have changed."""
         return self._fired
 
     def add_callback(self, callback: Callable[[], Any]) -> None:
-        """Call back when it fires, or at once when it has; a callback must be quick."""
+        """Call back when the watch fires, or immediately if it has; the callback must not block."""
         with self._lock:
             if not self._fired:
                 self._callbacks.append(callback)
@@ -43,7 +43,7 @@ class Watch:
         callback()
 
     async def wait(self) -> None:
-        """Wait until it fires; commits in other threads are seen too."""
+        """Wait until the watch fires, also by a commit in another thread."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
@@ -80,23 +80,23 @@ class WatchRegistry:
         self._on_error = on_error
 
     def __bool__(self) -> bool:
-        """Whether anybody watches; a hint that saves writers the work."""
+        """Whether there are watches; a hint that saves writers work."""
         return bool(self._watches)
 
     def __len__(self) -> int:
-        """How many watches wait."""
+        """Return the number of watches."""
         with self._lock:
             return sum(len(watches) for watches in self._watches.values())
 
     def add(self, place: Place) -> Watch:
-        """Watch a place."""
+        """Create a watch of a place."""
         watch = Watch()
         with self._lock:
             self._watches.setdefault(place, set()).add(watch)
         return watch
 
     def cancel(self, place: Place, watch: Watch) -> None:
-        """Fire one watch now: what it watches changed before it was registered."""
+        """Fire one watch now: a commit came before its registration."""
         with self._lock:
             watches = self._watches.get(place)
             if watches is not None:
@@ -117,8 +117,8 @@ class WatchRegistry:
             self._run(watch)
 
     def _run(self, watch: Watch) -> None:
-        for callback in watch._fire():  # noqa: SLF001  the registry is the watch's other half
+        for callback in watch._fire():  # noqa: SLF001  the registry fires its watches
             try:
                 callback()
-            except Exception as error:  # noqa: BLE001  a callback must not harm the writer
+            except Exception as error:  # noqa: BLE001  a callback must not affect the writer
                 self._on_error(error)

@@ -1,4 +1,4 @@
-"""Change iterators: everything first, then what changed, deletions included, nothing for ever."""
+"""Change iterators: all rows first, then changes with deletions; bounded memory."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from tests.statedb.rows import Row, put, rows_table
 A, B, C = Row("s", "a"), Row("s", "b"), Row("s", "c")
 
 
-def _told(iterator: ChangeIterator[Row], db: Database) -> list[tuple[str, bool]]:
+def _changes(iterator: ChangeIterator[Row], db: Database) -> list[tuple[str, bool]]:
     return [(change.row.name, change.deleted) for change in iterator.next(db.snapshot())]
 
 
-def test_what_is_there_comes_first_then_what_changes() -> None:
+def test_all_rows_come_first_then_changes() -> None:
     db = Database()
     table = rows_table(db)
     put(db, table, A, B)
     iterator = table.changes(db)
-    assert _told(iterator, db) == [("a", False), ("b", False)]
-    assert _told(iterator, db) == []
+    assert _changes(iterator, db) == [("a", False), ("b", False)]
+    assert _changes(iterator, db) == []
     put(db, table, C)
     with db.write(table) as txn:
         table.delete(txn, ("s", "a"))
-    assert _told(iterator, db) == [("c", False), ("a", True)]
+    assert _changes(iterator, db) == [("c", False), ("a", True)]
 
 
-def test_many_changes_of_a_row_are_told_once() -> None:
+def test_many_changes_of_a_row_are_returned_once() -> None:
     db = Database()
     table = rows_table(db)
     iterator = table.changes(db)
@@ -37,7 +37,7 @@ def test_many_changes_of_a_row_are_told_once() -> None:
     assert (change.row.serial, change.revision) == (4, 5)
 
 
-def test_a_row_that_came_and_went_is_told_as_deleted() -> None:
+def test_a_row_inserted_and_deleted_in_between_is_returned_as_deleted() -> None:
     db = Database()
     table = rows_table(db)
     iterator = table.changes(db)
@@ -45,10 +45,10 @@ def test_a_row_that_came_and_went_is_told_as_deleted() -> None:
     put(db, table, A)
     with db.write(table) as txn:
         table.delete(txn, ("s", "a"))
-    assert _told(iterator, db) == [("a", True)]
+    assert _changes(iterator, db) == [("a", True)]
 
 
-def test_only_committed_changes_up_to_the_snapshot_are_told() -> None:
+def test_only_changes_up_to_the_snapshot_are_returned() -> None:
     db = Database()
     table = rows_table(db)
     iterator = table.changes(db)
@@ -56,10 +56,10 @@ def test_only_committed_changes_up_to_the_snapshot_are_told() -> None:
     early = db.snapshot()
     put(db, table, B)
     assert [change.row for change in iterator.next(early)] == [A]
-    assert _told(iterator, db) == [("b", False)]
+    assert _changes(iterator, db) == [("b", False)]
 
 
-def test_an_older_snapshot_than_the_last_one_tells_nothing() -> None:
+def test_an_older_snapshot_than_the_last_one_returns_nothing() -> None:
     db = Database()
     table = rows_table(db)
     early = db.snapshot()
@@ -69,7 +69,7 @@ def test_an_older_snapshot_than_the_last_one_tells_nothing() -> None:
     assert list(iterator.next(early)) == []
 
 
-def test_the_log_forgets_what_all_iterators_have_seen() -> None:
+def test_the_log_drops_entries_that_all_iterators_have_seen() -> None:
     db = Database()
     table = rows_table(db)
     quick, slow = table.changes(db), table.changes(db)
@@ -80,7 +80,7 @@ def test_the_log_forgets_what_all_iterators_have_seen() -> None:
     assert len(table.log) == 0
 
 
-def test_an_iterator_that_is_closed_or_dropped_holds_nothing() -> None:
+def test_a_closed_or_dropped_iterator_keeps_no_entries() -> None:
     db = Database()
     table = rows_table(db)
     closed, dropped = table.changes(db), table.changes(db)
@@ -95,7 +95,7 @@ def test_an_iterator_that_is_closed_or_dropped_holds_nothing() -> None:
     assert len(table.log) == 0
 
 
-def test_a_slow_iterator_costs_memory_for_rows_not_for_changes() -> None:
+def test_a_slow_iterator_costs_memory_per_row_not_per_change() -> None:
     db = Database()
     table = rows_table(db)
     iterator = table.changes(db)

@@ -1,4 +1,4 @@
-"""The database: snapshots, transactions over several tables, and what is told after a commit."""
+"""The database: snapshots, transactions over several tables, and the Observable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.statedb.rows import Row, put, rows_table
 A, B = Row("s", "a"), Row("s", "b")
 
 
-def test_a_snapshot_stays_as_it_was() -> None:
+def test_a_snapshot_never_changes() -> None:
     db = Database()
     table = rows_table(db)
     put(db, table, A)
@@ -22,7 +22,7 @@ def test_a_snapshot_stays_as_it_was() -> None:
     assert set(table.all(db.snapshot())) == {A, B}
 
 
-def test_a_transaction_reads_its_own_writes_and_nobody_else_does() -> None:
+def test_only_the_transaction_reads_its_uncommitted_writes() -> None:
     db = Database()
     table = rows_table(db)
     with db.write(table) as txn:
@@ -65,7 +65,7 @@ def test_only_named_tables_may_be_written() -> None:
         two.upsert(txn, A)
 
 
-def test_a_transaction_is_over_after_its_block() -> None:
+def test_a_transaction_is_closed_after_its_block() -> None:
     db = Database()
     table = rows_table(db)
     with db.write(table) as txn:
@@ -85,7 +85,7 @@ def test_names_are_unique_and_well_formed() -> None:
         rows_table(db, "One!")
 
 
-def test_the_observable_tells_after_the_commit_is_visible() -> None:
+def test_the_observable_emits_after_the_commit_is_visible() -> None:
     db = Database()
     table, other = rows_table(db), rows_table(db, "other")
     seen: list[tuple[int, int]] = []
@@ -95,7 +95,7 @@ def test_the_observable_tells_after_the_commit_is_visible() -> None:
     assert seen == [(2, 2)]
 
 
-def test_a_failing_subscriber_harms_nobody() -> None:
+def test_a_failing_subscriber_affects_neither_others_nor_the_writer() -> None:
     errors: list[BaseException] = []
     db = Database(errors.append)
     table = rows_table(db)
@@ -114,7 +114,7 @@ def test_a_failing_subscriber_harms_nobody() -> None:
     assert seen == [1]
 
 
-def test_many_writers_of_several_tables_lose_nothing() -> None:
+def test_concurrent_writers_of_several_tables_lose_nothing() -> None:
     """Threads that lock overlapping sets of tables: no deadlock, no lost write, no torn snapshot."""
     db = Database()
     tables = [rows_table(db, f"t{n}") for n in range(3)]

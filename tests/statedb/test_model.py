@@ -97,7 +97,7 @@ class DatabaseMachine(RuleBasedStateMachine):
         assert replayed == self.models[number]
 
     @invariant()
-    def the_present_is_the_model(self) -> None:
+    def the_present_equals_the_model(self) -> None:
         snapshot = self.db.snapshot()
         for table, model in zip(self.tables, self.models, strict=True):
             assert {(r.space, r.name): r for r in table.all(snapshot)} == model

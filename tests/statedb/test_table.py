@@ -1,15 +1,17 @@
-"""Tables: reads by every index, writes, revisions, compare-and-swap, initializers."""
+"""Tables: reads by every index, writes, revisions, initializers."""
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from statedb import (
     Database,
     Index,
     KeyShape,
-    RevisionMismatch,
-    RowNotFound,
     Table,
     UniqueViolation,
     UnknownIndex,
@@ -33,7 +35,7 @@ def test_a_row_is_found_by_its_primary_key() -> None:
     assert set(table.all(snapshot)) == {A, C}
 
 
-def test_an_empty_table_answers_every_question() -> None:
+def test_an_empty_table_can_be_read() -> None:
     db = Database()
     table = rows_table(db)
     snapshot = db.snapshot()
@@ -42,7 +44,6 @@ def test_an_empty_table_answers_every_question() -> None:
     assert list(table.find(snapshot, "space", "s")) == []
     assert list(table.prefix(snapshot, "key", ("s",))) == []
     assert table.longest_match(snapshot, "network", "10.0.0.1") is None
-    assert list(table.by_revision(snapshot)) == []
     assert list(table.changes(db).next(snapshot)) == []
 
 
@@ -59,7 +60,7 @@ def test_rows_are_found_by_secondary_indexes() -> None:
     assert set(table.prefix(snapshot, "color", ("s",))) == {A, B}
 
 
-def test_the_most_specific_network_that_covers_an_address_wins() -> None:
+def test_the_longest_network_that_contains_an_address_matches() -> None:
     db = Database()
     table = rows_table(db)
     put(db, table, A, B)
@@ -68,6 +69,43 @@ def test_the_most_specific_network_that_covers_an_address_wins() -> None:
     assert table.longest_match(snapshot, "network", "10.2.0.1") == A
     assert table.longest_match(snapshot, "network", "fd00::1") == B
     assert table.longest_match(snapshot, "network", "192.0.2.1") is None
+
+
+def test_of_rows_with_the_same_network_the_first_written_one_matches() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A, C._replace(networks=A.networks))
+    assert table.longest_match(db.snapshot(), "network", "10.0.0.1") == A
+    put(db, table, A)
+    found = table.longest_match(db.snapshot(), "network", "10.0.0.1")
+    assert found is not None
+    assert found.space == "t"
+
+
+NETWORKS = st.one_of(
+    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)).map(
+        lambda pair: ip_network(pair, strict=False)
+    ),
+    st.tuples(st.integers(2**32, 2**128 - 1), st.integers(0, 128)).map(
+        lambda pair: ip_network(pair, strict=False)
+    ),
+)
+
+
+@given(st.lists(NETWORKS, max_size=12, unique=True), st.data())
+def test_the_longest_match_is_that_of_a_linear_search(
+    networks: list[IPv4Network | IPv6Network], data: st.DataObject
+) -> None:
+    db = Database()
+    table = rows_table(db)
+    rows = {net: Row("s", str(number), networks=(str(net),)) for number, net in enumerate(networks)}
+    put(db, table, *rows.values())
+    inside = st.sampled_from([net.network_address for net in networks] or [ip_address("::")])
+    address = data.draw(st.one_of(inside, st.integers(0, 2**128 - 1).map(ip_address)))
+    covering = [net for net in networks if net.version == address.version and address in net]
+    expected = max(covering, key=lambda net: net.prefixlen, default=None)
+    found = table.longest_match(db.snapshot(), "network", str(address))
+    assert found == (None if expected is None else rows[expected])
 
 
 def test_indexes_follow_a_row_that_changes() -> None:
@@ -87,7 +125,7 @@ def test_indexes_follow_a_row_that_changes() -> None:
     assert table.longest_match(gone, "network", "192.0.2.1") is None
 
 
-def test_revisions_rise_with_every_write_and_delete() -> None:
+def test_every_write_and_delete_increases_the_revision() -> None:
     db = Database()
     table = rows_table(db)
     put(db, table, A)
@@ -98,29 +136,7 @@ def test_revisions_rise_with_every_write_and_delete() -> None:
     assert table.revision(db.snapshot()) == 3
 
 
-def test_rows_are_iterated_in_the_order_in_which_they_were_written() -> None:
-    db = Database()
-    table = rows_table(db)
-    put(db, table, A, B, C)
-    put(db, table, A)
-    assert list(table.by_revision(db.snapshot(), after=1)) == [(2, B), (3, C), (4, A)]
-
-
-def test_compare_and_swap_needs_the_revision_that_was_seen() -> None:
-    db = Database()
-    table = rows_table(db)
-    put(db, table, A)
-    with db.write(table) as txn:
-        assert table.compare_and_swap(txn, A._replace(serial=7), 1) == A
-    with db.write(table) as txn, pytest.raises(RevisionMismatch, match="at revision 2, not 1"):
-        table.compare_and_swap(txn, A, 1)
-    with db.write(table) as txn, pytest.raises(RowNotFound):
-        table.compare_and_swap(txn, C, 1)
-    with db.write(table) as txn:
-        assert table.compare_and_delete(txn, ("s", "a"), 2).serial == 7
-
-
-def test_a_unique_index_refuses_a_second_row_and_changes_nothing() -> None:
+def test_a_unique_index_rejects_a_second_row_without_a_change() -> None:
     db = Database()
     table = rows_table(db)
     put(db, table, A)
@@ -131,7 +147,7 @@ def test_a_unique_index_refuses_a_second_row_and_changes_nothing() -> None:
     assert set(table.find(db.snapshot(), "color", ("s", "red"))) == {A, B}
 
 
-def test_a_key_has_the_shape_of_the_others() -> None:
+def test_a_key_with_another_number_of_components_is_rejected() -> None:
     db = Database()
     table: Table[tuple[str, ...]] = db.table("odd", Index("key", lambda row: row))
     with db.write(table) as txn:
@@ -140,7 +156,7 @@ def test_a_key_has_the_shape_of_the_others() -> None:
             table.upsert(txn, ("a",))
 
 
-def test_an_index_that_is_not_there_is_named() -> None:
+def test_an_unknown_index_is_named_in_the_error() -> None:
     db = Database()
     table = rows_table(db)
     with pytest.raises(UnknownIndex, match="nowhere"):
@@ -149,7 +165,7 @@ def test_an_index_that_is_not_there_is_named() -> None:
         table.longest_match(db.snapshot(), "space", "10.0.0.1")
 
 
-def test_a_table_is_initialized_when_all_who_fill_it_are_done() -> None:
+def test_a_table_is_initialized_when_all_initializers_have_completed() -> None:
     db = Database()
     table = rows_table(db)
     first, second = table.register_initializer("first"), table.register_initializer("second")

@@ -1,4 +1,4 @@
-"""Watches: told once, after the change is visible, of a row, a group or a table."""
+"""Watches of a row, a group or a table fire once, after the commit is visible."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_table_is_watched_and_the_watch_fires_once() -> None:
     assert calls == [1, 99]
 
 
-def test_what_changed_before_the_watch_was_there_fires_it_at_once() -> None:
+def test_a_commit_before_the_watch_fires_it_immediately() -> None:
     db = Database()
     table = rows_table(db)
     before = db.snapshot()
@@ -58,7 +58,7 @@ def test_what_changed_before_the_watch_was_there_fires_it_at_once() -> None:
     assert len(table.watches) == 1
 
 
-def test_a_failing_callback_harms_no_writer() -> None:
+def test_a_failing_callback_does_not_affect_the_writer() -> None:
     errors: list[BaseException] = []
     db = Database(errors.append)
     table = rows_table(db)
@@ -86,7 +86,7 @@ def test_a_task_waits_for_a_commit_in_another_thread() -> None:
     assert asyncio.run(wait()) == 1
 
 
-def test_waiting_can_be_given_up() -> None:
+def test_waiting_can_be_cancelled() -> None:
     db = Database()
     table = rows_table(db)
 
