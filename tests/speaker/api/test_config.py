@@ -33,14 +33,14 @@ from speaker.api import (
         ({"next_hop_ipv6": "10.0.0.1"}, "next_hop_ipv6"),
     ],
 )
-def test_a_peer_that_cannot_be(change: dict[str, object], field: str) -> None:
+def test_an_invalid_peer_is_rejected(change: dict[str, object], field: str) -> None:
     values: dict[str, object] = {"name": "p", "address": "10.0.0.1", **change}
     with pytest.raises(InvalidConfig) as caught:
         PeerConfig(**values)  # type: ignore[arg-type]
     assert (caught.value.name, caught.value.field) == ("p", field)
 
 
-def test_a_hold_time_of_zero_needs_no_keepalives() -> None:
+def test_a_hold_time_of_zero_allows_a_keepalive_time_of_zero() -> None:
     assert PeerConfig(name="p", address="10.0.0.1", hold_time=0, keepalive_time=0).hold_time == 0
 
 
@@ -50,7 +50,7 @@ def test_a_hold_time_of_zero_needs_no_keepalives() -> None:
      ({"router_id": "::1"}, "router_id"), ({"listen": (("x", 179),)}, "listen"),
      ({"listen": (("::", 65536),)}, "listen")],
 )  # fmt: skip
-def test_an_instance_that_cannot_be(change: dict[str, object], field: str) -> None:
+def test_an_invalid_instance_is_rejected(change: dict[str, object], field: str) -> None:
     values: dict[str, object] = {
         "name": "i", "local_asn": 1, "router_id": "192.0.2.1", **change,
     }  # fmt: skip
@@ -59,7 +59,7 @@ def test_an_instance_that_cannot_be(change: dict[str, object], field: str) -> No
     assert caught.value.field == field
 
 
-def test_a_dynamic_peer_becomes_one_of_its_addresses() -> None:
+def test_a_dynamic_peer_configuration_makes_a_peer_for_an_address() -> None:
     config = DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", hold_time=9, keepalive_time=3)
     peer = config.for_address("10.0.0.7")
     assert (peer.name, peer.address, peer.passive, peer.hold_time) == (

@@ -63,7 +63,7 @@ def views(host: Host) -> list[RouteView]:
     return list(host.engine.routes_received(INSTANCE, None, IPV4_UNICAST))
 
 
-def test_rfc7911_all_paths_are_told_each_under_an_identifier_of_its_own() -> None:
+def test_rfc7911_all_paths_are_advertised_each_with_its_identifier() -> None:
     network, hub, eye, leaves = star(3)
     for leaf in leaves:
         leaf.routes({"10.8.0.0/24": RouteAttributes()})
@@ -79,7 +79,7 @@ def test_rfc7911_all_paths_are_told_each_under_an_identifier_of_its_own() -> Non
     assert {route.reason for route in available if not route.best} == {"longer AS path"}
 
 
-def test_a_peer_is_not_told_its_own_paths() -> None:
+def test_a_peer_is_not_sent_its_own_paths() -> None:
     network = Network()
     hub = network.host("hub", HUB, 65000)
     leaves = []
@@ -97,7 +97,7 @@ def test_a_peer_is_not_told_its_own_paths() -> None:
     assert hub.status("leaf0").families[0].advertised == 1
 
 
-def test_a_path_that_is_not_best_is_told_and_withdrawn() -> None:
+def test_a_path_that_is_not_best_is_advertised_and_withdrawn() -> None:
     network, hub, eye, leaves = star(2)
     hub.routes({"10.8.0.0/24": RouteAttributes()})
     network.run(1)
@@ -113,7 +113,7 @@ def test_a_path_that_is_not_best_is_told_and_withdrawn() -> None:
     assert paths(eye) == {"10.8.0.0/24": ["65000"]}
 
 
-def test_a_lost_session_takes_its_paths_along() -> None:
+def test_a_lost_session_withdraws_its_paths() -> None:
     network, hub, eye, leaves = star(2)
     for leaf in leaves:
         leaf.routes({f"10.8.{n}.0/24": RouteAttributes() for n in range(20)})
@@ -125,7 +125,7 @@ def test_a_lost_session_takes_its_paths_along() -> None:
 
 
 @pytest.mark.parametrize(("hub", "watcher"), [("none", "receive"), ("send", "none")])
-def test_rfc7911_4_without_the_other_side_only_the_best_path_is_told(
+def test_rfc7911_4_without_the_peers_capability_only_the_best_path_is_advertised(
     hub: AddPathMode, watcher: AddPathMode
 ) -> None:
     network, middle, eye, leaves = star(2, hub=hub, watcher=watcher)
@@ -137,7 +137,7 @@ def test_rfc7911_4_without_the_other_side_only_the_best_path_is_told(
     del middle
 
 
-def test_a_refresh_tells_all_paths_again() -> None:
+def test_a_route_refresh_advertises_all_paths_again() -> None:
     network, _, eye, leaves = star(2)
     for leaf in leaves:
         leaf.routes({"10.8.0.0/24": RouteAttributes()})
@@ -149,7 +149,7 @@ def test_a_refresh_tells_all_paths_again() -> None:
     assert len(before["10.8.0.0/24"]) == 2
 
 
-def test_an_export_that_changes_tells_the_difference() -> None:
+def test_a_changed_export_sends_the_difference() -> None:
     network, hub, eye, leaves = star(2)
     for leaf in leaves:
         leaf.routes({"10.8.0.0/24": RouteAttributes()})
@@ -183,7 +183,7 @@ def test_paths_of_a_peer_that_restarts_are_kept_by_identifier() -> None:
     assert paths(eye) == {"10.8.0.0/24": ["65000"]}
 
 
-def test_identifiers_that_are_not_used_any_more_cost_nothing(
+def test_unused_path_identifiers_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("speaker.rib.inbound._MAX_ATTRIBUTE_SETS", 50)
@@ -207,7 +207,7 @@ def test_identifiers_that_are_not_used_any_more_cost_nothing(
 
 @settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_whatever_changes_the_watcher_ends_with_exactly_the_paths_of_the_hub(seed: int) -> None:
+def test_after_any_changes_the_add_path_peer_has_the_paths_of_the_hub(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311  a seed, no secret
     network, hub, eye, leaves = star(3)
     prefixes = [f"10.8.{n}.0/24" for n in range(6)]
@@ -231,7 +231,7 @@ def test_whatever_changes_the_watcher_ends_with_exactly_the_paths_of_the_hub(see
     assert hub.status("eye").families[0].advertised == len(views(eye))
 
 
-def test_a_route_set_that_was_told_in_all_paths_leaves_nothing_to_do_to_another_router() -> None:
+def test_a_recreated_instance_has_no_pending_add_path_changes() -> None:
     network = Network()
     hub = network.host("hub", "10.0.0.1", 65000)
     eye = network.host("eye", "10.0.0.2", 64999)

@@ -38,7 +38,7 @@ def reads(engine: Engine) -> ConfigurationReads:
     return ConfigurationReads(engine)
 
 
-def test_instances_and_peers_are_read_as_they_were_set(reads: ConfigurationReads) -> None:
+def test_instances_and_peers_are_read_back(reads: ConfigurationReads) -> None:
     assert reads.instance_configs() == {"i": CONFIG}
     assert reads.instance_config("i") == CONFIG
     assert reads.peer_configs("i") == {"p": PEER, "d": DYNAMIC}
@@ -46,13 +46,13 @@ def test_instances_and_peers_are_read_as_they_were_set(reads: ConfigurationReads
     assert reads.peer_config("i", "d") == DYNAMIC
 
 
-def test_a_removed_peer_is_not_read(engine: Engine, reads: ConfigurationReads) -> None:
+def test_a_removed_peer_has_no_configuration(engine: Engine, reads: ConfigurationReads) -> None:
     engine.handle(RemovePeer("i", "p"), 1.0)
     assert reads.peer_config("i", "p") is None
     assert reads.peer_configs("i") == {"d": DYNAMIC}
 
 
-def test_sessions_of_a_dynamic_peer_are_no_configuration(
+def test_dynamic_peers_are_not_read_back_as_configuration(
     engine: Engine, reads: ConfigurationReads
 ) -> None:
     remote = ("198.51.100.7", 40000)
@@ -62,7 +62,7 @@ def test_sessions_of_a_dynamic_peer_are_no_configuration(
     assert reads.peer_config("i", "198.51.100.7") is None
 
 
-def test_without_the_instance_nothing_is_read(reads: ConfigurationReads) -> None:
+def test_an_unknown_instance_reads_back_as_none(reads: ConfigurationReads) -> None:
     assert reads.instance_config("j") is None
     assert reads.peer_configs("j") == {}
     assert reads.peer_config("j", "p") is None
@@ -89,7 +89,7 @@ def test_routes_of_a_set_are_read_by_prefix(engine: Engine, reads: Configuration
     assert reads.route_set_prefixes("i", "s") is None
 
 
-def test_repeated_communities_are_read_once(engine: Engine, reads: ConfigurationReads) -> None:
+def test_repeated_communities_are_read_back_once(engine: Engine, reads: ConfigurationReads) -> None:
     repeated = RouteAttributes(communities=(7, 8, 7))
     engine.handle(UpdateRoutes("i", "s", {IPV4_UNICAST: {FOUR: repeated}}), 1.0)
     assert reads.routes_of_set("i", "s", {IPV4_UNICAST: [FOUR]}) == {

@@ -109,7 +109,7 @@ def pair() -> Pair:
     return Pair(network, a, b)
 
 
-def test_another_route_set_tells_only_differences(pair: Pair) -> None:
+def test_another_route_set_sends_only_differences(pair: Pair) -> None:
     flaps, sent = pair.change(route_set="two")
     assert flaps == 0
     assert bytes((16, 10, 2)) not in sent
@@ -117,14 +117,14 @@ def test_another_route_set_tells_only_differences(pair: Pair) -> None:
     assert pair.b.received(IPV4_UNICAST)["10.1.0.0/16"].communities == ("0:7",)
 
 
-def test_no_route_set_takes_everything_back_without_a_reset(pair: Pair) -> None:
+def test_no_route_set_withdraws_all_routes_without_a_reset(pair: Pair) -> None:
     flaps, _ = pair.change(route_set=None)
     assert flaps == 0
     assert not pair.b.received(IPV4_UNICAST)
     assert pair.a.status().families[0].advertised == 0
 
 
-def test_routes_that_change_after_a_move_are_told_by_the_new_set_only(pair: Pair) -> None:
+def test_after_a_change_of_route_set_only_the_new_set_is_advertised(pair: Pair) -> None:
     pair.change(route_set="two")
     pair.a.routes({"10.9.0.0/16": RouteAttributes()}, "one")
     pair.network.run(1)
@@ -134,7 +134,7 @@ def test_routes_that_change_after_a_move_are_told_by_the_new_set_only(pair: Pair
     assert "10.9.0.0/16" in pair.b.received(IPV4_UNICAST)
 
 
-def test_other_timers_reset_the_session_once_and_say_why(pair: Pair) -> None:
+def test_other_timers_reset_the_session_once_with_a_reason(pair: Pair) -> None:
     flaps, _ = pair.change(hold_time=30, keepalive_time=10)
     assert flaps == 1
     assert pair.a.status().hold_time == 30
@@ -147,12 +147,12 @@ def test_other_timers_reset_the_session_once_and_say_why(pair: Pair) -> None:
     assert pair.b.status().last_error == "received: Cease / Other Configuration Change"
 
 
-def test_the_connect_retry_time_touches_nothing(pair: Pair) -> None:
+def test_the_connect_retry_time_has_no_effect_on_the_session(pair: Pair) -> None:
     flaps, sent = pair.change(connect_retry_time=7)
     assert (flaps, sent) == (0, b"")
 
 
-def test_the_same_configuration_again_is_nothing(pair: Pair) -> None:
+def test_the_same_configuration_has_no_effect(pair: Pair) -> None:
     flaps, sent = pair.change()
     assert (flaps, sent) == (0, b"")
 
@@ -180,7 +180,7 @@ INSTANCE_ROWS: list[tuple[dict[str, object], int]] = [
 @pytest.mark.parametrize(
     ("change", "flaps"), INSTANCE_ROWS, ids=[str(row[0]) for row in INSTANCE_ROWS]
 )
-def test_a_change_of_the_router_is_another_router_or_nothing(
+def test_a_change_of_the_instance_recreates_it_or_has_no_effect(
     change: dict[str, object], flaps: int, pair: Pair
 ) -> None:
     """Another AS, identifier or way to listen: every session begins anew, and routes stay."""

@@ -41,7 +41,7 @@ def pair(
     return a, b
 
 
-def test_a_session_comes_up_with_negotiated_timers() -> None:
+def test_a_session_is_established_with_negotiated_timers() -> None:
     network = Network()
     a, b = pair(network)
     b.peer(
@@ -73,7 +73,7 @@ def test_a_hold_time_of_zero_means_no_keepalives() -> None:
     assert a.status().messages_sent < 10
 
 
-def test_a_peer_that_falls_silent_is_given_up_after_the_hold_time() -> None:
+def test_the_hold_timer_ends_the_session_of_a_silent_peer() -> None:
     network = Network()
     a, b = pair(network, hold_time=9, keepalive_time=3)
     network.run(1)
@@ -97,7 +97,7 @@ def test_ebgp_prepends_the_own_as_and_keeps_the_local_preference_to_itself() -> 
     assert route.communities == ("65001:1",)
 
 
-def test_ibgp_keeps_the_path_empty_and_tells_the_local_preference() -> None:
+def test_ibgp_keeps_the_path_empty_and_sends_the_local_preference() -> None:
     network = Network()
     a, b = pair(network, 65001, 65001)
     a.routes(
@@ -150,7 +150,7 @@ def test_ipv4_prefixes_over_an_ipv6_session_have_its_address_as_next_hop() -> No
     assert not b.received(IPV4_UNICAST)
 
 
-def test_ibgp_routes_are_not_passed_on_to_ibgp_peers() -> None:
+def test_routes_of_ibgp_peers_are_not_advertised_to_other_ibgp_peers() -> None:
     network = Network()
     middle = network.host("m", A, 65001)
     left, right = network.host("l", B, 65001), network.host("r", C, 65001)
@@ -205,7 +205,7 @@ def test_without_import_routes_are_counted_and_visible_but_not_used() -> None:
     assert (family.received, family.accepted) == (1, 0)
 
 
-def test_an_import_rule_takes_what_it_covers_and_can_be_changed_without_a_reset() -> None:
+def test_an_import_rule_accepts_covered_prefixes_and_changes_without_a_reset() -> None:
     network = Network()
     a, b = pair(network, import_=(PrefixRule("10.0.0.0/8", ge=16, le=24),))
     a.routes(
@@ -232,7 +232,7 @@ def test_an_import_rule_takes_what_it_covers_and_can_be_changed_without_a_reset(
     assert b.status().flaps == 0
 
 
-def test_what_is_learnt_before_is_told_first_and_then_end_of_rib() -> None:
+def test_the_table_is_advertised_before_end_of_rib() -> None:
     network = Network()
     a, b = pair(network)
     a.routes({f"10.{n}.0.0/16": RouteAttributes() for n in range(200)})
@@ -244,7 +244,7 @@ def test_what_is_learnt_before_is_told_first_and_then_end_of_rib() -> None:
     assert octets.index(end_of_rib) > octets.rindex(bytes((16, 10, 199)))
 
 
-def test_h47_an_update_right_behind_the_keepalive_is_read_as_negotiated() -> None:
+def test_h47_an_update_right_behind_the_keepalive_is_decoded_as_negotiated() -> None:
     network = Network()
     a, b = pair(network, 4200000001, 65002)
     a.routes({"10.1.0.0/16": RouteAttributes()})
@@ -265,7 +265,7 @@ def test_one_failing_peer_never_touches_another() -> None:
     assert "peer AS 65003, expected 65099" in b.status("c").reason
 
 
-def test_asn_zero_takes_any_as_and_learns_it() -> None:
+def test_peer_as_zero_accepts_any_as() -> None:
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 4200000002, listens=False)
     a.peer(PeerConfig(name="b", address=B, peer_asn=0, passive=True))
@@ -274,7 +274,7 @@ def test_asn_zero_takes_any_as_and_learns_it() -> None:
     assert a.status().peer_asn == 4200000002
 
 
-def test_a_refused_connection_is_tried_again_with_the_reason_on_show() -> None:
+def test_a_refused_connection_is_retried_with_the_reason_in_the_status() -> None:
     network = Network()
     a, b = pair(network)
     b.listens = False
@@ -289,7 +289,7 @@ def test_a_refused_connection_is_tried_again_with_the_reason_on_show() -> None:
     assert a.status().reason == ""
 
 
-def test_attempts_to_connect_become_rarer_but_no_rarer_than_configured() -> None:
+def test_connection_attempts_back_off_to_the_configured_time() -> None:
     network = Network()
     a, b = pair(network, connect_retry_time=30)
     b.listens = False
@@ -333,7 +333,7 @@ def test_disabling_a_peer_ends_its_session_with_a_cease() -> None:
 
 
 @pytest.mark.parametrize("command", ["peer", "instance"])
-def test_f53_a_peer_that_is_removed_while_connecting_is_gone(command: str) -> None:
+def test_f53_a_peer_that_is_removed_while_connecting_leaves_no_connection(command: str) -> None:
     network = Network(latency=(1.0, 1.0))
     a, b = pair(network)
     network.run(0.5)
@@ -346,7 +346,7 @@ def test_f53_a_peer_that_is_removed_while_connecting_is_gone(command: str) -> No
     assert a.engine.next_deadline() is None
 
 
-def test_removing_an_established_peer_tells_it_so_and_forgets_its_routes() -> None:
+def test_removing_an_established_peer_sends_a_cease_and_removes_its_routes() -> None:
     network = Network()
     a, b = pair(network)
     b.routes({"10.2.0.0/16": RouteAttributes()})
@@ -358,7 +358,7 @@ def test_removing_an_established_peer_tells_it_so_and_forgets_its_routes() -> No
     assert b.status().last_error == "received: Cease / Peer De-configured"
 
 
-def test_shutdown_says_why_and_graceful_restart_says_nothing() -> None:
+def test_shutdown_sends_a_cease_except_with_graceful_restart() -> None:
     network = Network()
     a, b = pair(network)
     network.run(1)
@@ -373,7 +373,7 @@ def test_shutdown_says_why_and_graceful_restart_says_nothing() -> None:
     assert b.status().last_error == "connection lost: closed by the peer"
 
 
-def test_dynamic_peers_come_from_their_prefix_up_to_the_limit_and_go_with_the_session() -> None:
+def test_dynamic_peers_are_accepted_up_to_the_limit_and_removed_with_the_session() -> None:
     network = Network()
     a = network.host("a", A, 65000)
     a.peer(DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", limit=2, import_="all"))
@@ -396,7 +396,7 @@ def test_dynamic_peers_come_from_their_prefix_up_to_the_limit_and_go_with_the_se
     assert len(names) == 2
 
 
-def test_two_peers_of_one_address_are_told_apart_by_who_is_still_down() -> None:
+def test_of_two_peers_with_one_address_the_one_without_session_is_chosen() -> None:
     network = Network()
     a = network.host("a", A, 65001)
     for name in ("one", "two"):
@@ -412,7 +412,7 @@ def test_two_peers_of_one_address_are_told_apart_by_who_is_still_down() -> None:
     assert a.status("one").established
 
 
-def test_h01_a_stranger_is_closed_before_a_byte_is_read() -> None:
+def test_h01_a_connection_from_an_unknown_address_is_closed_before_a_byte_is_read() -> None:
     network = Network()
     a = network.host("a", A, 65001)
     b = network.host("b", B, 65002)
@@ -431,7 +431,7 @@ def test_h01_a_stranger_is_closed_before_a_byte_is_read() -> None:
     assert 2 <= len(a.events) <= 5
 
 
-def test_a_neighbour_too_many_is_counted_and_told() -> None:
+def test_a_dynamic_peer_beyond_the_limit_is_counted_and_gets_a_cease() -> None:
     network = Network()
     a = network.host("a", A, 65000)
     a.peer(DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", limit=1))
@@ -448,7 +448,7 @@ def test_a_neighbour_too_many_is_counted_and_told() -> None:
     assert next(a.engine.instances()).refused >= before
 
 
-def test_commands_that_name_what_is_not_there_say_so() -> None:
+def test_commands_with_an_unknown_name_are_rejected() -> None:
     a = Network().host("a", A, 65001)
     with pytest.raises(UnknownName, match="there is no instance 'x'"):
         a.give(SetPeer("x", PeerConfig(name="b", address=B)))
@@ -459,7 +459,7 @@ def test_commands_that_name_what_is_not_there_say_so() -> None:
     a.give(RemoveRouteSet("x", "y"))
 
 
-def test_another_identity_of_the_instance_restarts_its_sessions_and_keeps_its_routes() -> None:
+def test_a_recreated_instance_restarts_its_sessions_and_keeps_its_routes() -> None:
     network = Network()
     a, b = pair(network)
     a.routes({"10.1.0.0/16": RouteAttributes()})
@@ -473,7 +473,7 @@ def test_another_identity_of_the_instance_restarts_its_sessions_and_keeps_its_ro
     assert b.received(IPV4_UNICAST)["10.1.0.0/16"].as_path == "65001"
 
 
-def test_state_changes_and_errors_are_told() -> None:
+def test_state_changes_and_errors_are_reported() -> None:
     network = Network()
     a, _ = pair(network)
     network.run(1)

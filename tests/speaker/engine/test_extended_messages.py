@@ -46,13 +46,13 @@ def sizes(raw: Raw) -> set[int]:
     return {19 + len(body) for _, body in raw.messages}
 
 
-def test_rfc8654_3_we_say_that_we_can() -> None:
+def test_rfc8654_3_the_capability_is_offered() -> None:
     raw = Raw().to_open_sent()
     assert ExtendedMessage() in decode_open(raw.messages[0][1]).capabilities
 
 
 @pytest.mark.parametrize("size", [4097, 65535])
-def test_rfc8654_4_a_long_message_is_taken_from_a_peer_that_said_that_it_sends_them(
+def test_rfc8654_4_a_long_message_is_accepted_from_a_peer_with_the_capability(
     size: int,
 ) -> None:
     raw = established(EXTENDED)
@@ -70,7 +70,7 @@ def test_rfc8654_5_a_long_message_of_another_peer_has_a_bad_length() -> None:
 
 
 @pytest.mark.parametrize("state", ["before", "after"])
-def test_rfc8654_4_an_open_and_a_keepalive_never_grow(state: str) -> None:
+def test_rfc8654_4_open_and_keepalive_are_never_extended(state: str) -> None:
     raw = Raw().to_open_sent() if state == "before" else established(EXTENDED)
     many = tuple(Unknown(200, bytes(250)) for _ in range(17))
     long = Open(
@@ -88,7 +88,7 @@ def test_rfc8654_4_a_long_keepalive_has_a_bad_length() -> None:
 
 
 @pytest.mark.parametrize("extended", [True, False])
-def test_rfc8654_4_what_we_send_is_as_long_as_both_can(*, extended: bool) -> None:
+def test_rfc8654_4_sent_messages_are_as_long_as_negotiated(*, extended: bool) -> None:
     raw = established(EXTENDED if extended else FAMILIES, export="all")
     raw.sent = b""
     raw.give(UpdateRoutes(INSTANCE, None, {IPV4_UNICAST: ROUTES}))
@@ -100,7 +100,7 @@ def test_rfc8654_4_what_we_send_is_as_long_as_both_can(*, extended: bool) -> Non
         assert 4000 < max(sizes(raw)) <= 4096
 
 
-def test_rfc8654_4_a_long_attribute_is_not_told_to_who_takes_short_messages_only() -> None:
+def test_rfc8654_4_a_long_attribute_is_not_sent_without_the_capability() -> None:
     """It is for nobody to be told in part; what it replaces is taken back."""
     arena = Arena().reach("Established", (*BASIC, ExtendedMessage()))
     arena.send(update(ATTRIBUTES, NLRI))

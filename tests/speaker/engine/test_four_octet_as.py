@@ -58,7 +58,7 @@ def test_rfc6793_4_2_1_an_as_that_two_octets_cannot_hold_opens_as_as_trans() -> 
     assert decode_open(body).asn == BIG
 
 
-def test_rfc6793_4_2_2_an_old_speaker_is_told_as_trans_and_the_path_beside_it() -> None:
+def test_rfc6793_4_2_2_an_old_speaker_is_sent_as_trans_and_as4_path() -> None:
     body = told_to_old(old(), path(BYSTANDER_ASN, BIG, width=4) + aggregator(BIG, 4))
     ours = LOCAL_ASN, BYSTANDER_ASN
     assert path(*ours, AS_TRANS, width=2) in body
@@ -67,7 +67,7 @@ def test_rfc6793_4_2_2_an_old_speaker_is_told_as_trans_and_the_path_beside_it() 
     assert encode_attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3") in body
 
 
-def test_rfc6793_4_2_2_a_path_that_two_octets_hold_is_told_once() -> None:
+def test_rfc6793_4_2_2_a_path_of_two_octets_is_sent_without_as4_path() -> None:
     body = told_to_old(old(), path(BYSTANDER_ASN, 64512, width=4) + aggregator(64512, 4))
     assert path(LOCAL_ASN, BYSTANDER_ASN, 64512, width=2) in body
     assert aggregator(64512, 2) in body
@@ -114,7 +114,7 @@ def test_rfc6793_4_2_2_a_path_that_two_octets_hold_is_told_once() -> None:
         ),
     ],
 )
-def test_rfc6793_4_2_3_the_path_of_an_old_speaker_is_put_together(
+def test_rfc6793_4_2_3_the_path_of_an_old_speaker_is_merged_with_as4_path(
     attributes: bytes, shown: str
 ) -> None:
     arena = old()
@@ -124,7 +124,7 @@ def test_rfc6793_4_2_3_the_path_of_an_old_speaker_is_put_together(
     arena.check()
 
 
-def test_rfc6793_4_1_a_new_speaker_is_told_one_path_of_four_octets() -> None:
+def test_rfc6793_4_1_a_new_speaker_is_sent_one_path_of_four_octets() -> None:
     arena = old()
     before = len(arena.messages(arena.quiet))
     old_path = path(ATTACKER_ASN, AS_TRANS, width=2)

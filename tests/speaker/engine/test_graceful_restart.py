@@ -87,9 +87,7 @@ def stale(host: Host) -> int:
     return sum(family.stale for family in host.status().families)
 
 
-def test_rfc4724_4_2_routes_of_a_peer_that_goes_without_a_word_are_kept_for_its_restart_time() -> (
-    None
-):
+def test_rfc4724_4_2_routes_of_a_lost_peer_are_kept_for_its_restart_time() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(59)
@@ -100,7 +98,7 @@ def test_rfc4724_4_2_routes_of_a_peer_that_goes_without_a_word_are_kept_for_its_
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_rfc4724_4_2_what_the_peer_says_again_is_no_change_for_anybody_else() -> None:
+def test_rfc4724_4_2_a_refreshed_route_is_no_change_for_other_peers() -> None:
     network, a, b = pair()
     c = network.host("c", C, 65003)
     c.peer(config("b", B, 65002, graceful_restart=None))
@@ -118,7 +116,7 @@ def test_rfc4724_4_2_what_the_peer_says_again_is_no_change_for_anybody_else() ->
     assert set(c.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_rfc4724_4_2_what_the_peer_does_not_say_again_goes_with_its_end_of_rib() -> None:
+def test_rfc4724_4_2_end_of_rib_removes_routes_that_are_still_stale() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -129,7 +127,7 @@ def test_rfc4724_4_2_what_the_peer_does_not_say_again_goes_with_its_end_of_rib()
     assert stale(b) == 0
 
 
-def test_rfc4724_4_2_routes_go_at_once_when_the_forwarding_state_was_lost() -> None:
+def test_rfc4724_4_2_routes_are_removed_when_the_forwarding_state_was_lost() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -142,7 +140,7 @@ def test_rfc4724_4_2_routes_go_at_once_when_the_forwarding_state_was_lost() -> N
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_rfc4724_4_2_routes_go_at_once_when_the_peer_is_back_without_the_capability() -> None:
+def test_rfc4724_4_2_routes_are_removed_when_the_peer_is_back_without_the_capability() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -152,7 +150,7 @@ def test_rfc4724_4_2_routes_go_at_once_when_the_peer_is_back_without_the_capabil
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_rfc4724_4_2_a_second_restart_lets_go_of_what_was_stale_already() -> None:
+def test_rfc4724_4_2_a_second_restart_removes_routes_that_are_stale_already() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -166,7 +164,7 @@ def test_rfc4724_4_2_a_second_restart_lets_go_of_what_was_stale_already() -> Non
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_a_peer_that_is_back_and_never_ends_its_rib_loses_the_rest_after_the_stale_time() -> None:
+def test_the_stale_time_ends_a_restart_without_end_of_rib() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -196,7 +194,7 @@ def test_rfc4724_5_a_new_connection_replaces_the_old_one_of_a_peer_that_restarte
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_without_graceful_restart_a_second_connection_is_refused() -> None:
+def test_without_graceful_restart_a_second_connection_is_rejected() -> None:
     network, a, b = pair(graceful_restart=None)
     network.run(20)
     for end in a.ends.values():
@@ -208,7 +206,7 @@ def test_without_graceful_restart_a_second_connection_is_refused() -> None:
     assert b.status().flaps == 0
 
 
-def test_a_cease_ends_the_routes_where_rfc8538_is_not_spoken() -> None:
+def test_a_cease_removes_the_routes_without_rfc8538() -> None:
     plain = GracefulRestart(restart_time=60, notification=False)
     network, a, b = pair(graceful_restart=plain)
     a.peer(config("b", B, 65002, graceful_restart=plain, hold_time=60, keepalive_time=20))
@@ -216,7 +214,7 @@ def test_a_cease_ends_the_routes_where_rfc8538_is_not_spoken() -> None:
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_rfc8538_4_a_cease_that_is_no_hard_reset_leaves_the_routes_in_place() -> None:
+def test_rfc8538_4_a_cease_other_than_hard_reset_keeps_the_routes() -> None:
     network, a, b = pair()
     a.peer(config("b", B, 65002, hold_time=60, keepalive_time=20))
     network.run(0.01)
@@ -228,7 +226,7 @@ def test_rfc8538_4_a_cease_that_is_no_hard_reset_leaves_the_routes_in_place() ->
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_rfc8538_4_an_expired_hold_timer_leaves_the_routes_in_place() -> None:
+def test_rfc8538_4_an_expired_hold_timer_keeps_the_routes() -> None:
     network, a, b = pair()
     for end in a.ends.values():
         end.open = False
@@ -242,7 +240,7 @@ def test_rfc8538_4_an_expired_hold_timer_leaves_the_routes_in_place() -> None:
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_rfc8538_3_a_peer_that_is_taken_away_is_told_by_a_hard_reset() -> None:
+def test_rfc8538_3_a_removed_peer_gets_a_hard_reset() -> None:
     network, a, b = pair()
     a.give(RemovePeer(INSTANCE, "b"))
     network.run(1)
@@ -250,7 +248,7 @@ def test_rfc8538_3_a_peer_that_is_taken_away_is_told_by_a_hard_reset() -> None:
     assert "Hard Reset (Cease / Peer De-configured)" in b.status().reason
 
 
-def test_a_peer_that_is_removed_takes_its_kept_routes_along() -> None:
+def test_the_stale_routes_of_a_removed_peer_are_removed() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -259,7 +257,9 @@ def test_a_peer_that_is_removed_takes_its_kept_routes_along() -> None:
     network.run(100)
 
 
-def test_shutdown_keeps_the_routes_at_the_peer_and_says_nothing() -> None:
+def test_shutdown_with_graceful_restart_sends_no_notification_and_the_peer_keeps_the_routes() -> (
+    None
+):
     network, a, b = pair()
     a.writes.clear()
     a.give(Shutdown())
@@ -268,7 +268,7 @@ def test_shutdown_keeps_the_routes_at_the_peer_and_says_nothing() -> None:
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_an_import_rule_that_changes_meanwhile_is_applied_to_what_is_kept() -> None:
+def test_a_changed_import_rule_is_applied_to_stale_routes() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -278,7 +278,7 @@ def test_an_import_rule_that_changes_meanwhile_is_applied_to_what_is_kept() -> N
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_a_peer_that_comes_back_as_another_router_starts_from_nothing() -> None:
+def test_a_peer_with_another_router_id_loses_its_stale_routes() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(5)
@@ -327,7 +327,7 @@ def test_rfc4724_3_the_forwarding_bit_is_set_for_every_family() -> None:
     assert opened(b).notification
 
 
-def test_rfc4724_4_1_received_routes_are_passed_on_once_all_peers_have_said_all() -> None:
+def test_rfc4724_4_1_received_routes_are_advertised_after_end_of_rib_of_all_peers() -> None:
     network = Network()
     b = network.host("b", B, 65002)
     a = network.host("a", A, 65001)
@@ -355,7 +355,7 @@ def waiting() -> tuple[Network, Host, Host]:
     return network, b, a
 
 
-def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_ever() -> None:
+def test_rfc4724_4_1_the_deferral_timer_bounds_the_wait_for_a_peer() -> None:
     network, _, a = waiting()
     network.run(119)
     assert a.status().established
@@ -365,9 +365,7 @@ def test_rfc4724_4_1_selection_waits_for_a_peer_that_does_not_come_but_not_for_e
 
 
 @pytest.mark.parametrize("removed", [True, False])
-def test_rfc4724_4_1_selection_does_not_wait_for_a_peer_that_is_not_to_come(
-    *, removed: bool
-) -> None:
+def test_rfc4724_4_1_selection_does_not_wait_for_a_peer_that_is_down(*, removed: bool) -> None:
     network, b, a = waiting()
     network.run(20)
     assert a.available(IPV4_UNICAST) == {}
@@ -376,7 +374,7 @@ def test_rfc4724_4_1_selection_does_not_wait_for_a_peer_that_is_not_to_come(
     assert set(a.available(IPV4_UNICAST)) == {"10.1.0.0/24"}
 
 
-def test_a_route_set_is_told_at_once_after_a_restart() -> None:
+def test_a_route_set_is_advertised_at_once_after_a_restart() -> None:
     network = Network()
     b, a = network.host("b", B, 65002), network.host("a", A, 65001)
     a.peer(config("b", B, 65002))
@@ -397,7 +395,7 @@ def test_a_route_set_is_told_at_once_after_a_restart() -> None:
 LONG = GracefulRestart(restart_time=60, stale_time=30, long_lived_time=3600)
 
 
-def test_rfc9494_4_2_after_the_restart_time_routes_are_kept_as_the_last_choice() -> None:
+def test_rfc9494_4_2_after_the_restart_time_routes_are_kept_as_least_preferred() -> None:
     network, a, b = pair(graceful_restart=LONG)
     c = network.host("c", C, 65003)
     c.peer(config("b", B, 65002, graceful_restart=LONG))
@@ -417,7 +415,7 @@ def test_rfc9494_4_2_after_the_restart_time_routes_are_kept_as_the_last_choice()
     assert set(c.available(IPV4_UNICAST)) == {"10.8.0.0/24"}
 
 
-def test_rfc9494_4_3_a_peer_that_does_not_know_them_is_not_told_long_lived_stale_routes() -> None:
+def test_rfc9494_4_3_long_lived_stale_routes_are_not_advertised_without_the_capability() -> None:
     network, a, b = pair(graceful_restart=LONG)
     c = network.host("c", C, 65003)
     c.peer(config("b", B, 65002))
@@ -430,7 +428,7 @@ def test_rfc9494_4_3_a_peer_that_does_not_know_them_is_not_told_long_lived_stale
     assert c.available(IPV4_UNICAST) == {}
 
 
-def test_rfc9494_4_2_routes_with_no_llgr_are_not_kept_for_long() -> None:
+def test_rfc9494_4_2_routes_with_no_llgr_are_removed_after_the_restart_time() -> None:
     network, a, b = pair(graceful_restart=LONG)
     a.routes({"10.7.0.0/24": RouteAttributes(communities=(0xFFFF0007,))})
     network.run(1)
@@ -439,7 +437,7 @@ def test_rfc9494_4_2_routes_with_no_llgr_are_not_kept_for_long() -> None:
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_rfc9494_a_peer_that_is_back_takes_the_mark_off_again() -> None:
+def test_rfc9494_a_refreshed_route_has_no_llgr_stale_community() -> None:
     network, a, b = pair(graceful_restart=LONG)
     crash(network, a)
     network.run(70)
@@ -450,7 +448,7 @@ def test_rfc9494_a_peer_that_is_back_takes_the_mark_off_again() -> None:
     assert b.available(IPV4_UNICAST)["10.9.0.0/24"].communities == ("0:7",)
 
 
-def test_rfc9494_the_shorter_of_both_stale_times_counts() -> None:
+def test_rfc9494_the_shorter_of_both_stale_times_is_used() -> None:
     network, a, b = pair(graceful_restart=LONG)
     short = GracefulRestart(restart_time=60, stale_time=30, long_lived_time=100)
     b.give(SetPeer(INSTANCE, config("a", A, 65001, passive=True, graceful_restart=short)))
@@ -470,7 +468,7 @@ def writes_to_end(host: Host) -> bytes:
     return b"".join(b"".join(w.parts) for w in host.writes)
 
 
-def test_rfc7313_4_a_refresh_has_a_beginning_and_an_end() -> None:
+def test_rfc7313_4_a_refresh_is_delimited_by_borr_and_eorr() -> None:
     network, a, b = pair()
     a.writes.clear()
     b.refresh("a")
@@ -484,7 +482,7 @@ def test_rfc7313_4_a_refresh_has_a_beginning_and_an_end() -> None:
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
 
 
-def test_rfc7313_4_what_is_not_said_between_beginning_and_end_goes() -> None:
+def test_rfc7313_4_routes_that_are_not_advertised_before_eorr_are_removed() -> None:
     _, _, b = pair()
     adj_in = next(iter(b.engine.instance(INSTANCE).established.values())).adj_in
     number = next(iter(b.ends))
@@ -498,7 +496,7 @@ def test_rfc7313_4_what_is_not_said_between_beginning_and_end_goes() -> None:
     assert b.available(IPV4_UNICAST) == {}
 
 
-def test_rfc7313_4_a_refresh_that_never_ends_is_ended() -> None:
+def test_rfc7313_4_a_refresh_without_eorr_ends_after_its_time() -> None:
     network, _, b = pair()
     number = next(iter(b.ends))
     b.give(BytesReceived(number, b"\xff" * 16 + bytes.fromhex("00170500010101")))
@@ -509,7 +507,7 @@ def test_rfc7313_4_a_refresh_that_never_ends_is_ended() -> None:
     assert b.status().established
 
 
-def test_states_are_told_through_a_restart() -> None:
+def test_states_are_reported_through_a_restart() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(2)
@@ -517,7 +515,7 @@ def test_states_are_told_through_a_restart() -> None:
     assert told[-1].reason
 
 
-def test_a_limit_counts_what_is_left_when_the_peer_has_said_all() -> None:
+def test_a_limit_counts_the_routes_after_end_of_rib() -> None:
     """RFC 4724 section 4.2: at End-of-RIB the stale routes go, before anybody counts."""
     restart = GracefulRestart(restart_time=4000, stale_time=300)
     opened = open_message(

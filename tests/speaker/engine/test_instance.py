@@ -70,7 +70,7 @@ def test_a_session_that_comes_up_gets_the_same_cached_octets_as_the_others() -> 
     assert len(set(map(id, tables))) == 1
 
 
-def test_what_does_not_change_costs_nothing_on_the_wire() -> None:
+def test_unchanged_routes_cost_nothing_on_the_wire() -> None:
     network, hub, _ = star(2)
     hub.routes({"10.8.0.0/24": RouteAttributes(), "10.9.0.0/24": RouteAttributes()}, "s")
     network.run(0.1)
@@ -108,7 +108,7 @@ def test_a_removed_route_set_is_withdrawn() -> None:
     assert all(leaf.received(IPV4_UNICAST) for leaf in leaves)
 
 
-def test_counts_follow_what_was_told() -> None:
+def test_the_advertised_count_follows_the_updates() -> None:
     network, hub, _ = star(2)
     hub.routes({f"10.8.{n}.0/24": RouteAttributes() for n in range(9)}, "s")
     network.run(0.1)
@@ -118,7 +118,7 @@ def test_counts_follow_what_was_told() -> None:
     assert len(list(hub.engine.routes_advertised(INSTANCE, "leaf0", IPV4_UNICAST))) == 8
 
 
-def test_a_peer_is_not_told_its_own_routes_and_everybody_else_is() -> None:
+def test_a_peer_is_not_sent_its_own_routes_and_all_others_are() -> None:
     network, hub, leaves = star(3, export="all", route_set=None)
     leaves[0].routes({"10.5.0.0/16": RouteAttributes()})
     network.run(0.5)
@@ -134,7 +134,7 @@ def test_a_peer_is_not_told_its_own_routes_and_everybody_else_is() -> None:
     assert all("10.5.0.0/16" in leaf.received(IPV4_UNICAST) for leaf in leaves[1:])
 
 
-def test_a_lost_session_takes_its_routes_with_it_everywhere() -> None:
+def test_a_lost_session_withdraws_its_routes_everywhere() -> None:
     network, _, leaves = star(3, export="all", route_set=None)
     leaves[0].routes({"10.5.0.0/16": RouteAttributes()})
     network.run(0.5)
@@ -160,7 +160,7 @@ PREFIXES = [f"10.{n}.0.0/16" for n in range(6)]
     ),
     st.integers(0, 2**16),
 )
-def test_after_quiescence_every_peer_holds_what_the_hub_says_that_it_was_told(
+def test_after_quiescence_every_peer_holds_the_adj_rib_out_of_the_hub(
     steps: list[tuple[int, str, RouteAttributes | None, bool]], seed: int
 ) -> None:
     network, hub, leaves = star(3, export="all", route_set=None)
@@ -184,7 +184,7 @@ def test_after_quiescence_every_peer_holds_what_the_hub_says_that_it_was_told(
         assert set(held) == {p for p, r in best.items() if r.peer != leaf.name}
 
 
-def test_writes_are_made_once_per_peer_and_flush() -> None:
+def test_each_peer_gets_one_write_per_send_updates() -> None:
     network, hub, leaves = star(4)
     hub.writes.clear()
     hub.routes({"10.8.0.0/24": RouteAttributes(), "fd00::/64": RouteAttributes(med=2)}, "s")
@@ -192,7 +192,7 @@ def test_writes_are_made_once_per_peer_and_flush() -> None:
     assert len([w for w in hub.writes if isinstance(w, Write) and w.prefixes]) == len(leaves)
 
 
-def test_a_session_has_been_told_all_once_it_has_had_the_end_of_rib() -> None:
+def test_the_initial_table_is_sent_once_end_of_rib_is() -> None:
     raw = Raw(export="all")
     assert not raw.status.initial_table_sent
     raw.to_open_confirm()

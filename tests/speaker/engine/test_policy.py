@@ -43,7 +43,7 @@ def chain(**middle: object) -> tuple[Network, Host, Host, Host]:
     return network, a, b, c
 
 
-def test_rfc8212_2_without_a_policy_nothing_comes_in_and_nothing_goes_out() -> None:
+def test_rfc8212_2_without_a_policy_no_route_is_imported_or_exported() -> None:
     """By default, towards peers of every kind, until the configuration says otherwise."""
     for other in (65001, 65003):
         network = Network()
@@ -60,7 +60,7 @@ def test_rfc8212_2_without_a_policy_nothing_comes_in_and_nothing_goes_out() -> N
         assert b.received(IPV4_UNICAST) == {}
 
 
-def test_an_import_policy_decides_what_enters_and_as_what() -> None:
+def test_an_import_policy_filters_and_changes_received_routes() -> None:
     policy = Policy(
         terms=(Term(match=TENS, set=Set(local_preference=200, add_communities=("1:1",))),)
     )
@@ -79,7 +79,7 @@ def test_an_import_policy_decides_what_enters_and_as_what() -> None:
     assert (status.received, status.accepted) == (3, 2)
 
 
-def test_another_import_policy_is_applied_to_what_is_held_and_tells_only_differences() -> None:
+def test_another_import_policy_is_applied_to_held_routes_and_sends_only_differences() -> None:
     network, _, b, c = chain()
     c.writes.clear()
     seen = c.status().updates_received
@@ -91,7 +91,7 @@ def test_another_import_policy_is_applied_to_what_is_held_and_tells_only_differe
     assert b.status("a").flaps == b.status("c").flaps == 0
 
 
-def test_an_export_policy_decides_what_is_told_and_as_what() -> None:
+def test_an_export_policy_filters_and_changes_advertised_routes() -> None:
     policy = Policy(
         terms=(
             Term(match=Match(communities=("65001:1",)), set=Set(prepend=(65002, 65002))),
@@ -111,7 +111,7 @@ def test_an_export_policy_decides_what_is_told_and_as_what() -> None:
     assert shown["10.9.0.0/24"].med == 77
 
 
-def test_an_export_policy_that_changes_tells_only_differences() -> None:
+def test_a_changed_export_policy_sends_only_differences() -> None:
     network, _, b, c = chain()
     seen = c.status().updates_received
     policy = Policy(terms=(Term(match=TENS, set=Set(add_communities=("9:9",))), Term()))
@@ -142,7 +142,7 @@ def test_peers_with_equal_policies_are_sent_the_same_octets() -> None:
     assert len({id(part) for write in hub.writes for part in write.parts}) == 1
 
 
-def test_the_next_hop_is_our_own_or_kept_as_the_policy_says() -> None:
+def test_the_next_hop_is_self_or_unchanged_by_policy() -> None:
     kept = Policy(terms=(Term(set=Set(next_hop="unchanged")),))
     _, _, _, c = chain(to_c={"export_policy": kept})
     assert c.available(IPV4_UNICAST)["10.8.0.0/24"].next_hop == A
@@ -165,7 +165,7 @@ POLICIES = [
 
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_whatever_policies_came_before_only_the_last_one_counts(
+def test_only_the_last_policy_determines_the_routes(
     seed: int,
 ) -> None:
     rng = random.Random(seed)  # noqa: S311  a seed, no secret

@@ -48,7 +48,7 @@ def limits(host: Host) -> list[tuple[int, bool]]:
     return [(e.received, e.ended) for e in host.events if isinstance(e, PrefixLimit)]
 
 
-def test_a_warning_comes_once_at_its_mark() -> None:
+def test_a_warning_is_reported_once_at_its_threshold() -> None:
     limit = MaximumPrefixes(20, warning_percent=50)
     network, a, b = pair({}, {"maximum_prefixes": (limit,)})
     for count in (9, 10, 15, 20):
@@ -72,7 +72,7 @@ def test_rfc4486_4_beyond_the_limit_the_session_ends_with_family_and_limit() -> 
     assert "the peer sent 21 prefixes of ipv4-unicast, the limit is 20" in b.status().reason
 
 
-def test_it_stays_down_until_it_is_reset_by_hand() -> None:
+def test_a_peer_beyond_its_limit_stays_down_until_it_is_reset() -> None:
     network, a, b = pair({}, {"maximum_prefixes": (MaximumPrefixes(20),)})
     a.routes(prefixes(21))
     network.run(600)
@@ -84,7 +84,7 @@ def test_it_stays_down_until_it_is_reset_by_hand() -> None:
     assert len(b.available(IPV4_UNICAST)) == 20
 
 
-def test_or_begins_again_after_its_time() -> None:
+def test_a_peer_beyond_its_limit_starts_again_after_its_time() -> None:
     network, a, b = pair({}, {"maximum_prefixes": (MaximumPrefixes(20, restart_after=60),)})
     a.routes(prefixes(21))
     network.run(1)
@@ -95,7 +95,7 @@ def test_or_begins_again_after_its_time() -> None:
     assert b.status().established
 
 
-def test_a_limit_may_only_warn() -> None:
+def test_a_limit_with_warning_only_keeps_the_session() -> None:
     limit = MaximumPrefixes(20, warning_only=True)
     network, a, b = pair({}, {"maximum_prefixes": (limit,)})
     a.routes(prefixes(30))
@@ -115,7 +115,7 @@ def test_a_family_has_a_limit_of_its_own() -> None:
     assert not b.status().established
 
 
-def test_a_limit_that_changes_is_no_reset() -> None:
+def test_a_changed_limit_does_not_reset_the_session() -> None:
     network, a, b = pair({}, {"maximum_prefixes": (MaximumPrefixes(20),)})
     b.peer(config("a", A, 65001, passive=True, maximum_prefixes=(MaximumPrefixes(50),)))
     a.routes(prefixes(30))
@@ -124,7 +124,7 @@ def test_a_limit_that_changes_is_no_reset() -> None:
     assert b.status().flaps == 0
 
 
-def test_a_limit_that_comes_below_what_is_there_counts_at_once() -> None:
+def test_a_limit_below_the_present_count_applies_at_once() -> None:
     network, a, b = pair({}, {})
     a.routes(prefixes(30))
     network.run(1)
@@ -148,7 +148,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("theirs", Role)
 @pytest.mark.parametrize("ours", Role)
-def test_rfc9234_4_2_only_roles_that_go_together_come_up(ours: Role, theirs: Role) -> None:
+def test_rfc9234_4_2_only_corresponding_roles_are_accepted(ours: Role, theirs: Role) -> None:
     _, a, b = pair({"role": ours}, {"role": theirs})
     assert a.status().established is b.status().established is ((ours, theirs) in PAIRS)
     if (ours, theirs) not in PAIRS:
@@ -157,12 +157,12 @@ def test_rfc9234_4_2_only_roles_that_go_together_come_up(ours: Role, theirs: Rol
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_rfc9234_4_2_a_peer_without_a_role_is_refused_only_by_the_strict(*, strict: bool) -> None:
+def test_rfc9234_4_2_a_peer_without_a_role_is_rejected_in_strict_mode_only(*, strict: bool) -> None:
     _, _, b = pair({}, {"role": Role.PEER, "role_strict": strict})
     assert b.status().established is not strict
 
 
-def test_a_role_is_not_told_within_an_as() -> None:
+def test_no_role_is_offered_within_an_as() -> None:
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 65001)
     a.peer(config("b", B, 65001, role=Role.CUSTOMER))
@@ -190,7 +190,9 @@ UP = (Role.CUSTOMER, Role.PEER, Role.ROUTE_SERVER_CLIENT)
 
 @pytest.mark.parametrize("second", Role)
 @pytest.mark.parametrize("first", Role)
-def test_rfc9234_5_what_came_from_above_goes_only_down(first: Role, second: Role) -> None:
+def test_rfc9234_5_routes_of_a_provider_are_advertised_to_customers_only(
+    first: Role, second: Role
+) -> None:
     _, _, _, c = line(first, second)
     leaks = first in UP and second in UP
     assert bool(c.available(IPV4_UNICAST)) is not leaks
@@ -214,7 +216,7 @@ def otc(host: Host) -> int | None:
         (Role.PROVIDER, Role.ROUTE_SERVER, 65002),
     ],
 )
-def test_rfc9234_5_marks(first: Role, second: Role, mark: int | None) -> None:
+def test_rfc9234_5_otc_is_attached_by_role(first: Role, second: Role, mark: int | None) -> None:
     _, _, _, c = line(first, second)
     assert otc(c) == mark
 
@@ -229,7 +231,7 @@ def test_rfc9234_5_marks(first: Role, second: Role, mark: int | None) -> None:
         (Role.ROUTE_SERVER_CLIENT, True),
     ],
 )
-def test_rfc9234_5_a_marked_route_from_below_is_a_leak(role: Role, *, used: bool) -> None:
+def test_rfc9234_5_a_route_with_otc_from_a_customer_is_a_leak(role: Role, *, used: bool) -> None:
     network = Network()
     a, b, c = network.host("a", A, 65001), network.host("b", B, 65002), network.host("c", C, 65003)
     # a is provider of b, who has no role towards c and so passes the mark of a on.
@@ -244,7 +246,7 @@ def test_rfc9234_5_a_marked_route_from_below_is_a_leak(role: Role, *, used: bool
     assert used or "route leak" in route.reason
 
 
-def test_rfc9234_5_a_mark_of_the_peer_itself_is_right() -> None:
+def test_rfc9234_5_an_otc_attribute_with_the_peers_as_is_accepted() -> None:
     _, _, b = pair({"role": Role.PEER}, {"role": Role.PEER})
     network, a, b = pair({"role": Role.PEER}, {"role": Role.PEER})
     a.routes(prefixes(1))
@@ -302,7 +304,7 @@ def test_rfc5065_4_the_path_grows_by_member_ases_inside() -> None:
     assert z.available(IPV4_UNICAST)["10.8.0.0/24"].next_hop == "10.0.0.9"
 
 
-def test_rfc5065_4_the_outside_sees_one_as() -> None:
+def test_rfc5065_4_external_peers_see_the_identifier_only() -> None:
     network, out, _, _, z = confederation()
     z.routes({"10.7.0.0/24": RouteAttributes()})
     network.run(2)
@@ -325,7 +327,9 @@ def test_rfc5065_4_a_path_with_the_own_member_as_is_a_loop() -> None:
     ("community", "inside", "outside"),
     [(0xFFFFFF01, True, False), (0xFFFFFF03, False, False), (0xFFFFFF02, False, False)],
 )
-def test_rfc1997_communities_at_the_borders(community: int, *, inside: bool, outside: bool) -> None:
+def test_rfc1997_well_known_communities_at_as_and_confederation_borders(
+    community: int, *, inside: bool, outside: bool
+) -> None:
     network, _, _, y, z = confederation()
     # From z by iBGP to y, which has a border to x inside of the confederation.
     z.routes({"10.7.0.0/24": RouteAttributes(communities=(community,))})
@@ -340,7 +344,7 @@ def test_rfc1997_communities_at_the_borders(community: int, *, inside: bool, out
 # ---------------------------------------------------- shutdown communication
 
 
-def test_rfc9003_the_reason_of_a_shutdown_reaches_the_other_sides_people() -> None:
+def test_rfc9003_the_shutdown_communication_reaches_the_peers_status() -> None:
     network, a, b = pair({}, {})
     a.give(ShutDownPeer(INSTANCE, "b", "maintenance until 14:00 \u2603"))
     network.run(300)
@@ -352,14 +356,14 @@ def test_rfc9003_the_reason_of_a_shutdown_reaches_the_other_sides_people() -> No
     assert a.status().established
 
 
-def test_rfc9003_a_long_text_is_cut_between_characters() -> None:
+def test_rfc9003_a_long_communication_is_cut_between_characters() -> None:
     network, a, b = pair({}, {})
     a.give(ShutDownPeer(INSTANCE, "b", "\u2603" * 200))
     network.run(1)
     assert "\u2603" * 85 + "'" in b.status().reason
 
 
-def test_a_peer_that_is_shut_down_takes_no_connection() -> None:
+def test_a_peer_that_is_shut_down_accepts_no_connection() -> None:
     network, a, b = pair({}, {})
     b.give(ShutDownPeer(INSTANCE, "a"))
     network.run(600)
@@ -368,7 +372,7 @@ def test_a_peer_that_is_shut_down_takes_no_connection() -> None:
     assert not a.status().established
 
 
-def test_a_reset_by_hand_comes_back_at_once() -> None:
+def test_a_reset_session_starts_again_at_once() -> None:
     network, a, b = pair({}, {})
     a.give(ResetPeer(INSTANCE, "b", "new cable"))
     network.run(0.1)
@@ -380,7 +384,7 @@ def test_a_reset_by_hand_comes_back_at_once() -> None:
 # ------------------------------------------------------------------ DelayOpen
 
 
-def test_rfc4271_8_1_1_with_delay_open_the_peer_opens_first() -> None:
+def test_rfc4271_8_1_1_with_delay_open_the_peers_open_is_first() -> None:
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 65002)
     a.peer(config("b", B, 65002, delay_open_time=30))
@@ -390,7 +394,7 @@ def test_rfc4271_8_1_1_with_delay_open_the_peer_opens_first() -> None:
     assert b.status().established
 
 
-def test_rfc4271_8_1_1_the_delay_open_timer_opens_when_the_peer_does_not() -> None:
+def test_rfc4271_8_1_1_the_delay_open_timer_sends_the_open() -> None:
     network = Network()
     a, b = network.host("a", A, 65001), network.host("b", B, 65002)
     a.peer(config("b", B, 65002, delay_open_time=10))

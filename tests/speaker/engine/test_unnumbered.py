@@ -24,7 +24,7 @@ def cable() -> tuple[Network, Host, Host]:
     return network, network.host("near", NEAR, 65001), network.host("far", FAR, 65002)
 
 
-def test_nothing_happens_until_a_neighbour_is_found() -> None:
+def test_a_peer_waits_until_a_neighbour_is_discovered() -> None:
     network, near, _ = cable()
     near.peer(config())
     network.run(300)
@@ -47,7 +47,7 @@ def test_both_ends_meet_and_exchange_ipv4_with_link_local_next_hops_rfc_8950() -
     assert far.available(IPV6_UNICAST)["fd00:8::/48"].next_hop == "fe80::1"
 
 
-def test_a_neighbour_that_was_found_before_the_peer_is_used() -> None:
+def test_a_neighbour_discovered_before_the_peer_is_used() -> None:
     network, near, far = cable()
     far.peer(config(passive=True))
     far.give(NeighborFound("eth0", NEAR))
@@ -57,7 +57,7 @@ def test_a_neighbour_that_was_found_before_the_peer_is_used() -> None:
     assert near.status().established
 
 
-def test_the_neighbour_of_another_interface_is_somebody_else() -> None:
+def test_a_neighbour_on_another_interface_is_ignored() -> None:
     network, near, _ = cable()
     near.peer(config())
     near.give(NeighborFound("eth1", "fe80::2%eth1"))
@@ -65,7 +65,7 @@ def test_the_neighbour_of_another_interface_is_somebody_else() -> None:
     assert near.status().address is None
 
 
-def test_a_session_that_lives_is_not_given_up_for_who_else_is_heard() -> None:
+def test_an_established_session_is_kept_when_another_neighbour_appears() -> None:
     network, near, far = cable()
     for host, other in ((near, FAR), (far, NEAR)):
         host.peer(config())
@@ -79,7 +79,7 @@ def test_a_session_that_lives_is_not_given_up_for_who_else_is_heard() -> None:
     assert near.status().address == FAR
 
 
-def test_after_a_session_it_goes_on_with_who_was_heard_last() -> None:
+def test_after_a_session_the_last_discovered_neighbour_is_used() -> None:
     network, near, far = cable()
     other = network.host("other", OTHER, 65003)
     for host in (far, other):
@@ -98,7 +98,7 @@ def test_after_a_session_it_goes_on_with_who_was_heard_last() -> None:
     assert near.status().peer_asn == 65003
 
 
-def test_a_silent_neighbour_does_not_end_a_session_that_lives() -> None:
+def test_the_loss_of_the_neighbour_does_not_end_an_established_session() -> None:
     network, near, far = cable()
     for host, other in ((near, FAR), (far, NEAR)):
         host.peer(config())

@@ -88,7 +88,7 @@ def test_rfc4271_6_8_two_opens_leave_the_connection_of_the_higher_identifier(
 
 @pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
 @pytest.mark.parametrize("confirmed", [False, True], ids=["OpenConfirm", "Established"])
-def test_rfc4271_6_8_a_connection_that_comes_when_another_is_confirmed_is_closed(
+def test_rfc4271_6_8_a_connection_beside_a_confirmed_one_is_closed(
     peer_id: int, *, confirmed: bool
 ) -> None:
     """Our KEEPALIVE is out: the peer may be Established there, and an OPEN could not undo that."""
@@ -105,7 +105,7 @@ def test_rfc4271_6_8_a_connection_that_comes_when_another_is_confirmed_is_closed
 
 
 @pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
-def test_rfc4271_6_8_a_connection_without_an_open_does_not_hold_up_the_other(peer_id: int) -> None:
+def test_rfc4271_6_8_a_connection_without_an_open_does_not_delay_the_other(peer_id: int) -> None:
     """The peer may know of a connection only: the loser goes on when the winner says nothing."""
     crossing = Crossing(peer_id)
     crossing.connects()
@@ -122,7 +122,7 @@ def test_rfc4271_6_8_a_connection_without_an_open_does_not_hold_up_the_other(pee
 @pytest.mark.parametrize("graceful", [None, GracefulRestart(60)])
 @pytest.mark.parametrize("asns", [(65001, 65002), (65002, 65001), (65001, 65001)])
 @pytest.mark.parametrize("block", range(4))
-def test_h27_crossing_connections_leave_exactly_one_whatever_the_order_of_arrival(
+def test_h27_crossing_connections_leave_exactly_one_in_any_order_of_arrival(
     block: int, asns: tuple[int, int], graceful: GracefulRestart | None
 ) -> None:
     for seed in range(block * 25, block * 25 + 25):

@@ -35,7 +35,7 @@ def test_a_session_that_flaps_is_not_stable() -> None:
     assert pauses[-1] > 10
 
 
-def test_a_new_configuration_is_forgiven() -> None:
+def test_a_new_configuration_resets_the_damping() -> None:
     it = damping()
     for _ in range(5):
         it.idle_hold(1, None, lost=False)
@@ -46,7 +46,7 @@ def test_a_new_configuration_is_forgiven() -> None:
 @pytest.mark.parametrize(
     ("failures", "seconds"), [(0, 1), (1, 1), (2, 2), (3, 4), (8, 120), (10_000, 120)]
 )
-def test_attempts_become_rarer_up_to_the_connect_retry_time(failures: int, seconds: int) -> None:
+def test_retry_intervals_grow_up_to_the_connect_retry_time(failures: int, seconds: int) -> None:
     assert retry_after(failures, 120) == seconds
 
 

@@ -14,7 +14,7 @@ BODIES = st.lists(st.binary(min_size=4, max_size=200), max_size=8)
 
 
 @given(BODIES, st.lists(st.integers(1, 60), min_size=1, max_size=40))
-def test_h09_messages_are_the_same_however_they_are_cut(
+def test_h09_messages_are_the_same_in_pieces_of_any_size(
     bodies: list[bytes], sizes: list[int]
 ) -> None:
     octets = b"".join(frame_message(2, body) for body in bodies)
@@ -29,7 +29,7 @@ def test_h09_messages_are_the_same_however_they_are_cut(
     assert found == bodies
 
 
-def test_updates_in_a_row_come_together_and_anything_else_alone() -> None:
+def test_updates_in_a_row_are_yielded_together_and_other_messages_alone() -> None:
     one, two = frame_message(2, b"\0\0\0\0"), frame_message(2, bytes(5))
     octets = one + two + KEEPALIVE + KEEPALIVE + two + one[:20]
     assert list(MessageStream().messages(octets)) == [
@@ -40,7 +40,7 @@ def test_updates_in_a_row_come_together_and_anything_else_alone() -> None:
     ]
 
 
-def test_what_came_before_a_header_that_cannot_be_still_counts() -> None:
+def test_messages_before_a_bad_header_are_processed() -> None:
     messages = MessageStream().messages(frame_message(2, bytes(4)) + frame_message(9, b""))
     assert next(messages) == (2, [bytes(4)])
     with pytest.raises(NotificationError):

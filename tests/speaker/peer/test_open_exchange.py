@@ -48,12 +48,12 @@ def test_rfc4271_6_2_another_as_is_a_bad_peer_as() -> None:
     assert refused(asn=65003) == (OpenSubcode.BAD_PEER_AS, b"")
 
 
-def test_rfc6793_9_as_trans_is_nobodys_even_where_any_as_will_do() -> None:
+def test_rfc6793_9_as_trans_is_rejected_even_where_any_as_is_accepted() -> None:
     assert judged(asn=65009, peer_asn=0).peer_asn == 65009
     assert refused(asn=AS_TRANS, peer_asn=0) == (OpenSubcode.BAD_PEER_AS, b"")
 
 
-def test_rfc6286_2_2_an_identifier_is_ours_alone_within_the_as_only() -> None:
+def test_rfc6286_2_2_an_identifier_is_unique_within_the_as_only() -> None:
     assert refused(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, router_id=LOCAL_ID) == (
         OpenSubcode.BAD_BGP_IDENTIFIER,
         b"",
@@ -61,18 +61,18 @@ def test_rfc6286_2_2_an_identifier_is_ours_alone_within_the_as_only() -> None:
     assert judged(router_id=LOCAL_ID).peer_router_id == LOCAL_ID
 
 
-def test_rfc5492_5_the_capabilities_that_are_missed_are_the_data() -> None:
+def test_rfc5492_5_the_missing_capabilities_are_the_data() -> None:
     subcode, data = refused(
         Multiprotocol(IPV6_UNICAST), FourOctetAs(65002), families=(IPV4_UNICAST,)
     )
     assert (subcode, data) == (OpenSubcode.UNSUPPORTED_CAPABILITY, b"\1\4\0\1\0\1")
 
 
-def test_rfc4760_8_a_peer_without_capabilities_speaks_ipv4_unicast() -> None:
+def test_rfc4760_8_a_peer_without_capabilities_has_ipv4_unicast() -> None:
     assert judged(FourOctetAs(65002)).families == {IPV4_UNICAST}
 
 
-def test_rfc9234_4_2_several_roles_have_to_be_one() -> None:
+def test_rfc9234_4_2_several_role_capabilities_must_be_equal() -> None:
     same = RoleCapability(Role.CUSTOMER)
     assert judged(*BASIC, same, same, role=Role.PROVIDER).peer_role == Role.CUSTOMER
     assert refused(*BASIC, same, RoleCapability(Role.PEER), role=Role.PROVIDER) == (
@@ -82,7 +82,7 @@ def test_rfc9234_4_2_several_roles_have_to_be_one() -> None:
     assert refused(*BASIC, RoleCapability(9), role=Role.PROVIDER)[0] == OpenSubcode.ROLE_MISMATCH
 
 
-def test_rfc9234_5_a_role_counts_also_where_the_peer_was_not_told_it() -> None:
+def test_rfc9234_5_a_role_applies_without_the_peers_capability() -> None:
     """Who refuses capabilities must not talk us out of what keeps leaks away."""
     assert judged(role=Role.CUSTOMER, plain=True).local_role == Role.CUSTOMER
     assert refused(role=Role.CUSTOMER, role_strict=True, plain=True) == (
@@ -97,7 +97,7 @@ def test_rfc9234_4_roles_are_for_peers_of_another_as_outside_of_a_confederation(
     assert judged(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, **strict).local_role is None  # type: ignore[arg-type]
 
 
-def test_a_strict_session_does_not_come_up_after_a_refusal_of_capabilities() -> None:
+def test_a_strict_role_is_required_after_a_refusal_of_capabilities() -> None:
     raw = Raw(role=Role.CUSTOMER, role_strict=True).to_open_sent()
     raw.send(Notification(2, 7).encode())
     raw.wait(5)

@@ -158,7 +158,7 @@ def test_there_is_an_example_of_every_input() -> None:
 
 
 @pytest.mark.parametrize("item", EXAMPLES, ids=lambda item: type(item).__name__)
-def test_an_input_comes_back_as_it_was(item: Input) -> None:
+def test_an_input_is_decoded_as_it_was_encoded(item: Input) -> None:
     found = read_input(written(item), 2)
     assert without_password(found) == without_password(item)
     if isinstance(found, UpdateRoutes) and isinstance(item, UpdateRoutes):
@@ -167,7 +167,7 @@ def test_an_input_comes_back_as_it_was(item: Input) -> None:
             assert list(found.changes[family]) == list(routes)
 
 
-def test_a_password_is_a_number_the_same_for_equal_ones() -> None:
+def test_equal_passwords_are_recorded_as_equal_numbers() -> None:
     passwords = Passwords()
     other = SetPeer("i", msgspec.structs.replace(PEER, password=Secret("another")))
     lines = [written(item, passwords) for item in (SetPeer("i", PEER), other, SetPeer("i", PEER))]
@@ -184,7 +184,7 @@ def test_a_password_is_a_number_the_same_for_equal_ones() -> None:
     assert first.config.password is not None
 
 
-def test_chance_goes_on_where_it_was() -> None:
+def test_the_random_number_generator_continues_in_its_recorded_state() -> None:
     rng = random.Random(5)  # noqa: S311  a seed, no secret
     rng.random()
     header = Header(
@@ -223,7 +223,7 @@ def spoil(**changes: object) -> Callable[[dict[str, Any]], dict[str, Any]]:
         ),
     ],
 )
-def test_a_line_that_cannot_be_is_named(
+def test_an_invalid_line_is_named(
     item: Input, spoilt: Callable[[dict[str, Any]], dict[str, Any]], rule: str
 ) -> None:
     line = written(item)

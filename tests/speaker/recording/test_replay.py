@@ -142,7 +142,7 @@ def played(lines: list[bytes], until: int | None = None) -> Player:
 
 @settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(st.integers(0, 2**32))
-def test_a_run_that_was_written_down_ends_in_the_same_state(seed: int) -> None:
+def test_a_recorded_run_replays_to_the_same_state(seed: int) -> None:
     network = session(seed)
     for host in network.hosts.values():
         lines = finished(host)
@@ -179,7 +179,7 @@ def test_the_order_of_hashes_and_objects_in_memory_does_not_matter(tmp_path: Pat
     assert found == {f"{json.loads(lines[-1])['seq']} None\n"}
 
 
-def test_playing_stops_where_it_is_asked_to() -> None:
+def test_a_replay_stops_at_the_requested_input() -> None:
     lines = finished(session(1, steps=5).hosts["10.0.0.1"])
     player = played(lines, until=7)
     assert (player.inputs, player.end) == (7, None)
@@ -209,7 +209,7 @@ def test_the_first_input_with_other_actions_is_named() -> None:
     assert str(player.difference).startswith(f"after input {spoilt} (")
 
 
-def test_an_input_that_leads_elsewhere_shows_in_the_state() -> None:
+def test_a_different_state_is_found_by_the_digest() -> None:
     network = Network(record=True)
     host = network.host("a", "10.0.0.1", 65001)
     host.routes({"10.0.0.0/8": RouteAttributes()})
@@ -221,7 +221,7 @@ def test_an_input_that_leads_elsewhere_shows_in_the_state() -> None:
     assert player.difference.what == ("locRib",)
 
 
-def test_a_refusal_is_recorded_and_happens_again() -> None:
+def test_an_error_of_the_engine_is_recorded_and_replayed() -> None:
     network = Network(record=True)
     host = network.host("a", "10.0.0.1", 65001)
     with pytest.raises(UnknownName):
@@ -236,7 +236,7 @@ def test_a_refusal_is_recorded_and_happens_again() -> None:
     assert player.difference.what == ("error",)
 
 
-def test_a_last_line_that_was_cut_off_is_left_out() -> None:
+def test_an_incomplete_last_line_is_ignored() -> None:
     lines = finished(session(1, steps=5).hosts["10.0.0.1"])
     inputs = [i for i, line in enumerate(lines) if b'"line":"input"' in line]
     cut = [*lines[: inputs[-1]], lines[inputs[-1]][:20]]
@@ -260,7 +260,7 @@ def test_a_last_line_that_was_cut_off_is_left_out() -> None:
         (lambda lines: [lines[0], lines[0]], "line 2: another header"),
     ],
 )
-def test_what_is_no_recording_is_named(
+def test_a_file_that_is_no_recording_is_rejected(
     spoil: Callable[[list[bytes]], list[bytes]], sentence: str
 ) -> None:
     network = Network(record=True)
@@ -281,7 +281,7 @@ def recorder(lines: Lines, limit: int = 1_000_000) -> tuple[Recorder, Engine]:
 INSTANCE_CONFIG = SetInstance(InstanceConfig(name="i", local_asn=65000, router_id="192.0.2.1"))
 
 
-def test_it_ends_in_good_order_at_its_limit_and_the_speaker_goes_on() -> None:
+def test_a_recording_ends_at_its_limit_and_the_speaker_continues() -> None:
     lines = Lines()
     wrapped, engine = recorder(lines, limit=10_000)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
@@ -298,7 +298,7 @@ def test_it_ends_in_good_order_at_its_limit_and_the_speaker_goes_on() -> None:
     assert len(list(engine.routes_available("i", IPV4_UNICAST))) == 100
 
 
-def test_a_sink_in_trouble_ends_it_and_the_speaker_goes_on() -> None:
+def test_a_failed_sink_ends_the_recording_and_the_speaker_continues() -> None:
     lines = Lines()
     wrapped, _ = recorder(lines)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
@@ -310,7 +310,7 @@ def test_a_sink_in_trouble_ends_it_and_the_speaker_goes_on() -> None:
     assert len(lines) == count
 
 
-def test_the_state_is_written_down_now_and_then_and_before_the_end() -> None:
+def test_digests_are_recorded_periodically_and_before_the_end() -> None:
     lines = Lines()
     wrapped, _ = recorder(lines)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
@@ -330,7 +330,7 @@ def test_the_state_is_written_down_now_and_then_and_before_the_end() -> None:
     assert (player.digests, player.difference) == (5, None)
 
 
-def test_what_people_wrote_to_a_peer_is_no_password_and_stays() -> None:
+def test_a_shutdown_communication_is_recorded() -> None:
     network = Network(record=True)
     host = network.host("a", "10.0.0.1", 65001)
     host.peer(config(network.host("b", "10.0.0.2", 65002), 65002))

@@ -27,7 +27,7 @@ def _same(connection: Connection) -> Connection:
 
 
 @loops
-def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
+def test_queued_octets_are_counted_and_arrive_complete() -> None:
     async def main() -> None:
         left, right = socket.socketpair()
         left.setblocking(False)
@@ -63,7 +63,7 @@ def test_what_is_not_taken_is_measured_and_arrives_whole() -> None:
 
 
 @loops
-def test_what_is_written_stays_in_order_whoever_hands_it_to_the_kernel() -> None:
+def test_written_octets_stay_in_order_on_both_write_paths() -> None:
     async def main() -> None:
         connection, right, _, _ = await _pair_of_tcp()
         loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ def test_what_is_written_stays_in_order_whoever_hands_it_to_the_kernel() -> None
 
 
 @loops
-def test_nothing_is_written_to_a_descriptor_that_may_be_somebody_elses(
+def test_nothing_is_written_to_the_descriptor_of_a_closing_transport(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def main() -> None:
@@ -112,7 +112,7 @@ def test_nothing_is_written_to_a_descriptor_that_may_be_somebody_elses(
 
 
 @loops
-def test_the_end_of_the_other_side_is_told_once_and_ours_is_not() -> None:
+def test_only_a_close_of_the_peer_is_reported_and_once() -> None:
     async def main() -> None:
         ends: list[str] = []
         for ours in (False, True):
@@ -160,7 +160,7 @@ async def _pair_of_tcp() -> tuple[Connection, socket.socket, list[bytes], list[s
 
 
 @loops
-def test_the_last_word_reaches_a_peer_that_is_just_talking() -> None:
+def test_the_last_notification_reaches_a_peer_that_is_sending() -> None:
     """RFC 4271 section 6: a NOTIFICATION is sent, then the connection is closed.
 
     A connection that is closed with octets unread is reset, and takes the last word with it.
@@ -186,7 +186,7 @@ def test_the_last_word_reaches_a_peer_that_is_just_talking() -> None:
 
 
 @loops
-def test_what_comes_after_the_end_is_not_read_for_ever() -> None:
+def test_octets_after_the_end_are_discarded_up_to_a_limit() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         connection, far, came, _ = await _pair_of_tcp()

@@ -97,7 +97,7 @@ def collector(
     )
 
 
-def test_a_station_is_told_as_it_happens_with_the_time_of_day() -> None:
+def test_a_station_gets_changes_with_the_time_of_day() -> None:
     async def main() -> None:
         async with listening() as listener, pair() as two:
             two.connect()
@@ -117,7 +117,7 @@ def test_a_station_is_told_as_it_happens_with_the_time_of_day() -> None:
     asyncio.run(main())
 
 
-def test_a_station_that_stands_still_slows_nobody_and_is_told_anew() -> None:
+def test_a_station_that_reads_nothing_delays_no_session_and_gets_all_tables_again() -> None:
     async def main() -> None:
         async with listening() as listener, pair() as two:
             two.connect()
@@ -160,7 +160,7 @@ def test_a_station_that_stands_still_slows_nobody_and_is_told_anew() -> None:
     asyncio.run(main())
 
 
-def test_a_station_that_is_not_there_is_tried_again() -> None:
+def test_a_missing_station_is_retried() -> None:
     async def main() -> None:
         with socket.create_server((COLLECTOR, 0)) as gone:
             port = gone.getsockname()[1]
@@ -175,7 +175,7 @@ def test_a_station_that_is_not_there_is_tried_again() -> None:
     asyncio.run(main())
 
 
-def test_what_is_told_before_the_start_is_remembered() -> None:
+def test_commands_before_start_are_queued() -> None:
     async def main() -> None:
         async with listening() as listener:
             speaker = Speaker()

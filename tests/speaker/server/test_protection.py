@@ -131,7 +131,7 @@ def test_rfc2385_a_neighbour_known_by_its_prefix_needs_the_prefixs_password(vers
 
 
 @needs_md5
-def test_rfc2385_a_prefixs_password_changes_and_neighbours_outside_of_it_do_not_notice() -> None:
+def test_rfc2385_a_prefixs_password_changes_without_effect_outside_of_it() -> None:
     async def main() -> None:
         async with sides(4) as s:
             s.listener.set_peer(
@@ -161,7 +161,7 @@ def test_rfc2385_a_prefixs_password_changes_and_neighbours_outside_of_it_do_not_
 
 
 @needs_md5
-def test_rfc2385_of_two_prefixes_the_longer_ones_password_counts() -> None:
+def test_rfc2385_of_two_prefixes_the_longer_ones_password_is_used() -> None:
     async def main() -> None:
         async with sides(4) as s:
             for prefix, word in (("127.0.0.0/16", "wide"), ("127.0.1.0/24", "narrow")):
@@ -198,7 +198,7 @@ def test_rfc5082_two_sides_with_ttl_security_have_a_session(version: int) -> Non
 
 @both_families
 @pytest.mark.parametrize(("caller", "listener"), [(1, 0), (0, 1)])
-def test_rfc5082_a_neighbour_that_sends_a_ttl_of_1_could_be_far_away(
+def test_rfc5082_a_neighbour_with_a_ttl_of_1_is_dropped(
     version: int, caller: int, listener: int
 ) -> None:
     async def main() -> None:

@@ -20,7 +20,7 @@ loops = pytest.mark.usefixtures("both_event_loops")
 
 
 @given(st.dictionaries(st.integers(1, 5), st.binary(min_size=1, max_size=60), max_size=5))
-def test_every_octet_comes_once_and_in_order(said: dict[int, bytes]) -> None:
+def test_every_octet_is_returned_once_and_in_order(said: dict[int, bytes]) -> None:
     bulk = ReadQueue()
     for number, data in said.items():
         bulk.put(number, data * 200)
@@ -37,7 +37,7 @@ def test_every_octet_comes_once_and_in_order(said: dict[int, bytes]) -> None:
     assert len(set(order[: len(said)])) == len(said)
 
 
-def test_what_is_taken_is_the_rest() -> None:
+def test_take_returns_the_unprocessed_octets() -> None:
     bulk = ReadQueue()
     bulk.put(1, bytes(PIECE) + b"rest")
     bulk.put(2, b"other")
@@ -103,7 +103,7 @@ class Two:
 
 
 @loops
-def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
+def test_a_short_read_is_processed_between_the_pieces_of_a_long_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in ("SLICE_SECONDS", "SHARED_SLICE_SECONDS", "MAX_SLICE_SECONDS"):
@@ -128,7 +128,7 @@ def test_what_is_short_is_heard_between_the_pieces_of_what_is_long(
 
 
 @loops
-def test_what_was_said_before_the_end_is_heard_before_it() -> None:
+def test_queued_octets_are_processed_before_the_close() -> None:
     async def main() -> None:
         async with Two() as two:
             much = bytes(2 * READ)

@@ -29,7 +29,7 @@ def opened(path: Path) -> RecordingFile:
     return RecordingFile(path, create(path))
 
 
-def test_lines_come_whole_and_in_order_into_a_file_of_the_owner(tmp_path: Path) -> None:
+def test_lines_are_written_in_order_to_a_file_of_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "r"
     file = opened(path)
     lines = [b"%d\n" % n * 100 for n in range(20_000)]
@@ -41,7 +41,7 @@ def test_lines_come_whole_and_in_order_into_a_file_of_the_owner(tmp_path: Path) 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_was_there_before_is_kept_under_another_name(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept_under_another_name(tmp_path: Path) -> None:
     for n in range(3):
         file = opened(tmp_path / "r")
         file.write(b"%d" % n)
@@ -51,7 +51,7 @@ def test_what_was_there_before_is_kept_under_another_name(tmp_path: Path) -> Non
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_something_that_is_no_file_is_left_alone(tmp_path: Path) -> None:
+def test_a_name_that_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "r").symlink_to(tmp_path / "precious")
     with pytest.raises(FileExistsError):
@@ -61,7 +61,7 @@ def test_something_that_is_no_file_is_left_alone(tmp_path: Path) -> None:
         opened(tmp_path / "nowhere" / "r")
 
 
-def test_a_full_disk_is_trouble_and_no_more() -> None:
+def test_a_full_disk_ends_the_recording_only() -> None:
     file = RecordingFile(Path("/dev/full"), os.open("/dev/full", os.O_WRONLY))
     file.write(b"line\n")
     deadline = time.monotonic() + 5
@@ -72,7 +72,7 @@ def test_a_full_disk_is_trouble_and_no_more() -> None:
     file.close(5)
 
 
-def test_a_disk_that_is_too_slow_ends_it_and_nobody_waits() -> None:
+def test_a_slow_disk_ends_the_recording_without_delay() -> None:
     reader, writer = os.pipe()
     file = RecordingFile(Path("slow"), writer, max_waiting=1_000_000)
     began = time.monotonic()
@@ -85,7 +85,7 @@ def test_a_disk_that_is_too_slow_ends_it_and_nobody_waits() -> None:
 
 
 @loops
-def test_a_speakers_life_is_in_the_file(tmp_path: Path) -> None:
+def test_a_recording_has_every_input_of_a_speaker(tmp_path: Path) -> None:
     path = tmp_path / "recording"
     events: list[Event] = []
 
@@ -146,7 +146,7 @@ def test_a_speakers_life_is_in_the_file(tmp_path: Path) -> None:
 
 
 @loops
-def test_without_the_file_nothing_starts(tmp_path: Path) -> None:
+def test_a_recording_file_that_cannot_be_created_is_an_error_of_start(tmp_path: Path) -> None:
     async def live() -> None:
         speaker = Speaker(record=tmp_path / "nowhere" / "r")
         with pytest.raises(FileNotFoundError):

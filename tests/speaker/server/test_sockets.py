@@ -33,18 +33,18 @@ def test_rfc5082_packets_from_too_far_away_are_dropped_by_the_kernel() -> None:
         assert sock.getsockopt(socket.IPPROTO_IPV6, 73) == 255
 
 
-def test_a_ttl_of_zero_leaves_the_systems() -> None:
+def test_a_ttl_of_zero_keeps_the_system_default() -> None:
     with socket.socket() as plain, sockets.outgoing(address="127.0.0.1", ttl=0) as sock:
         option = (socket.IPPROTO_IP, socket.IP_TTL)
         assert sock.getsockopt(*option) == plain.getsockopt(*option)
 
 
-def test_a_device_that_is_not_there_is_named() -> None:
+def test_a_missing_device_is_named() -> None:
     with pytest.raises(sockets.SocketError, match="interface nowhere0: no such device"):
         sockets.outgoing(address="127.0.0.1", ttl=1, device="nowhere0")
 
 
-def test_a_source_address_that_is_not_ours_is_named() -> None:
+def test_a_source_address_that_is_not_local_is_named() -> None:
     with pytest.raises(sockets.SocketError, match="source address 192\\.0\\.2\\.7: cannot assign"):
         sockets.outgoing(address="127.0.0.1", ttl=1, local_address="192.0.2.7")
 
@@ -64,13 +64,13 @@ def test_an_address_in_use_is_named() -> None:
         ("::1", socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS),
     ],
 )
-def test_a_listener_answers_as_ttl_security_wants_it(address: str, level: int, option: int) -> None:
+def test_a_listener_answers_with_a_ttl_of_255(address: str, level: int, option: int) -> None:
     # RFC 5082 section 3: the neighbour looks at the TTL of our SYN and ACK already.
     with sockets.listening(address, 0) as sock:
         assert sock.getsockopt(level, option) == 255
 
 
-def test_an_ipv6_listener_takes_no_mapped_ipv4() -> None:
+def test_an_ipv6_listener_accepts_no_mapped_ipv4() -> None:
     with sockets.listening("::", 0) as sock:
         assert sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 1
 
@@ -88,7 +88,7 @@ def test_h14_a_refused_key_is_an_error_without_the_key_and_without_a_socket() ->
     assert "geheim" not in str(caught.value)
 
 
-def test_zones_become_scopes() -> None:
+def test_ipv6_zones_become_scope_ids() -> None:
     name = socket.if_indextoname(1)
     assert sockets.sockaddr(f"fe80::1%{name}", 179) == ("fe80::1", 179, 0, 1)
     assert sockets.sockaddr("fe80::1%1", 179) == ("fe80::1", 179, 0, 1)

@@ -22,7 +22,7 @@ from tests.support.wait import until
 pytestmark = pytest.mark.usefixtures("both_event_loops")
 
 
-def test_routes_flow_over_a_real_connection() -> None:
+def test_routes_are_exchanged_over_tcp() -> None:
     async def main() -> None:
         async with pair() as p:
             p.a.update_routes(NAME, "s", routes("10.1.0.0/16"))
@@ -39,7 +39,7 @@ def test_routes_flow_over_a_real_connection() -> None:
     asyncio.run(main())
 
 
-def test_stop_tells_the_peer_and_is_quick() -> None:
+def test_stop_sends_a_cease_within_its_timeout() -> None:
     async def main() -> None:
         async with pair() as p:
             p.connect()
@@ -54,7 +54,7 @@ def test_stop_tells_the_peer_and_is_quick() -> None:
     asyncio.run(main())
 
 
-def test_an_input_just_before_a_deadline_is_an_input_like_any_other() -> None:
+def test_inputs_just_before_a_deadline_keep_the_timer() -> None:
     """The timer is then one that comes at once, and uvloop's cannot say when that is."""
 
     async def main() -> None:
@@ -77,7 +77,7 @@ def test_an_input_just_before_a_deadline_is_an_input_like_any_other() -> None:
     asyncio.run(main())
 
 
-def test_stop_ends_an_attempt_that_gets_no_answer() -> None:
+def test_stop_cancels_a_connection_attempt() -> None:
     async def main() -> None:
         speaker = Speaker()
         await speaker.start()
@@ -103,7 +103,7 @@ def test_stop_ends_an_attempt_that_gets_no_answer() -> None:
     asyncio.run(main())
 
 
-def test_f28_an_address_in_use_is_told_and_tried_again_while_sessions_work(
+def test_f28_an_address_in_use_is_reported_and_retried_while_sessions_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("speaker.server.listener.FIRST_RETRY_SECONDS", 0.05)
@@ -130,7 +130,7 @@ def test_f28_an_address_in_use_is_told_and_tried_again_while_sessions_work(
     asyncio.run(main())
 
 
-def test_h01_a_stranger_is_closed_without_a_byte() -> None:
+def test_h01_a_connection_from_an_unknown_address_is_closed_without_a_byte() -> None:
     async def main() -> None:
         async with pair() as p:
             p.connect()
@@ -144,7 +144,7 @@ def test_h01_a_stranger_is_closed_without_a_byte() -> None:
     asyncio.run(main())
 
 
-def test_h10_a_reset_connection_comes_back() -> None:
+def test_h10_a_reset_connection_is_established_again() -> None:
     async def main() -> None:
         async with pair() as p:
             p.connect()
@@ -173,7 +173,7 @@ needs_md5 = pytest.mark.skipif(not _md5_works(), reason="the kernel has no TCP M
 
 
 @needs_md5
-def test_h14_equal_passwords_make_a_session_and_it_says_that_it_is_authenticated() -> None:
+def test_h14_equal_passwords_make_a_session_with_authentication_in_the_status() -> None:
     async def main() -> None:
         async with pair() as p:
             p.connect(at_a=Secret("geheim"), at_b=Secret("geheim"))
@@ -244,7 +244,7 @@ def test_h14_a_kernel_that_refuses_the_key_makes_no_session(
     asyncio.run(main())
 
 
-def test_a_source_address_that_is_not_ours_is_named() -> None:
+def test_a_source_address_that_is_not_local_is_named() -> None:
     async def main() -> None:
         async with pair() as p:
             p.a.set_peer(
@@ -267,7 +267,7 @@ class _Spans(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def test_a_recording_span_gets_a_child_for_each_peer_that_is_told(
+def test_a_recording_span_gets_a_child_for_each_peer_that_is_sent_updates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     exporter = _Spans()
@@ -295,7 +295,7 @@ def test_a_recording_span_gets_a_child_for_each_peer_that_is_told(
     asyncio.run(main())
 
 
-def test_an_unknown_instance_is_an_error_and_calls_before_start_are_remembered() -> None:
+def test_an_unknown_instance_is_an_error_and_commands_before_start_are_queued() -> None:
     async def main() -> None:
         speaker = Speaker()
         speaker.set_instance(InstanceConfig(name=NAME, local_asn=1, router_id="192.0.2.1"))
@@ -310,7 +310,7 @@ def test_an_unknown_instance_is_an_error_and_calls_before_start_are_remembered()
     asyncio.run(main())
 
 
-def test_a_listener_is_on_only_where_it_is_asked_for() -> None:
+def test_an_instance_without_listen_addresses_does_not_listen() -> None:
     async def main() -> None:
         async with pair() as p:
             assert p.a.instances()[0].listening == ()

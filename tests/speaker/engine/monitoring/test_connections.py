@@ -15,7 +15,7 @@ from tests.speaker.engine.monitoring.watched import PRE, UPDATE, last, settle, w
 from tests.speaker.raw import ATTRIBUTES, INSTANCE, REMOTE, Raw, open_message, update
 
 
-def test_rfc7854_4_3_the_first_message_says_who_we_are() -> None:
+def test_rfc7854_4_3_the_first_message_is_initiation() -> None:
     config = replace(PRE, system_name="r1", system_description="a router")
     collector = watched(Raw(), config)
     (first, *_) = collector.station.messages
@@ -47,7 +47,7 @@ def test_rfc7854_3_2_the_pause_doubles_from_30_to_720_seconds(
     assert before + least <= collector.attempts[-1][0] <= before + most
 
 
-def test_a_connection_that_lasted_makes_the_next_pause_short_again() -> None:
+def test_a_stable_connection_resets_the_retry_backoff() -> None:
     raw = Raw()
     collector = Collector(raw.engine, raw.give, PRE)
     collector.configure()
@@ -70,7 +70,7 @@ def test_a_connection_that_lasted_makes_the_next_pause_short_again() -> None:
     assert not status.connected
 
 
-def test_what_happens_to_a_connection_is_an_event() -> None:
+def test_a_change_of_a_stations_connection_is_an_event() -> None:
     raw = Raw()
     collector = watched(raw)
     collector.lose()
@@ -81,7 +81,7 @@ def test_what_happens_to_a_connection_is_an_event() -> None:
     ]
 
 
-def test_rfc7854_4_5_a_stopped_speaker_says_so_and_connects_no_more() -> None:
+def test_rfc7854_4_5_a_stopped_speaker_sends_termination_and_does_not_reconnect() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     raw.give(Shutdown())
@@ -94,7 +94,7 @@ def test_rfc7854_4_5_a_stopped_speaker_says_so_and_connects_no_more() -> None:
     assert len(collector.attempts) == 1
 
 
-def test_rfc7854_4_5_a_station_that_is_configured_no_more_is_told_so() -> None:
+def test_rfc7854_4_5_a_removed_station_gets_termination() -> None:
     raw = Raw()
     collector = watched(raw)
     collector.configure(replace(PRE, name="other", address="10.99.0.2"))
@@ -104,7 +104,7 @@ def test_rfc7854_4_5_a_station_that_is_configured_no_more_is_told_so() -> None:
     assert [status.name for status in raw.engine.collectors(raw.now)] == ["other"]
 
 
-def test_a_station_that_stays_as_it_was_stays_connected() -> None:
+def test_an_unchanged_station_stays_connected() -> None:
     raw = Raw()
     collector = watched(raw)
     collector.configure()
@@ -112,7 +112,7 @@ def test_a_station_that_stays_as_it_was_stays_connected() -> None:
     assert len(collector.attempts) == 1
 
 
-def test_what_a_station_says_is_thrown_away_and_too_much_ends_the_connection() -> None:
+def test_octets_of_a_station_are_discarded_and_too_many_end_the_connection() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     collector.talk(60_000)
@@ -133,7 +133,7 @@ def test_without_stations_there_is_no_observer() -> None:
     assert raw.engine.instance("j")._slot.observer is not None
 
 
-def test_a_station_that_does_not_read_is_disconnected_and_told_everything_anew() -> None:
+def test_a_station_that_does_not_read_is_disconnected_and_gets_all_tables_again() -> None:
     raw = Raw().to_established()
     collector = watched(raw, replace(EVERYTHING, queue_limit=100_000))
     raw.send(UPDATE)
@@ -156,7 +156,7 @@ def test_a_station_that_does_not_read_is_disconnected_and_told_everything_anew()
     assert status.synchronized
 
 
-def test_a_station_that_stands_still_is_disconnected() -> None:
+def test_a_station_that_reads_nothing_is_disconnected() -> None:
     raw = Raw(hold_time=0, keepalive_time=0)
     raw.to_established(open_message(hold_time=0))
     collector = watched(raw)
@@ -171,7 +171,7 @@ def test_a_station_that_stands_still_is_disconnected() -> None:
     assert raw.status.established
 
 
-def test_tables_are_told_in_slices_and_wait_for_a_station_to_read() -> None:
+def test_tables_are_exported_in_slices_while_the_station_reads() -> None:
     raw = Raw().to_established()
     for n in range(40):
         nlri = b"".join(bytes((24, 10, n, i)) for i in range(200))
@@ -192,7 +192,7 @@ def test_tables_are_told_in_slices_and_wait_for_a_station_to_read() -> None:
     assert len(collector.station.of(REMOTE).pre_policy.routes[IPV4_UNICAST]) == 8000
 
 
-def test_an_error_of_ours_costs_connections_to_stations_and_no_session(
+def test_an_internal_error_ends_connections_to_stations_and_no_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     raw = Raw().to_established()
@@ -229,6 +229,6 @@ def test_an_error_of_ours_costs_connections_to_stations_and_no_session(
         ("queue_limit", 5),
     ],
 )
-def test_settings_that_cannot_be_are_refused(field: str, value: object) -> None:
+def test_invalid_settings_are_rejected(field: str, value: object) -> None:
     with pytest.raises(InvalidConfig, match=f"collector 'c': {field}: "):
         BmpCollector(**{"name": "c", "address": ADDRESS, field: value})  # type: ignore[arg-type]

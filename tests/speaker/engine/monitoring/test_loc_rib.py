@@ -29,7 +29,7 @@ def test_rfc9069_5_the_loc_rib_is_a_peer_with_a_name_and_no_address() -> None:
     assert Multiprotocol(IPV6_UNICAST) in opened.capabilities
 
 
-def test_rfc9069_a_route_of_our_own_has_the_unspecified_next_hop() -> None:
+def test_rfc9069_a_local_route_has_the_unspecified_next_hop() -> None:
     raw = Raw()
     collector = watched(raw, replace(PRE, monitor=("loc-rib",)))
     settle(raw)
@@ -39,7 +39,7 @@ def test_rfc9069_a_route_of_our_own_has_the_unspecified_next_hop() -> None:
     assert message.update == update(bytes.fromhex("4001010040020040030400000000"), NLRI)
 
 
-def test_rfc9069_5_3_a_loc_rib_that_is_gone_is_told_with_its_name() -> None:
+def test_rfc9069_5_3_a_removed_loc_rib_is_reported_with_its_name() -> None:
     raw = Raw().to_established()
     collector = watched(raw, EVERYTHING)
     raw.give(RemoveInstance(INSTANCE))
@@ -51,7 +51,7 @@ def test_rfc9069_5_3_a_loc_rib_that_is_gone_is_told_with_its_name() -> None:
     assert not collector.station.monitored
 
 
-def test_another_identity_of_an_instance_is_another_loc_rib() -> None:
+def test_a_recreated_instance_has_another_loc_rib() -> None:
     raw = Raw().to_established()
     collector = watched(raw, EVERYTHING)
     originate(raw, "10.9.0.0/16")

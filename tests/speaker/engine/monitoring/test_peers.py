@@ -12,7 +12,7 @@ from tests.speaker.engine.monitoring.watched import last, watched
 from tests.speaker.raw import INSTANCE, REMOTE_ASN, REMOTE_ID, Raw, open_message
 
 
-def test_rfc7854_4_10_peer_up_has_both_opens_as_they_went_over_the_wire() -> None:
+def test_rfc7854_4_10_peer_up_has_both_opens_as_on_the_wire() -> None:
     raw = Raw()
     collector = watched(raw)
     raw.now = 12.5
@@ -32,7 +32,7 @@ def test_rfc7854_4_10_peer_up_has_both_opens_as_they_went_over_the_wire() -> Non
     assert {tlv.type: tlv.text for tlv in up.information} == {PeerUpTlv.ADMIN_LABEL: "p"}
 
 
-def test_a_station_that_comes_late_is_told_who_is_up() -> None:
+def test_a_station_that_connects_late_gets_peer_up_for_all_peers() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     assert isinstance(collector.station.messages[1], PeerUp)
@@ -44,7 +44,7 @@ def down(collector: Collector) -> PeerDown:
     return message
 
 
-def test_rfc7854_4_9_reason_1_our_notification_follows() -> None:
+def test_rfc7854_4_9_reason_1_has_the_sent_notification() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     raw.give(ResetPeer(INSTANCE, "p", "new cable"))
@@ -54,7 +54,7 @@ def test_rfc7854_4_9_reason_1_our_notification_follows() -> None:
     assert str(Notification.decode(body)) == "Cease / Administrative Reset: 'new cable'"
 
 
-def test_rfc7854_4_9_reason_2_we_closed_without_a_word() -> None:
+def test_rfc7854_4_9_reason_2_has_the_fsm_event() -> None:
     raw = Raw(graceful_restart=None).to_established()
     collector = watched(raw)
     raw.engine.instance(INSTANCE).peer("p").stop(None)
@@ -63,7 +63,7 @@ def test_rfc7854_4_9_reason_2_we_closed_without_a_word() -> None:
     assert (message.reason, message.event) == (PeerDownReason.LOCAL_EVENT, 2)
 
 
-def test_rfc7854_4_9_reason_3_their_notification_follows() -> None:
+def test_rfc7854_4_9_reason_3_has_the_received_notification() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     notification = Notification(6, 4, b"\x02hi")
@@ -73,14 +73,14 @@ def test_rfc7854_4_9_reason_3_their_notification_follows() -> None:
     assert message.notification == notification.encode()
 
 
-def test_rfc7854_4_9_reason_4_they_closed_without_a_word() -> None:
+def test_rfc7854_4_9_reason_4_is_a_close_without_a_notification() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     raw.drop()
     assert down(collector).reason == PeerDownReason.REMOTE_CLOSED
 
 
-def test_a_notification_of_an_earlier_session_is_not_told_again() -> None:
+def test_peer_down_never_has_a_notification_of_an_earlier_session() -> None:
     raw = Raw(idle_hold_time=0).to_established()
     collector = watched(raw)
     raw.send(Notification(6, 4).encode())
@@ -90,7 +90,7 @@ def test_a_notification_of_an_earlier_session_is_not_told_again() -> None:
     assert down(collector).reason == PeerDownReason.REMOTE_CLOSED
 
 
-def test_peers_that_bmp_cannot_tell_apart_get_distinguishers() -> None:
+def test_peers_with_equal_bmp_identities_get_distinguishers() -> None:
     raw = Raw().to_established()
     config = raw.engine.instance(INSTANCE).peer("p").config
     raw.give(SetPeer(INSTANCE, replace(config, name="q", port=1790)))

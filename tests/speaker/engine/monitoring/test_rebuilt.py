@@ -124,7 +124,9 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_station_knows_what_the_speaker_knows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_station_has_the_tables_of_the_speaker(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Slices so small that tables change while they are told.
     monkeypatch.setattr("speaker.engine.monitoring.table_dump.SLICE_ROUTES", 3)
     rng = random.Random(seed)  # noqa: S311  a seed, no secret

@@ -25,7 +25,7 @@ from tests.speaker.raw import (
 )
 
 
-def test_rfc7854_5_an_update_is_passed_on_with_its_octets() -> None:
+def test_rfc7854_5_an_update_is_exported_with_its_octets() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     settle(raw)
@@ -50,7 +50,7 @@ def test_rfc7854_5_a_table_ends_with_end_of_rib_for_each_family() -> None:
     assert [end.update for end in ends] == [end_of_rib(IPV4_UNICAST), end_of_rib(IPV6_UNICAST)]
 
 
-def test_rfc7854_4_2_the_l_flag_is_for_what_policy_leaves() -> None:
+def test_rfc7854_4_2_the_l_flag_is_for_routes_after_policy() -> None:
     raw = Raw(import_=(PrefixRule("10.2.0.0/16", le=32),)).to_established()
     collector = watched(raw, replace(PRE, monitor=("pre-policy", "post-policy")))
     settle(raw)
@@ -60,7 +60,7 @@ def test_rfc7854_4_2_the_l_flag_is_for_what_policy_leaves() -> None:
     assert set(told.post_policy.routes[IPV4_UNICAST]) == {bytes.fromhex("180a0200")}
 
 
-def test_another_import_policy_is_told_as_differences() -> None:
+def test_another_import_policy_is_exported_as_differences() -> None:
     raw = Raw(import_="none").to_established()
     raw.send(UPDATE)
     collector = watched(raw, replace(PRE, monitor=("post-policy",)))
@@ -97,7 +97,7 @@ def test_rfc7854_4_2_the_a_flag_is_for_two_octets_per_as() -> None:
     assert path.attributes.as_path[0][1] == (65002, 70000)
 
 
-def test_rfc7606_what_is_taken_for_a_withdrawal_is_told_as_one() -> None:
+def test_rfc7606_treat_as_withdraw_is_exported_as_a_withdrawal() -> None:
     raw = Raw().to_established()
     collector = watched(raw)
     raw.send(UPDATE)
@@ -110,7 +110,7 @@ def test_rfc7606_what_is_taken_for_a_withdrawal_is_told_as_one() -> None:
     assert message.update == update(b"", withdrawn=NLRI)
 
 
-def test_routes_of_a_family_that_is_not_spoken_are_not_told() -> None:
+def test_routes_of_a_family_that_is_not_negotiated_are_not_exported() -> None:
     raw = Raw(families=(IPV4_UNICAST,)).to_established()
     collector = watched(raw)
     settle(raw)
@@ -119,7 +119,7 @@ def test_routes_of_a_family_that_is_not_spoken_are_not_told() -> None:
     assert set(collector.station.of(REMOTE).pre_policy.routes) == {IPV4_UNICAST}
 
 
-def test_rfc4724_4_2_routes_kept_over_a_restart_are_told_and_taken_back() -> None:
+def test_rfc4724_4_2_stale_routes_are_exported_and_withdrawn() -> None:
     families = tuple((family, True) for family in (IPV4_UNICAST, IPV6_UNICAST))
     restart = GracefulRestartCapability(120, restarting=True, notification=True, families=families)
     opened = open_message(capabilities=(*FAMILIES, restart))
@@ -142,7 +142,7 @@ def test_rfc4724_4_2_routes_kept_over_a_restart_are_told_and_taken_back() -> Non
     assert told.ended == {IPV4_UNICAST}
 
 
-def test_rfc9234_5_with_a_role_routes_are_told_as_they_are_held() -> None:
+def test_rfc9234_5_with_a_role_routes_are_exported_as_held() -> None:
     raw = Raw(role=Role.CUSTOMER).to_established()
     collector = watched(raw)
     raw.send(UPDATE)
@@ -150,7 +150,7 @@ def test_rfc9234_5_with_a_role_routes_are_told_as_they_are_held() -> None:
     assert held.otc == REMOTE_ASN
 
 
-def test_a_route_that_the_policy_refuses_now_is_withdrawn_post_policy() -> None:
+def test_a_route_that_a_new_policy_rejects_is_withdrawn_post_policy() -> None:
     short = Policy(terms=(Term(match=Match(as_path_max=1), action="accept"),))
     raw = Raw(import_=short).to_established()
     collector = watched(raw, replace(PRE, monitor=("pre-policy", "post-policy")))

@@ -12,7 +12,7 @@ from tests.speaker.engine.monitoring.watched import PRE, originate, settle, watc
 from tests.speaker.raw import ATTRIBUTES, LOCAL_ASN, NLRI, REMOTE, Raw, open_message, update
 
 
-def test_rfc7854_4_8_statistics_come_at_the_interval() -> None:
+def test_rfc7854_4_8_statistics_are_sent_at_the_interval() -> None:
     raw = Raw(
         hold_time=0, keepalive_time=0, export="all",
         import_=(PrefixRule("10.1.0.0/16", le=32),),
@@ -57,7 +57,7 @@ def test_rfc7854_4_8_statistics_come_at_the_interval() -> None:
     assert len(reports) == 4
 
 
-def test_no_statistics_with_an_interval_of_zero() -> None:
+def test_an_interval_of_zero_sends_no_statistics() -> None:
     raw = Raw(hold_time=0, keepalive_time=0)
     raw.to_established(open_message(hold_time=0))
     collector = watched(raw, replace(PRE, statistics_interval=0))

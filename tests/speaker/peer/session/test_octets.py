@@ -41,7 +41,7 @@ def test_h05_a_marker_that_is_not_all_ones(state: str) -> None:
     ("length", "kind"),
     [(0, 4), (18, 4), (20, 4), (28, 1), (22, 2), (4097, 2), (65535, 2)],
 )
-def test_h06_a_length_that_cannot_be_is_answered_with_itself(
+def test_h06_a_bad_length_is_returned_in_the_notification(
     state: str, length: int, kind: int
 ) -> None:
     raw = at(state)
@@ -52,7 +52,7 @@ def test_h06_a_length_that_cannot_be_is_answered_with_itself(
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("kind", [0, 6, 7, 128, 255])
-def test_h07_an_unknown_type_is_answered_with_itself(state: str, kind: int) -> None:
+def test_h07_an_unknown_type_is_returned_in_the_notification(state: str, kind: int) -> None:
     raw = at(state)
     raw.send(frame_message(kind, b"hello"))
     assert raw.notification == (1, 3, bytes((kind,)))
@@ -95,9 +95,7 @@ def test_h09_octet_by_octet_and_all_at_once() -> None:
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("part", [b"", KEEPALIVE[:7]])
-def test_h10_a_connection_that_breaks_leaves_its_reason_and_nothing_else(
-    state: str, part: bytes
-) -> None:
+def test_h10_a_lost_connection_leaves_its_reason_and_no_routes(state: str, part: bytes) -> None:
     raw = at(state)
     raw.send(part)
     raw.drop("connection reset by peer")
@@ -165,14 +163,14 @@ def test_h13_a_message_out_of_state_is_an_fsm_error(
     assert raw.is_closed
 
 
-def test_h13_a_flood_of_keepalives_is_just_keepalives() -> None:
+def test_h13_a_flood_of_keepalives_keeps_the_session() -> None:
     raw = at("open_confirm")
     raw.send(KEEPALIVE * 10_000)
     assert raw.state == "Established"
     assert raw.status.messages_received == 10_001
 
 
-def test_a_connection_while_established_is_refused_with_a_cease() -> None:
+def test_a_connection_while_established_is_rejected_with_a_cease() -> None:
     raw = at("established")
     actions = raw.give(TransportAccepted(-77, INSTANCE, (LOCAL, 179), (REMOTE, 40001)))
     assert -77 in raw.closed
@@ -222,7 +220,7 @@ def test_a_malformed_attribute_costs_the_route_and_not_the_session_rfc_7606() ->
     assert 1 <= len(reports) <= 10
 
 
-def test_nlri_that_cannot_be_resets_the_session_rfc_4271_section_6_3() -> None:
+def test_malformed_nlri_resets_the_session_rfc_4271_section_6_3() -> None:
     raw = at("established")
     raw.send(update(ATTRIBUTES, b"\x21\x0a\x00\x00\x00\x00"))
     assert raw.notification is not None

@@ -17,7 +17,7 @@ from tests.speaker.peer.session.states import at
 from tests.speaker.raw import FAMILIES, REMOTE_ID, Raw, open_message
 
 
-def test_our_open_says_who_we_are_and_what_we_can() -> None:
+def test_the_open_has_identity_and_capabilities() -> None:
     raw = at("open_sent", hold_time=9, keepalive_time=3)
     ((kind, body),) = raw.messages
     opened = decode_open(body)
@@ -37,7 +37,7 @@ def test_graceful_restart_is_offered_where_it_is_configured() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 3, 5, 255])
-def test_h20_another_version_is_answered_with_ours(version: int) -> None:
+def test_h20_another_version_is_answered_with_the_supported_one(version: int) -> None:
     raw = at("open_sent")
     message = bytearray(open_message())
     message[19] = version
@@ -56,7 +56,7 @@ def test_h20_another_version_is_answered_with_ours(version: int) -> None:
         (65002, 0, "AS 0"),
     ],
 )
-def test_h21_a_wrong_as_is_refused_and_named(asn: int, four: int | None, detail: str) -> None:
+def test_h21_a_wrong_as_is_rejected_and_named(asn: int, four: int | None, detail: str) -> None:
     raw = at("open_sent")
     capabilities = FAMILIES[:2] if four is None else (*FAMILIES[:2], FourOctetAs(four))
     message = bytearray(open_message(asn=65002, capabilities=capabilities))
@@ -67,7 +67,7 @@ def test_h21_a_wrong_as_is_refused_and_named(asn: int, four: int | None, detail:
     assert detail in raw.status.reason
 
 
-def test_h21_as_trans_with_the_capability_is_right() -> None:
+def test_h21_as_trans_with_the_capability_is_accepted() -> None:
     raw = Raw()
     raw.connect()
     message = bytearray(open_message())
@@ -76,14 +76,14 @@ def test_h21_as_trans_with_the_capability_is_right() -> None:
     assert raw.state == "OpenConfirm"
 
 
-def test_h22_an_identifier_of_zero_is_refused() -> None:
+def test_h22_an_identifier_of_zero_is_rejected() -> None:
     raw = at("open_sent")
     raw.send(open_message(router_id=0))
     assert raw.notification is not None
     assert raw.notification[:2] == (2, 3)
 
 
-def test_h22_our_own_identifier_is_refused_within_the_as_rfc_6286() -> None:
+def test_h22_the_local_identifier_is_rejected_within_the_as_rfc_6286() -> None:
     raw = Raw(local_asn=65002)
     raw.to_open_sent()
     raw.send(open_message(router_id=0x0A000001))
@@ -95,7 +95,7 @@ def test_h22_our_own_identifier_is_refused_within_the_as_rfc_6286() -> None:
 
 
 @pytest.mark.parametrize("hold_time", [1, 2])
-def test_h23_a_hold_time_below_three_is_refused(hold_time: int) -> None:
+def test_h23_a_hold_time_below_three_is_rejected(hold_time: int) -> None:
     raw = at("open_sent")
     raw.send(open_message(hold_time=hold_time))
     assert raw.notification is not None
@@ -105,7 +105,7 @@ def test_h23_a_hold_time_below_three_is_refused(hold_time: int) -> None:
 @pytest.mark.parametrize(
     ("hold_time", "negotiated"), [(0, (0, 0)), (3, (3, 1)), (90, (90, 30)), (65535, (90, 30))]
 )
-def test_h23_the_smaller_hold_time_counts(hold_time: int, negotiated: tuple[int, int]) -> None:
+def test_h23_the_smaller_hold_time_is_used(hold_time: int, negotiated: tuple[int, int]) -> None:
     raw = Raw()
     raw.to_established(open_message(hold_time=hold_time))
     assert (raw.status.hold_time, raw.status.keepalive_time) == negotiated
@@ -129,7 +129,7 @@ def _with_parameters(parameters: bytes) -> bytes:
         (b"\xff\xff\x00\x05\x02\x00", 0),
     ],
 )
-def test_h24_optional_parameters_that_cannot_be(parameters: bytes, subcode: int) -> None:
+def test_h24_malformed_optional_parameters_are_rejected(parameters: bytes, subcode: int) -> None:
     raw = at("open_sent")
     raw.send(_with_parameters(parameters))
     assert raw.notification is not None
@@ -137,13 +137,13 @@ def test_h24_optional_parameters_that_cannot_be(parameters: bytes, subcode: int)
     assert raw.is_closed
 
 
-def test_h24_no_optional_parameters_are_a_speaker_of_ipv4_unicast() -> None:
+def test_h24_no_optional_parameters_mean_ipv4_unicast() -> None:
     raw = Raw()
     raw.to_established(_with_parameters(b"\x00"))
     assert [f.negotiated for f in raw.status.families] == [True, False]
 
 
-def test_h24_the_extended_form_is_read_rfc_9072() -> None:
+def test_h24_the_extended_form_is_decoded_rfc_9072() -> None:
     capability = b"\x01\x04\x00\x01\x00\x01"
     body = b"\x02" + len(capability).to_bytes(2, "big") + capability
     raw = Raw()
@@ -151,7 +151,7 @@ def test_h24_the_extended_form_is_read_rfc_9072() -> None:
     assert [f.negotiated for f in raw.status.families] == [True, False]
 
 
-def test_a_peer_without_any_of_our_families_is_told_which_rfc_5492() -> None:
+def test_a_peer_without_a_common_family_gets_them_in_the_notification_rfc_5492() -> None:
     raw = Raw(families=(IPV6_UNICAST,))
     raw.to_open_sent()
     raw.send(open_message(capabilities=(Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))))
@@ -168,7 +168,7 @@ def test_h26_after_an_unsupported_capability_the_next_open_is_plain() -> None:
     assert "Unsupported Capability" in raw.status.reason
 
 
-def test_the_peers_identifier_is_known() -> None:
+def test_the_peers_identifier_is_in_the_status() -> None:
     raw = at("established")
     assert raw.status.peer_router_id == "10.0.0.2"
     assert REMOTE_ID == 0x0A000002

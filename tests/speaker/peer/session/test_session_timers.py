@@ -12,7 +12,7 @@ from tests.speaker.peer.session.states import at
 from tests.speaker.raw import INSTANCE, LOCAL, REMOTE, Raw, open_message
 
 
-def test_h03_a_connection_that_says_nothing_is_closed_in_time() -> None:
+def test_h03_a_connection_without_an_open_is_closed_in_time() -> None:
     raw = at("open_sent")
     raw.wait(59)
     assert not raw.is_closed
@@ -36,7 +36,7 @@ def test_h04_a_hundred_connections_leave_at_most_two() -> None:
         assert -raw.connection - len(set(raw.closed)) <= 2
 
 
-def test_h11_a_peer_that_takes_nothing_is_given_up_by_the_send_hold_timer_rfc_9687() -> None:
+def test_h11_the_send_hold_timer_ends_the_session_of_a_peer_that_does_not_read_rfc_9687() -> None:
     raw = at("established")
     raw.give(QueueChanged(raw.connection, 1000))
     for _ in range(30):
@@ -58,7 +58,7 @@ def test_h11_a_peer_that_reads_slowly_keeps_its_session() -> None:
     assert raw.state == "Established"
 
 
-def test_rfc4271_10_keepalives_come_after_75_to_100_percent_of_their_time() -> None:
+def test_rfc4271_10_keepalives_are_sent_after_75_to_100_percent_of_their_time() -> None:
     raw = at("established", hold_time=90, keepalive_time=30)
     gaps = []
     for _ in range(30):
@@ -72,7 +72,7 @@ def test_rfc4271_10_keepalives_come_after_75_to_100_percent_of_their_time() -> N
     assert len(set(gaps)) > 10
 
 
-def test_rfc4271_10_attempts_to_connect_are_not_made_in_step() -> None:
+def test_rfc4271_10_connection_attempts_have_jitter() -> None:
     pauses = set()
     for seed in range(20):
         engine = Engine(random.Random(seed))  # noqa: S311  a seed, no secret
@@ -88,7 +88,7 @@ def test_rfc4271_10_attempts_to_connect_are_not_made_in_step() -> None:
     assert len(pauses) == 20
 
 
-def test_rfc9687_3_3_what_waits_from_before_the_session_counts_once_it_is_up() -> None:
+def test_rfc9687_3_3_octets_queued_before_established_start_the_timer_in_established() -> None:
     raw = at("open_confirm")
     raw.give(QueueChanged(raw.connection, 1000))
     raw.send(KEEPALIVE)
@@ -116,7 +116,7 @@ def test_a_queue_over_the_limit_ends_the_session_with_a_cease() -> None:
     assert "the peer does not read" in raw.status.reason
 
 
-def test_a_session_that_was_lost_is_idle_for_longer_each_time_that_it_fails() -> None:
+def test_repeated_failures_lengthen_the_idle_hold_time() -> None:
     raw = Raw()
     pauses = []
     for _ in range(8):
@@ -131,7 +131,7 @@ def test_a_session_that_was_lost_is_idle_for_longer_each_time_that_it_fails() ->
     assert pauses[-1] >= 45.0
 
 
-def test_a_stable_session_that_is_lost_may_come_back_at_once() -> None:
+def test_damping_has_no_pause_after_a_stable_session() -> None:
     raw = at("established")
     for _ in range(10):
         raw.wait(20)
@@ -142,7 +142,7 @@ def test_a_stable_session_that_is_lost_may_come_back_at_once() -> None:
     assert raw.status.flaps == 1
 
 
-def test_f22_a_hold_timer_that_fires_late_waits_for_what_is_unread() -> None:
+def test_f22_a_late_hold_timer_waits_for_unread_octets() -> None:
     raw = at("established")
     raw.now = 1000.0
     raw.give(TimersDue())
@@ -152,7 +152,7 @@ def test_f22_a_hold_timer_that_fires_late_waits_for_what_is_unread() -> None:
     assert raw.state == "Established"
 
 
-def test_f22_a_peer_that_is_silent_after_a_pause_of_ours_is_given_up_too() -> None:
+def test_f22_a_peer_that_is_silent_after_a_late_hold_timer_loses_its_session() -> None:
     raw = at("established")
     raw.now = 1000.0
     raw.give(TimersDue())

@@ -15,7 +15,7 @@ def test_section_4_1_a_solicitation_is_eight_octets() -> None:
     assert messages.solicitation() == bytes.fromhex("8500000000000000")
 
 
-def test_section_4_2_an_advertisement_makes_nobody_a_default_router() -> None:
+def test_section_4_2_an_advertisement_has_a_router_lifetime_of_zero() -> None:
     plain = messages.advertisement()
     assert len(plain) == 16
     assert plain[6:8] == b"\0\0"
@@ -24,7 +24,7 @@ def test_section_4_2_an_advertisement_makes_nobody_a_default_router() -> None:
 
 
 @pytest.mark.parametrize("data", [messages.solicitation(), messages.advertisement(bytes(6))])
-def test_what_we_say_is_what_we_believe(data: bytes) -> None:
+def test_encoded_messages_are_valid(data: bytes) -> None:
     assert messages.read(data, f"{NEIGHBOR}%eth0", 255) == (data[0], NEIGHBOR)
 
 
@@ -47,12 +47,12 @@ ADVERTISEMENT = messages.advertisement()
         (b"", NEIGHBOR, 255),
     ],
 )
-def test_sections_6_1_1_and_6_1_2_what_is_not_valid_is_passed_over(
+def test_sections_6_1_1_and_6_1_2_invalid_messages_are_ignored(
     data: bytes, source: str, hop_limit: int
 ) -> None:
     assert messages.read(data, source, hop_limit) is None
 
 
 @given(st.binary(max_size=100))
-def test_no_octets_are_an_error(data: bytes) -> None:
+def test_any_octets_are_decoded_or_ignored(data: bytes) -> None:
     messages.read(data, NEIGHBOR, 255)
