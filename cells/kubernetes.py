@@ -91,7 +91,7 @@ class Kubernetes:
         self.source = source
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
-        ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds)
+        ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds, reading.node)
         self.source.statuses.subscribe(guarded(self._tell, fail), fail)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 

@@ -88,7 +88,7 @@ class SecretRef(msgspec.Struct, frozen=True):
 class FieldRef(msgspec.Struct, frozen=True):
     """The field of an object that has a peer's TCP MD5 password; never the password itself.
 
-    The row of the object has a `resources.core.SecretValue` at the field.
+    The row of the object has a `resources.secret_value.SecretValue` at the field.
     """
 
     object: ObjectRef

@@ -16,6 +16,7 @@ from resources.crds.annotations import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.meta import Resource
 from resources.schema import structural_errors, unknown_fields, without_nulls
+from resources.secret_value import decode_field
 from statedb import Index
 
 T = TypeVar("T", bound=Resource)
@@ -85,7 +86,7 @@ class Kind(Generic[T]):
         self.definition = definition
         """Of its CustomResourceDefinition; None for kinds whose definition is not ours."""
         self._errors = errors
-        self._decoder = msgspec.json.Decoder(row)
+        self._decoder = msgspec.json.Decoder(row, dec_hook=decode_field)
 
     def __repr__(self) -> str:
         """Return ``<Kind NAME>``."""
@@ -173,7 +174,7 @@ class Kind(Generic[T]):
     def _convert(self, value: Any) -> T:  # noqa: ANN401
         if self._convert_value is not None:
             return self._convert_value(value)
-        return msgspec.convert(value, self.row)
+        return msgspec.convert(value, self.row, dec_hook=decode_field)
 
     def _with_namespace(self, value: Any) -> Any:  # noqa: ANN401
         metadata = value.get("metadata") if isinstance(value, dict) else None

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import inspect as shapes
 
 from resources.errors import FieldError
+from resources.secret_value import SecretValue
 
 
 @functools.cache
@@ -107,6 +108,10 @@ def _check(value: Any, shape: shapes.Type, path: str) -> Iterator[FieldError]:  
                 return
             for key, item in value.items():
                 yield from _check(item, shape.value_type, _join(path, str(key)))
+        case shapes.CustomType() if shape.cls is SecretValue:
+            if not isinstance(value, str):
+                # The value may be the password, of a wrong type: only its type is named.
+                yield FieldError(path, f"expected a string, got {_kind_of(value)}")
         case _:
             yield from _check_scalar(value, shape, path)
 

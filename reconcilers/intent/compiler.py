@@ -39,6 +39,10 @@ _tracer = trace.get_tracer("waggle.reconcilers")
 log = structlog.get_logger("waggle.intent")
 
 
+GeneratedObjects = dict[tuple[str, str, str], Any]
+"""Objects as JSON by kind, namespace and name."""
+
+
 class Summary(msgspec.Struct, frozen=True):
     """The result of one run."""
 
@@ -85,7 +89,10 @@ class IntentCompiler:
         self._causes = causes or PendingCauses()
         self.owners: Owners = owners or {}
         """The dialect that has each claim, for the next process."""
-        self._states: dict[str, tuple[tuple[int, ...], dict[tuple[str, str, str], Any]]] = {}
+        self._generated: dict[str, GeneratedObjects] = {}
+        self._generated_revision = -1
+        """Of the table that `_generated` is from."""
+        self._states: dict[str, tuple[tuple[int, ...], GeneratedObjects]] = {}
         """By dialect: the revisions of its tables, and what its operator's part generated."""
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
@@ -134,10 +141,8 @@ class IntentCompiler:
 
     def _is_ready(self, snapshot: Snapshot) -> bool:
         r = self._resources
-        return (
-            all(table.initialized(snapshot) for table in r.resources)
-            and self._intent.generated.initialized(snapshot)
-            and (r.host.initialized(snapshot) or not self._needs_host(snapshot))
+        return all(table.initialized(snapshot) for table in r.resources) and (
+            r.host.initialized(snapshot) or not self._needs_host(snapshot)
         )
 
     def _needs_host(self, snapshot: Snapshot) -> bool:
@@ -190,10 +195,13 @@ class IntentCompiler:
     def _compile(self, snapshot: Snapshot, context: NodeContext) -> tuple[str, ...]:
         """Compile the dialects that are due; return their names. Feeding dialects come first."""
         due: set[str] = set()
+        revision = self._intent.generated.revision(snapshot)
         for name, dialect in self._dialects.items():
             tables = (*dialect.compiled_tables, *self._shared)
             revisions = tuple(table.revision(snapshot) for table in tables)
-            generated = self._generated(snapshot, dialect)
+            if revision != self._generated_revision:
+                self._generated[name] = self._generated_by_operator(snapshot, dialect)
+            generated = self._generated[name]
             state = (revisions, generated)
             if state != self._states.get(name) or name in due:
                 fed = tuple(
@@ -207,9 +215,10 @@ class IntentCompiler:
                 due.add(name)
                 if dialect.feeds is not None:
                     due.add(dialect.feeds)
+        self._generated_revision = revision
         return tuple(name for name in self._dialects if name in due)
 
-    def _generated(self, snapshot: Snapshot, dialect: Dialect) -> dict[tuple[str, str, str], Any]:
+    def _generated_by_operator(self, snapshot: Snapshot, dialect: Dialect) -> GeneratedObjects:
         """Return what the operator's part of a dialect has generated in this process."""
         if not self._context.operator_in_process:
             return {}

@@ -3,7 +3,7 @@
 from resources.core.endpointslice import Endpoint, EndpointConditions, EndpointSlice
 from resources.core.namespace import Namespace
 from resources.core.node import Node, NodeAddress, NodeSpec, NodeStatus
-from resources.core.secret import Secret, SecretValue
+from resources.core.secret import Secret
 from resources.core.service import Service, ServiceSpec, ServiceStatus
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "NodeSpec",
     "NodeStatus",
     "Secret",
-    "SecretValue",
     "Service",
     "ServiceSpec",
     "ServiceStatus",

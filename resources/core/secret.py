@@ -5,38 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator
-from typing import Any, final
+from typing import Any
 
 import msgspec
 
 from resources.errors import FieldError
 from resources.meta import Resource
-
-
-@final
-class SecretValue:
-    """Octets that no repr, log, trace or JSON shows; `reveal` is the only way to them."""
-
-    __slots__ = ("_octets",)
-
-    def __init__(self, octets: bytes) -> None:
-        self._octets = octets
-
-    def reveal(self) -> bytes:
-        """Give the octets to the one who needs them."""
-        return self._octets
-
-    def __repr__(self) -> str:
-        """Hide them."""
-        return "SecretValue(***)"
-
-    def __eq__(self, other: object) -> bool:
-        """Compare by value, so that a rotated Secret is noticed."""
-        return isinstance(other, SecretValue) and other._octets == self._octets
-
-    def __hash__(self) -> int:
-        """Hash by value."""
-        return hash(self._octets)
+from resources.secret_value import SecretValue
 
 
 class _Encoded(Resource, frozen=True):

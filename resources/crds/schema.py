@@ -16,6 +16,7 @@ from msgspec import inspect as shapes
 from resources.crds.annotations import VERSIONS
 from resources.meta import Struct
 from resources.schema import shape_of
+from resources.secret_value import SecretValue
 
 Schema = dict[str, Any]
 
@@ -58,6 +59,8 @@ def _schema(shape: shapes.Type, version: str, path: str) -> Schema:
             return {"type": "string"} | _given(limits) | _given({"pattern": shape.pattern})
         case shapes.BoolType():
             return {"type": "boolean"}
+        case shapes.CustomType() if shape.cls is SecretValue:
+            return {"type": "string", "format": "password"}
         case shapes.LiteralType() if all(isinstance(value, str) for value in shape.values):
             return {"type": "string", "enum": list(shape.values)}
     raise UnschematicTypeError(path, shape)

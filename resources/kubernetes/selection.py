@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from resources.core.kinds import SECRET
 from resources.host.kinds import NODE_NETWORK
@@ -36,6 +37,8 @@ class Reading(msgspec.Struct, frozen=True):
     kinds: Kinds
     selections: Mapping[str, Selection]
     """By the name of the kind; a kind without one is read whole."""
+    node: str | None = None
+    """The node whose objects are stored, for kinds that have some of each node; None stores all."""
 
 
 def of_node(kinds: Iterable[Kind[Any]], node: str, secrets_namespaces: Iterable[str]) -> Reading:
@@ -49,7 +52,8 @@ def of_node(kinds: Iterable[Kind[Any]], node: str, secrets_namespaces: Iterable[
         for kind in kinds
         if kind.of_node is not None
     }
-    return _with_secrets(Kinds(kinds).without(NODE_NETWORK), selections, secrets_namespaces)
+    reading = _with_secrets(Kinds(kinds).without(NODE_NETWORK), selections, secrets_namespaces)
+    return replace(reading, node=node)
 
 
 def of_cluster(kinds: Iterable[Kind[Any]], secrets_namespaces: Iterable[str]) -> Reading:

@@ -16,6 +16,7 @@ from resources.core.kinds import SECRET
 from resources.errors import ResourceError
 from resources.kind import Kinds
 from resources.meta import Resource
+from resources.secret_value import decode_withheld, encode_withheld
 
 FORMAT: Final = "waggle-snapshot/1"
 CHUNK: Final = 200
@@ -59,7 +60,7 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
     """
     if SECRET.name in rows:
         raise ValueError("Secrets are not written to disk")
-    encoder = msgspec.json.Encoder()
+    encoder = msgspec.json.Encoder(enc_hook=encode_withheld)
     lists = {name: list(found) for name, found in rows.items()}
     head = Head(FORMAT, node, confirmed, {name: len(found) for name, found in lists.items()})
     checksum = 0
@@ -103,7 +104,7 @@ def _rows(head: Head, lines: list[bytes], kinds: Kinds) -> dict[str, tuple[Resou
         kind = kinds.named(name)
         if kind is None:
             raise SnapshotError(f"it has rows of an unknown kind {name[:64]!r}")
-        decoder = msgspec.json.Decoder(kind.row)
+        decoder = msgspec.json.Decoder(kind.row, dec_hook=decode_withheld)
         rows[name] = tuple(decoder.decode(line) for line in lines[start : start + count])
         start += count
     return rows

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from resources.core import Node, SecretValue
+from resources.core import Node
 from resources.errors import InvalidObject
 from resources.kind import Kind
+from resources.secret_value import SecretValue
 from tests.support import kinds
 
 
