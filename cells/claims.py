@@ -1,4 +1,4 @@
-"""The claims cell: remembers over a restart which dialect has a contested address, port or name.
+"""The claims cell: keeps over restarts which dialect owns a contested address, port or name.
 
 Without a state directory, or with a file that cannot be read, a restart decides by the age of the
 objects (`reconcilers.intent.arbitrate`).
@@ -38,7 +38,7 @@ class ClaimsOptions(Options, frozen=True):
 
 
 class _Stored(msgspec.Struct, frozen=True):
-    """The file: each claim with the dialect that has it."""
+    """The file: each claim with the dialect that owns it."""
 
     format: str
     claims: list[tuple[Claim, str]]
@@ -53,7 +53,7 @@ class ClaimStore:
         self._path = None if options.directory is None else Path(options.directory) / FILE
         self._health = health
         self.owners: Owners = {}
-        """The dialect that has each claim."""
+        """The owning dialect of each claim."""
         self._written: Owners = {}
         self._changed = asyncio.Event()
         lifecycle.append("claims", start=self._start, stop=self._write)
@@ -61,7 +61,7 @@ class ClaimStore:
             jobs.add("write", self._run)
 
     def keep(self, owners: Owners) -> None:
-        """Take the claims as they are now."""
+        """Accept the present claims."""
         if owners != self.owners:
             self.owners = owners
             self._changed.set()
@@ -78,7 +78,7 @@ class ClaimStore:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self._health.degraded(f"{self._path} cannot be read: {reason}")
             log.warning(
-                "claims are not known",
+                "claims cannot be read",
                 event_name="claims.unreadable",
                 file=str(self._path),
                 reason=reason,
@@ -99,7 +99,7 @@ class ClaimStore:
         except OSError as error:
             self._health.degraded(f"{self._path} cannot be written: {error.strerror}")
             log.warning(
-                "claims are not written",
+                "claims cannot be written",
                 event_name="claims.unwritten",
                 file=str(self._path),
                 reason=error.strerror,

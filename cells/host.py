@@ -1,7 +1,7 @@
 """The host cell: the kernel's interfaces and default routes, for objects that refer to them.
 
-Nothing is asked, and no library loaded, until some object does. When the kernel cannot be asked, health
-says so, and the job is tried again.
+The netlink library is loaded once an object refers to the host. A netlink failure shows in health, and
+the job is retried.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from statedb import Database, Initializer
 
 
 class HostWatch:
-    """The job that asks."""
+    """The job that reads the kernel's state by netlink."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class HostWatch:
         self._tables = tables
         self._node = node.name
         self._health = health
-        # So that the first round of intent waits, if it needs what only the kernel knows.
+        # The first round of intent waits for it where an object refers to the host.
         self._first: Initializer | None = tables.host.register_initializer("netlink")
         jobs.add("netlink", self._run)
 
@@ -48,15 +48,15 @@ class HostWatch:
         try:
             await netlink.watch(self._found)
         except OSError:
-            # What does not refer to the host must not wait for it.
-            self._tell(None)
+            # Objects that do not refer to the host must not wait for it.
+            self._store(None)
             raise
 
     def _is_needed(self) -> bool:
         snapshot = self._database.snapshot()
         return host_needs.is_host_needed(self._tables, self._dialects, snapshot, self._node)
 
-    def _tell(self, host: Host | None) -> None:
+    def _store(self, host: Host | None) -> None:
         with self._database.write(self._tables.host) as txn:
             if host is not None and self._tables.host.get(txn, host.key) != host:
                 self._tables.host.upsert(txn, host)
@@ -65,7 +65,7 @@ class HostWatch:
                 self._first = None
 
     def _found(self, host: Host) -> None:
-        self._tell(host)
+        self._store(host)
         self._health.ok(
             f"{len(host.devices)} interfaces, {len(host.default_routes)} default routes"
         )

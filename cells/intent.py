@@ -196,7 +196,7 @@ class IntentLoop:
         scope = self._health.scope("drain")
         if found is None:
             scope.remove()
-            log.info("the node is drained no more", event_name="intent.drain_over")
+            log.info("the node is no longer drained", event_name="intent.drain_over")
         else:
             scope.ok(found)
             log.info("the node is drained", event_name="intent.drain", reason=found)

@@ -1,7 +1,7 @@
 """The kubernetes cell: an API server as the source of objects.
 
-How each kind's feed is, is told in health and, when it changes, in the log. An API server that is
-away stops nothing: what was known before still counts, and health says so, in a line of its own.
+Health and log report the state of each kind's feed. An outage of the API server stops nothing: the
+last known objects stay in the tables, and one line of health reports the server.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class KubernetesOptions(Options, frozen=True):
 
 
 class Kubernetes:
-    """The source, its subscriber, and what they report."""
+    """The source, its subscriber, and the reports of both."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Kubernetes:
         self.access = access
         self._clock = clock
         self._away_since = 0.0
-        """When the API server was found to be away, in seconds since 1970; 0 while it answers."""
+        """Unix time of the first failure of the present outage; 0 while the API server answers."""
         self._answered = False
         self._health = health
         self._statuses: dict[str, FeedStatus] = {}
@@ -92,7 +92,7 @@ class Kubernetes:
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
         ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds, reading.node)
-        self.source.statuses.subscribe(guarded(self._tell, fail), fail)
+        self.source.statuses.subscribe(guarded(self._on_statuses, fail), fail)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
         async def start() -> None:
@@ -103,7 +103,7 @@ class Kubernetes:
 
     @asynccontextmanager
     async def writer(self, manager: str) -> AsyncIterator[Writer]:
-        """Open a connection of its own to write by, so that one job's trouble is not another's."""
+        """Open a connection for the writes of one job, whose failures affect no other job."""
         connection = Connection(self.access)
         try:
             yield Writer(connection, manager)
@@ -116,21 +116,21 @@ class Kubernetes:
 
     @property
     def unread(self) -> str:
-        """A kind of which nothing, or not all, could be read; empty where everything was read."""
+        """A kind that could not be read, or not in full; empty if everything was read."""
         phases = (Phase.WAITING, Phase.FORBIDDEN)
         return next((s.name for s in self._statuses.values() if s.phase in phases), "")
 
-    def _tell(self, statuses: tuple[FeedStatus, ...]) -> None:
+    def _on_statuses(self, statuses: tuple[FeedStatus, ...]) -> None:
         for status in statuses:
             before = self._statuses.get(status.name)
             self._statuses[status.name] = status
             if before is None or (before.phase, before.message) != (status.phase, status.message):
                 self._show(status)
                 self._log(status, before.phase if before is not None else Phase.WAITING)
-        self._tell_server()
+        self._report_server()
 
-    def _tell_server(self) -> None:
-        """Say in one line that the API server cannot be read: kinds fail, and none is followed."""
+    def _report_server(self) -> None:
+        """Report an outage of the API server: kinds fail, and none is followed."""
         statuses = self._statuses.values()
         if any(status.phase is Phase.FOLLOWING for status in statuses):
             self._answered = True
@@ -175,7 +175,7 @@ class Kubernetes:
                 )
             case Phase.MISSING:
                 log.info(
-                    "no such kind",
+                    "the API server does not have the kind",
                     event_name="kubernetes.missing",
                     feed=status.name,
                     reason=status.message,
@@ -189,7 +189,7 @@ class Kubernetes:
         found = frozenset(problems)
         for problem in sorted(found - self._known, key=str):
             log.warning(
-                "object is wrong",
+                "invalid object",
                 event_name="kubernetes.problem",
                 object=problem.object,
                 field=problem.field or None,
@@ -197,7 +197,7 @@ class Kubernetes:
             )
         for problem in sorted(self._known - found, key=str):
             log.info(
-                "object is right again",
+                "object is valid again",
                 event_name="kubernetes.solved",
                 object=problem.object,
                 field=problem.field or None,
@@ -208,7 +208,7 @@ class Kubernetes:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             scope.degraded(f"{min(found, key=str)}{more}")
         else:
-            scope.ok("all are valid")
+            scope.ok("all objects are valid")
 
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of the feeds."""
@@ -222,7 +222,7 @@ class Kubernetes:
             "waggle_kubernetes_lists", "Complete lists that were read.", labels=labels
         )
         watches = CounterMetricFamily(
-            "waggle_kubernetes_watches", "Watches that were begun.", labels=labels
+            "waggle_kubernetes_watches", "Watches that were started.", labels=labels
         )
         failures = CounterMetricFamily(
             "waggle_kubernetes_failures", "Lists and watches that failed.", labels=labels

@@ -1,7 +1,7 @@
 """The manifests cell: a watched directory of YAML and JSON files as the source of objects.
 
-What is wrong with a file is told in health and in the log, once; the source keeps the last good
-version of what the file held, and nothing stops.
+Health and log report an invalid file once. The source keeps the last valid version of its objects, and
+nothing stops.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ManifestsOptions(Options, frozen=True):
 
 
 class Manifests:
-    """The source, its subscriber, and what they report."""
+    """The source, its subscriber, and the reports of both."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Manifests:
         found = frozenset(problems)
         for problem in sorted(found - self._known, key=str):
             log.warning(
-                "manifest is wrong",
+                "invalid manifest",
                 event_name="manifests.problem",
                 file=problem.file,
                 document=problem.document,
@@ -93,7 +93,7 @@ class Manifests:
                 reason=problem.message,
             )
         for problem in sorted(self._known - found, key=str):
-            log.info("manifest is right again", event_name="manifests.solved", file=problem.file)
+            log.info("manifest is valid again", event_name="manifests.solved", file=problem.file)
         self._known = found
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -1,7 +1,7 @@
-"""The resources cell: the tables of what the cluster says, whoever fills them.
+"""The resources cell: the tables of Kubernetes objects, for every source.
 
-Sources are cells of their own; this one only holds the tables, the causes of what is not yet
-reconciled, and the one namespace whose Secrets matter to source and intent alike.
+Sources are cells of their own. This one holds the tables, the trace links of commits that are not yet
+reconciled, and the namespace of the Secrets that sources and intent read.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class ResourcesOptions(Options, frozen=True):
 
 
 class SecretsNamespace:
-    """Where peers' passwords are."""
+    """The namespace of the Secrets with peers' passwords."""
 
     def __init__(self, options: ResourcesOptions) -> None:
         self.name = options.secrets_namespace
-        """Empty: nowhere."""
+        """Empty: no Secret is read."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
-"""The snapshot cell: what the API server said, kept on the node's disk for a start without it.
+"""The snapshot cell: the last known objects on the node's disk, for a start without an API server.
 
-At the start the file is read, and held against what the API server says; only when it says nothing for
-a while, what is in the file counts. From then on the file follows what is known. Secrets are never in
-it, so a session with a password waits for the API server.
+The start reads the file. Its objects count only when the API server has not answered for a while; its
+lists are compared with them. From then on the file follows the tables. It never contains Secrets, so a
+session with a password waits for the API server.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from resources.tables import Tables
 from statedb import Database
 
 PAUSE: Final = 30.0
-"""Least seconds between two writes; a crash loses what has changed since the last one."""
+"""Seconds between two writes at least; a crash loses the changes since the last one."""
 SETTLE_TURNS: Final = 8
 EVERY: Final = 3600.0
-"""Most seconds between two writes, so that its age is told where nothing changes."""
+"""Seconds between two writes at most: without changes the file's time is renewed."""
 
 log = structlog.get_logger("waggle.snapshot")
 
@@ -41,7 +41,7 @@ class SnapshotOptions(Options, frozen=True):
     file: Annotated[
         str | None,
         setting(
-            "keep what the API server said in this file, and start from it when it is away",
+            "keep the last known objects in this file, and start from it without an API server",
             flag="--snapshot-file",
             metavar="PATH",
         ),
@@ -49,17 +49,17 @@ class SnapshotOptions(Options, frozen=True):
     after_seconds: Annotated[
         float,
         msgspec.Meta(ge=0.0),
-        setting("how long the API server is waited for before the file counts"),
+        setting("how long a start waits for the API server before the file counts"),
     ] = 10.0
     max_age_hours: Annotated[
         float,
         msgspec.Meta(gt=0.0),
-        setting("a file that was not confirmed for longer does not count"),
+        setting("an older file does not count"),
     ] = 168.0
 
 
-class Memory:
-    """Reads the file once, and writes it from then on."""
+class SnapshotFile:
+    """Reads the file at the start, and writes it from then on."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class Memory:
         self._health = health
         self._clock = clock
         self._confirmed = 0.0
-        """When the API server last said that what is known is so; 0 for never."""
+        """Unix time at which the API server last confirmed the tables; 0 for never."""
         self._resumed = False
         self._trouble = ""
         self._written: tuple[int, ...] = ()
         """The revisions of the tables that are in the file."""
-        self._source.statuses.subscribe(lambda _: self._tell())
+        self._source.statuses.subscribe(lambda _: self._report())
         lifecycle.append("snapshot", start=self._start, stop=self._stop)
         jobs.add("resume", self._resume)
         jobs.add("write", self._keep)
@@ -105,7 +105,7 @@ class Memory:
         if found is not None:
             self._confirmed = found.confirmed
             self._source.recall(found.rows)
-        self._tell()
+        self._report()
 
     def _read(self) -> Snapshot | None:
         octets = read(self._path)
@@ -113,7 +113,7 @@ class Memory:
             return None
         found = decode(octets, self._kinds)
         if found.node != self._node:
-            raise SnapshotError(f"it is of the node {found.node[:64]!r}")
+            raise SnapshotError(f"it belongs to the node {found.node[:64]!r}")
         age = self._clock() - found.confirmed
         if age > self._options.max_age_hours * 3600:
             raise SnapshotError(f"it is {age / 3600:.0f} hours old")
@@ -124,9 +124,9 @@ class Memory:
         names = self._source.resume() if self._confirmed else ()
         if names:
             self._resumed = True
-            self._tell()
+            self._report()
             log.warning(
-                "going on from the snapshot",
+                "continuing from the snapshot",
                 event_name="snapshot.resumed",
                 file=str(self._path),
                 confirmed=_time(self._confirmed),
@@ -151,7 +151,7 @@ class Memory:
 
     @property
     def _complete(self) -> bool:
-        """Whether every kind has been told once."""
+        """Whether every kind has been read once."""
         snapshot = self._database.snapshot()
         return all(self._tables.of(kind).initialized(snapshot) for kind in self._kinds)
 
@@ -176,26 +176,26 @@ class Memory:
             return
         self._trouble = ""
         self._written = revisions
-        self._tell()
+        self._report()
 
-    # Telling
+    # Reporting
 
     def _fail(self, what: str, event: str, error: SnapshotError | OSError) -> None:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         trouble = f"{self._path} {what}: {reason}"
         if trouble != self._trouble:
             self._trouble = trouble
-            log.warning("trouble with the snapshot", event_name=event, reason=trouble)
-        self._tell()
+            log.warning("the snapshot failed", event_name=event, reason=trouble)
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         time_ = _time(self._confirmed)
         if self._resumed and not self._source.current:
-            self._health.degraded(f"the API server is away: what it said at {time_} counts")
+            self._health.degraded(f"no answer from the API server: the objects of {time_} count")
         elif self._trouble:
             self._health.degraded(self._trouble)
         elif self._written:
-            self._health.ok(f"{self._path} has what the API server said at {time_}")
+            self._health.ok(f"{self._path} has the objects of {time_}")
         else:
             self._health.ok("nothing has been written yet")
 
@@ -206,8 +206,8 @@ def _time(unix: float) -> str:
 
 CELL = Cell(
     name="snapshot",
-    description="What the API server said, on disk, for a start without it.",
+    description="The last known objects on disk, for a start without an API server.",
     options=SnapshotOptions,
     on_with="file",
-    invokes=(Memory,),
+    invokes=(SnapshotFile,),
 )

@@ -1,7 +1,7 @@
-"""What the local API tells of a running agent: the speaker's sessions and routes, with origins.
+"""The state of a running agent for its local API: sessions and routes, with their origins.
 
-It joins two things that the rooms below keep apart on purpose: the speaker knows prefixes and
-sessions, the intent tables know which Kubernetes objects caused a prefix. Reads only.
+Joins the speaker's prefixes and sessions with the intent tables, which have the Kubernetes objects that
+a prefix originates from. Reads only.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class AgentFacts:
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:
             raise BadRequestError(
-                f"{peer} is a peer of the instances {', '.join(among)}: say which"
+                f"{peer} is a peer of the instances {', '.join(among)}: name the instance"
             )
         if table == "available":
             chosen = instances if instance is None else [instance]
@@ -130,8 +130,8 @@ class AgentFacts:
                     received = self._speaker.routes_received(status.instance, status.name, family)
                     yield [route_item(self._node, status.instance, view) for view in received]
                     continue
-                told = self._speaker.routes_advertised(status.instance, status.name, family)
-                yield [self._advertised(snapshot, status, view) for view in told]
+                advertised = self._speaker.routes_advertised(status.instance, status.name, family)
+                yield [self._advertised(snapshot, status, view) for view in advertised]
 
     def _advertised(self, snapshot: Snapshot, status: PeerStatus, view: RouteView) -> RouteItem:
         family, nlri = prefix_to_wire(view.prefix)
@@ -140,7 +140,7 @@ class AgentFacts:
         if status.route_set is None:
             return item
         changed = self._ages.since(status.route_set, family, nlri)
-        # A session that came up later has told it since then.
+        # A session that was established later has advertised it since then.
         since = max(status.since, changed or 0.0)
         return replace(item, since_time=datetime.fromtimestamp(int(since), UTC))
 
@@ -157,7 +157,7 @@ class AgentFacts:
     def explain(
         self, target: str | None, *, peer: str | None, instance: str | None
     ) -> Iterator[Sequence[ExplainItem]]:
-        """Yield what becomes of a prefix or of an object at each peer, one group for each."""
+        """Yield the explanations of a prefix or of an object, one group for each peer."""
         explainer = self._loop.explainer()
         if explainer is None:
             raise NotFoundError("not all sources have been read yet; ask again in a moment")
@@ -179,7 +179,7 @@ class AgentFacts:
         return (self._explained(group) for group in groups)
 
     def _check_names(self, peer: str | None, instance: str | None) -> None:
-        """Raise `NotFoundError` for a peer or instance that is neither there nor left out."""
+        """Raise `NotFoundError` for a peer or instance that is neither configured nor rejected."""
         snapshot = self._database.snapshot()
         left_out = [p.leaves_out for p in self._intent.problems.all(snapshot) if p.leaves_out]
         peers = list(self._intent.peers.all(snapshot))
@@ -192,7 +192,7 @@ class AgentFacts:
             raise NotFoundError(f"no peer is called {peer}")
 
     def _explained(self, group: Sequence[RouteExplanation]) -> list[ExplainItem]:
-        """Add to what is wished for what has come of it: the session, and what it was told."""
+        """Complete the intended routes by the state of the session and its Adj-RIB-Out."""
         items = [explain_item(self._node, verdict) for verdict in group]
         first = group[0]
         status = next(
@@ -207,12 +207,12 @@ class AgentFacts:
             return items
         if status is None:
             text = "the session has not been set up (yet): see waggle peers, and the agent's log"
-            return [_undone(item, "NoSession", text) for item in items]
+            return [_not_advertised(item, "NoSession", text) for item in items]
         if not status.established:
             text = f"the session is {status.state}: {status.reason}"
-            return [_undone(item, "SessionDown", text) for item in items]
+            return [_not_advertised(item, "SessionDown", text) for item in items]
         silent = {str(f.family): f.note for f in status.families if not f.negotiated}
-        told = {
+        advertised = {
             view.prefix
             for family in status.families
             if family.negotiated
@@ -222,17 +222,17 @@ class AgentFacts:
         for item in items:
             if item.family in silent:
                 note = silent[item.family] or "the peer does not speak the family"
-                found.append(_undone(item, "FamilyNotNegotiated", note))
-            elif not told.issuperset(item.told):
+                found.append(_not_advertised(item, "FamilyNotNegotiated", note))
+            elif not advertised.issuperset(item.told):
                 text = "it has not been sent (yet)"
-                found.append(_undone(item, "NotSent", text))
+                found.append(_not_advertised(item, "NotSent", text))
             else:
                 found.append(item)
         return found
 
 
-def _undone(item: ExplainItem, reason: str, message: str) -> ExplainItem:
-    """Say of what shall be advertised why it is not; nothing of what shall not."""
+def _not_advertised(item: ExplainItem, reason: str, message: str) -> ExplainItem:
+    """Return an item that should be advertised with the reason why it is not; others unchanged."""
     if not item.advertised:
         return item
     return replace(item, advertised=False, reason=reason, message=message)

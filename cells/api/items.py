@@ -1,4 +1,4 @@
-"""What is said of the agent, its sessions and its routes, as items of the API. Pure translations."""
+"""Translations of the agent, its sessions and its routes to items of the API."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def status_item(
     rows: Iterable[ObjectStatus],
     conditions: Iterable[Condition],
 ) -> StatusItem:
-    """Translate how an agent is; what is well is not listed."""
+    """Translate the state of an agent; scopes that are ok are not listed."""
     waiting = readiness.waiting()
     report = health.scope("report").scope("status").status
     return StatusItem(
@@ -139,7 +139,7 @@ def origin_item(ref: ObjectRef) -> OriginItem:
 
 
 def explain_item(node: str, found: RouteExplanation) -> ExplainItem:
-    """Translate what becomes of a prefix."""
+    """Translate the explanation of a route."""
     family = found.family
     return ExplainItem(
         node=node,

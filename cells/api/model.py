@@ -1,4 +1,4 @@
-"""What the local API answers: the envelope and the items of the ``waggle`` command.
+"""The answers of the local API: the envelope and the items of the ``waggle`` command.
 
 A stable interface: members are only ever added within ``cli.waggle/v1``. A value that is unknown
 is left out, never "N/A" or -1; lists are lists; times are RFC 3339 in UTC with names ending in
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def default_path() -> Path:
-    """Return where the agent of this user listens, and the command line asks, by default."""
+    """Return the default path of the socket of this user's agent."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if os.geteuid() == 0 or not runtime:
         return Path("/run/waggle/agent.sock")
@@ -30,7 +30,7 @@ def default_path() -> Path:
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Base of what is listed; members that are unset do not appear."""
+    """Base of the items; members that are unset do not appear."""
 
 
 class ErrorItem(Item, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class ErrorItem(Item, frozen=True, kw_only=True):
 
 
 class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
-    """A list with what is needed to read it."""
+    """A list with its version, kind and errors."""
 
     api_version: str = API_VERSION
     kind: str
@@ -89,7 +89,7 @@ class PeerItem(Item, frozen=True, kw_only=True):
 
 
 class PartItem(Item, frozen=True, kw_only=True):
-    """A part of the agent that does not do its work, or not all of it."""
+    """A degraded part of the agent."""
 
     path: str
     message: str
@@ -97,7 +97,7 @@ class PartItem(Item, frozen=True, kw_only=True):
 
 
 class ConditionItem(Item, frozen=True, kw_only=True):
-    """What is, or is not, the case with an object."""
+    """A condition of an object."""
 
     kind: str
     namespace: str | None = None
@@ -123,7 +123,7 @@ class StatusItem(Item, frozen=True, kw_only=True):
     node: str
     ready: bool
     waiting: list[str] = []
-    """What has to happen before it is ready."""
+    """The closed readiness gates."""
     health: str
     degraded: list[PartItem] = []
     reporting: str
@@ -131,7 +131,7 @@ class StatusItem(Item, frozen=True, kw_only=True):
     peers: list[PeerItem] = []
     objects: list[ObjectStatusItem] = []
     conditions: list[ConditionItem] = []
-    """Of other objects, as far as this agent knows them."""
+    """Of other objects, as far as this agent reads them."""
 
 
 class OriginItem(Item, frozen=True, kw_only=True):
@@ -152,7 +152,7 @@ class RouteItem(Item, frozen=True, kw_only=True):
     node: str
     instance: str
     peer: str | None = None
-    """Whose route: to whom it is advertised, from whom received; absent for a local route."""
+    """The peer that it is advertised to or received from; absent for a local route."""
     family: str
     prefix: str
     next_hop: str | None = None
@@ -167,12 +167,12 @@ class RouteItem(Item, frozen=True, kw_only=True):
     status: str | None = None
     """Why it is or is not used."""
     since_time: datetime | None = None
-    """Since when the peer has been told it as it is; of advertised routes."""
+    """Time of its last change; of advertised routes."""
     origins: list[OriginItem] = []
 
 
 class ExplainItem(Item, frozen=True, kw_only=True):
-    """What becomes of one prefix of one object at one peer, and why.
+    """Whether one prefix of one object is advertised to one peer, and why.
 
     ``peer`` is absent where it concerns a whole instance, ``instance`` where it concerns the node;
     ``prefix`` where the object has no such address.
@@ -188,13 +188,13 @@ class ExplainItem(Item, frozen=True, kw_only=True):
     prefix: str | None = None
     advertised: bool
     told: list[str] = []
-    """What the peer is (to be) told for it: the prefix itself, an aggregate of it, or both."""
+    """The prefixes that are (to be) advertised for it: itself, an aggregate, or both."""
     reason: str
     """One word; "Advertised" where it is."""
     message: str | None = None
     """A sentence for people."""
     rule: OriginItem | None = None
-    """The object with the rule that decided."""
+    """The object with the deciding rule."""
 
 
 class WatchItem(Item, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
-"""The operator cell: who leads, and what the leader writes into the cluster.
+"""The operator cell: leader election, and the leader's writes into the cluster.
 
-`election` keeps the Lease, `writing` the loop of rounds and writes, `source` is the kubernetes cell
-with what an operator reads, and `cell` puts them together. What is written is worked out in
-`reconcilers.operator`.
+`election` keeps the Lease, `writing` carries out plans, `migration` brings stored objects to the
+present version, `source` is the kubernetes cell of an operator, `local` the operator's part in an
+agent, and `cell` composes them. `reconcilers.operator` computes the plans.
 """

@@ -1,7 +1,7 @@
-"""Puts election and writing together: the one who leads writes what the rounds ask for.
+"""The jobs of an operator: election, rounds and writes, storage versions.
 
-Everybody reads, so that a new leader begins with all it has to know. Nothing is written before every
-source has told everything once, nor while a kind may not be read.
+Every candidate reads, so that a new leader has all objects at once. Only the leader writes, and only
+after the first reading of all sources, and while every kind can be read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MANAGER = "waggle-operator"
 """The field manager, and the name of the Lease."""
 SETTLE_TURNS = 8
 UNREAD_PAUSE = 1.0
-"""Seconds until it is looked again whether everything can be read."""
+"""Seconds until the next attempt while a kind cannot be read."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -83,25 +83,26 @@ class OperatorOptions(Options, frozen=True):
     lease_retry_seconds: Annotated[
         float,
         msgspec.Meta(gt=0.0),
-        setting("between two looks at the Lease", flag="--lease-retry-seconds"),
+        setting("seconds between two reads of the Lease", flag="--lease-retry-seconds"),
     ] = 2.0
     status_report: Annotated[
         bool,
         setting(
-            "write conditions; without, those that were written are removed", flag="--status-report"
+            "write conditions; if false, those that were written are removed",
+            flag="--status-report",
         ),
     ] = True
     migrate_storage_versions: Annotated[
         bool,
         setting(
-            "have objects stored anew that are stored in an old version of their kind",
+            "rewrite objects that are stored in an old version of their kind",
             flag="--migrate-storage-versions",
         ),
     ] = True
 
 
 def election_timing(options: OperatorOptions) -> ElectionTiming:
-    """Check the times of the election. Raises `SettingError`."""
+    """Check the timings of the election. Raises `SettingError`."""
     timing = ElectionTiming(
         lease=options.lease_duration_seconds,
         renew=options.renew_deadline_seconds,
@@ -194,12 +195,12 @@ class Operator:
                 self._report(plan)
                 if not self._leadership.gained.is_set():
                     await self._leadership.gained.wait()
-                    # Much may have happened since.
+                    # Objects may have changed meanwhile.
                     signal.raise_flag()
                     return None
                 unread = self._kubernetes.unread
                 if unread:
-                    # What is not there may only not have been read: nothing follows from it.
+                    # An object that is missing may only be unread: no deletion follows from it.
                     self._health.degraded(f"nothing is written: {unread} cannot be read")
                     return UNREAD_PAUSE
                 self._health.ok("follows what it reads")

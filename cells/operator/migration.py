@@ -1,7 +1,7 @@
 """The job of the leader that brings stored objects to the present version of their kinds.
 
-Looked at when the leadership is gained and now and then, as definitions are changed while operators
-run. What fails is tried again later and shows in health; nothing else waits for it.
+Runs when the leadership is gained and periodically, as definitions change while operators run. A
+failure shows in health and is retried; nothing else waits for it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from resources.kind import Kind, Kinds
 from resources.kubernetes import KubernetesError, Writer, migrate
 
 EVERY = 600.0
-"""Seconds between two looks at the definitions."""
+"""Seconds between two passes over the definitions."""
 FIRST, LONGEST = 1.0, 512.0
-"""Seconds until what failed is tried again: doubling, with jitter."""
+"""Seconds until a failed pass is retried: doubling, with jitter."""
 
 
 def migrated(kinds: Kinds) -> tuple[Kind[Any], ...]:
-    """Return the kinds that have had other versions than the present one."""
+    """Return the kinds with other versions than the present one."""
     return tuple(kind for kind in defined(kinds) if len(kind.versions) > 1)
 
 
@@ -33,7 +33,7 @@ log = structlog.get_logger("waggle.operator")
 
 
 class Migrations:
-    """Keeps the stored versions of the kinds as they should be; ``leads`` is asked before writes."""
+    """Brings stored objects to the present version; ``leads`` is checked before each write."""
 
     def __init__(
         self, kinds: Kinds, rng: random.Random, health: Health, leads: Callable[[], bool]
@@ -44,7 +44,7 @@ class Migrations:
         self._leads = leads
 
     async def run(self, writer: Writer, gained: asyncio.Event) -> None:
-        """Look at all kinds, again and again, while we lead; until cancelled."""
+        """Run passes over all kinds while this operator leads, until cancelled."""
         failures = 0
         while True:
             await gained.wait()
@@ -57,7 +57,7 @@ class Migrations:
             await asyncio.sleep(pause * self._rng.uniform(0.75, 1.0))
 
     async def _pass(self, writer: Writer) -> bool:
-        """Look at each kind once; whether all is as it should be."""
+        """Process each kind once; True if all are stored in their present version."""
         errors: list[KubernetesError] = []
         for kind in self._kinds:
             try:

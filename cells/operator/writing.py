@@ -1,7 +1,7 @@
-"""The leader's loop: a round, what it asks for is written, and what failed is tried again later.
+"""The leader's writes: plans are carried out, failed writes are retried.
 
-One object's failure holds up no other. An object is written when it differs from what is there, never
-to be sure: what was just written is not written again before it has been seen, or for a while.
+One object's failure delays no other. An object is written if it differs from the stored one; after a
+write it is not written again before the change has been read back, or for a while.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from resources.kind import Kind, Kinds
 from resources.kubernetes import KubernetesError, Refused, Writer
 
 FIRST, LONGEST = 1.0, 512.0
-"""Seconds until a failed write is tried again: doubling, with jitter."""
+"""Seconds until a failed write is retried: doubling, with jitter."""
 LEAST = 1.0
-"""Seconds between two writes of one object at the least: what is wanted by then is written once."""
+"""Seconds between two writes of one object at least: changes meanwhile are one write."""
 UNSEEN = 30.0
-"""Seconds after which a write that has not shown is done again."""
+"""Seconds after which a write that was not read back is repeated."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -36,18 +36,18 @@ Key = tuple[ObjectRef, bool]
 
 
 class Attempt(msgspec.Struct):
-    """What is known of one object's last write."""
+    """The last write of one object and its result."""
 
     write: Write
     at: float
     failures: int = 0
     due: float = 0.0
-    """When it may be tried again."""
+    """When it may be retried."""
     error: str = ""
 
 
 class Writing:
-    """Carries out plans; one at a time."""
+    """Carries out plans, one at a time."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class Writing:
         self._statuses = Statuses(kinds, managed)
         self._attempts: dict[Key, Attempt] = {}
         self._last: dict[Key, float] = {}
-        """When each object was written last, or that was tried."""
+        """Time of the last write of each object, or of its attempt."""
         self._held: list[float] = []
-        """Until when objects are held back in this plan, as they have just been written."""
+        """Times until which objects of this plan are delayed, as they have just been written."""
         self.written = 0
 
     async def carry_out(self, plan: Plan) -> float | None:
-        """Write what a plan asks for; the seconds until something should be tried again, or None."""
+        """Write the objects of a plan; returns the seconds until the next retry, or None."""
         wanted: set[Key] = set()
         self._held.clear()
         for write in plan.objects:
@@ -93,11 +93,11 @@ class Writing:
         self._attempts = {key: one for key, one in self._attempts.items() if key in wanted}
         recent = self._now() - LEAST
         self._last = {key: at for key, at in self._last.items() if at > recent}
-        self._tell()
+        self._report_health()
         return self._pause()
 
     async def _once(self, write: Write) -> None:
-        """Write an object, unless just that was done or has failed a moment ago."""
+        """Write an object, unless the same write was done or has failed a moment ago."""
         before = self._attempts.get(write.key)
         if before is not None and before.write == write and self._now() < before.due:
             return
@@ -118,21 +118,21 @@ class Writing:
         if write is not None:
             answer = await self._try(write, before)
             if answer is not None:
-                # Where conditions are removed, those of another writer may stay: that is theirs.
+                # Conditions of other writers stay where ours are removed.
                 self._statuses.learn(ref, conditions.read(answer) if wished else {})
                 self._attempts.pop((ref, True), None)
 
     async def _read(self, ref: ObjectRef, before: Attempt | None) -> dict[str, Any] | None:
         """Read an object whose status is to be written; None where it cannot be read."""
         try:
-            # One that is gone by now will be gone from the plan, too.
+            # A deleted object leaves the plan with the next round.
             return await self._writer.get(self._path(ref))
         except KubernetesError as error:
             self._note(Apply(ref, {}, status=True), before, error)
             return None
 
     async def _try(self, write: Write, before: Attempt | None) -> dict[str, Any] | None:
-        """Write; the answer, or None where there is none."""
+        """Write; returns the answer, or None without one."""
         if not self._allowed() or self._too_soon(write.key):
             return None
         self._last[write.key] = self._now()
@@ -156,7 +156,7 @@ class Writing:
         return answer
 
     async def _apply(self, path: str, write: Apply) -> dict[str, Any]:
-        """Apply; where another writer's fields are in the way, they are made ours first."""
+        """Apply; fields of another writer that conflict are adopted first."""
         try:
             answer = await self._writer.apply(path, write.content)
         except Refused as error:
@@ -170,11 +170,11 @@ class Writing:
                 or not await self._writer.adopt(path)
             ):
                 return answer
-        log.info("taken over", event_name="operator.taken_over", object=str(write.object))
+        log.info("adopted", event_name="operator.taken_over", object=str(write.object))
         return await self._writer.apply(path, write.content)
 
     def _too_soon(self, key: Key) -> bool:
-        """Tell whether an object has just been written, and remember to come back to it."""
+        """Whether an object has just been written; if so, its retry is scheduled."""
         due = self._last.get(key, float("-inf")) + LEAST
         if self._now() >= due:
             return False
@@ -187,7 +187,7 @@ class Writing:
         if isinstance(error, Refused):
             pause = max(pause, min(error.retry_after, LONGEST))
         if isinstance(error, Refused) and error.status == 404 and isinstance(write, Apply):
-            # Gone meanwhile, and with it what was known of it.
+            # Deleted meanwhile: forget its status.
             self._statuses.forget(write.object)
         now = self._now()
         self._attempts[write.key] = Attempt(
@@ -204,14 +204,14 @@ class Writing:
             retry_in=round(pause, 1),
         )
 
-    def _tell(self) -> None:
+    def _report_health(self) -> None:
         failing = [one for one in self._attempts.values() if one.failures]
         if failing:
             first = min(failing, key=lambda one: str(one.write.object))
             more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
             self._health.degraded(f"{first.write.object}: {first.error}{more}")
         else:
-            self._health.ok(f"all is written ({self.written} writes)")
+            self._health.ok(f"all objects are written ({self.written} writes)")
 
     def _pause(self) -> float | None:
         due = min((*self._held, *(one.due for one in self._attempts.values())), default=None)
@@ -229,7 +229,7 @@ class Writing:
         return kind
 
     def _is_as_applied(self, write: Apply, answer: dict[str, Any]) -> bool:
-        """True if an object is what was applied, and no more: others' items stay in lists."""
+        """True if an object equals the applied one: items of other writers stay in lists."""
         kind = self._kind(write.object)
         try:
             there, wanted = kind.decode(answer), kind.decode(write.content)

@@ -1,6 +1,5 @@
 """The report cell: writes an agent's status and Events into the cluster that it reads.
 
-`statuses` writes the NodeConfig's status, `occurrences` finds what is worth an Event, `events` writes
-those, `cell` puts them together. What an API server refuses, or that it is away, changes nothing of
-what is advertised.
+`statuses` writes the status of the objects that the node reports on, `occurrences` finds occurrences
+for Events, `events` writes them, `cell` composes them. A failed write changes no advertised route.
 """

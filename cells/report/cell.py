@@ -1,4 +1,4 @@
-"""Puts together what an agent writes into its cluster: a status and Events, each with a job."""
+"""The jobs that write an agent's status and Events into its cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from statedb import Database, Table
 MANAGER = "waggle-agent"
 """The field manager."""
 SETTLE = 2.0
-"""Seconds that something has to be wrong for before it is an Event."""
+"""Seconds for which a problem has to last before it is an Event."""
 
 
 class ReportOptions(Options, frozen=True):
@@ -96,7 +96,7 @@ class Report:
             intent_tables.reconcile_statuses.observable,
             intent.done,
         )
-        speaker_events.observable.subscribe(self._occurrences.heard)
+        speaker_events.observable.subscribe(self._occurrences.on_event)
         jobs.add("occurrences", self._find)
         jobs.add("events", self._write_events)
 

@@ -1,7 +1,7 @@
-"""What is worth an Event: a session that comes or goes, and configuration that is not taken.
+"""Occurrences for Events: sessions that are established or lost, and rejected configuration.
 
-Reads the tables and hears the speaker's events; writes nothing. What is wrong is told once, after it
-has been so for a moment: objects that belong together come one after the other.
+Reads the tables and the speaker's events; writes nothing. A problem is reported once, after it has
+lasted a moment, as objects that belong together arrive one after the other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from statedb import Database, Snapshot
 
 @final
 class Occurrences:
-    """Finds what has happened."""
+    """Finds occurrences."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Occurrences:
         report: Callable[[Occurrence], None],
         solved: Callable[[Occurrence], None],
     ) -> None:
-        """``report`` takes what happened, ``solved`` what is not so any more."""
+        """``report`` receives occurrences, ``solved`` those that have ended."""
         self._database = database
         self._tables = tables
         self._intent = intent
@@ -44,10 +44,10 @@ class Occurrences:
         self._kinds = tables.kinds
         self._report = report
         self._solved = solved
-        self._told: set[Occurrence] = set()
+        self._reported: set[Occurrence] = set()
 
-    def heard(self, event: Event) -> None:
-        """Take an event of the speaker."""
+    def on_event(self, event: Event) -> None:
+        """Process an event of the speaker."""
         if not isinstance(event, StateChanged) or event.new == event.old:
             return
         if event.new == ESTABLISHED:
@@ -56,7 +56,7 @@ class Occurrences:
             self._session(event, "Warning", "SessionDown", f"is down: {event.reason or 'unknown'}")
 
     def look(self) -> None:
-        """Compare what is wrong now with what was wrong before."""
+        """Report the problems that are new since the last call, and those that are solved."""
         snapshot = self._database.snapshot()
         found = {
             *self._invalid(snapshot),
@@ -64,11 +64,11 @@ class Occurrences:
             *self._failures(snapshot),
             *self._drained(snapshot),
         }
-        for occurrence in sorted(found - self._told, key=repr):
+        for occurrence in sorted(found - self._reported, key=repr):
             self._report(occurrence)
-        for occurrence in self._told - found:
+        for occurrence in self._reported - found:
             self._solved(occurrence)
-        self._told = found
+        self._reported = found
 
     def _session(
         self, event: StateChanged, type_: Literal["Normal", "Warning"], reason: str, what: str
@@ -83,7 +83,7 @@ class Occurrences:
         self._report(Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}"))
 
     def _invalid(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """Objects that an API server let pass, and that are not taken."""
+        """Invalid objects that the API server accepted."""
         for row in self._tables.source_problems.all(snapshot):
             kind = None if row.object is None else self._kinds.named(row.object.kind)
             if row.object is None or kind is None:
@@ -100,7 +100,7 @@ class Occurrences:
             )
 
     def _problems(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """Objects that are valid, and cannot be followed in all that they say."""
+        """Valid objects that cannot be applied in full."""
         for row in self._intent.problems.all(snapshot):
             regarding = self._first(snapshot, row)
             if regarding is not None:
@@ -114,7 +114,7 @@ class Occurrences:
                 )
 
     def _failures(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """What the speaker would not do."""
+        """Objects that a reconciler cannot apply."""
         for row in self._intent.reconcile_statuses.all(snapshot):
             if row.error is not None:
                 yield Occurrence(
@@ -126,13 +126,13 @@ class Occurrences:
                 )
 
     def _drained(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """What is done to the routes of a node that is drained."""
+        """The drain of the node, if it is drained."""
         text = drain.describe(self._intent.peers.all(snapshot))
         if text is not None:
             yield Occurrence(self._of_node(snapshot), "Normal", "Drained", "Drain", text)
 
     def _first(self, snapshot: Snapshot, problem: Problem) -> Regarding | None:
-        """Return the first object of a problem that is there; one that is missing has no Events."""
+        """Return the first existing object of a problem; a missing one can have no Event."""
         for ref in problem.objects:
             regarding = self._regarding(snapshot, ref)
             if regarding is not None:

@@ -1,8 +1,8 @@
 """The statuses of objects in the API server: each written on change, at most once in `INTERVAL`.
 
-The status is this agent's as a whole: what somebody else wrote into it goes. What is there is read
-before the first write, and again now and then, as an API server may have been restored from an older
-state. Nothing is held up by a write that fails; it is tried again after growing pauses.
+The agent owns the whole status: fields of other writers are removed. The stored status is read before
+the first write and periodically, as etcd may have been restored from an older state. A failed write
+delays nothing; it is retried with growing pauses.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from resources.kind import Kind, Kinds
 from resources.kubernetes import Backoff, KubernetesError, Refused, Timing
 
 INTERVAL: Final = 5.0
-"""Seconds between two writes at the least."""
+"""Seconds between two writes of one status at least."""
 READ_AGAIN_SECONDS: Final = 600.0
-"""Seconds after which it is read again what is there."""
+"""Seconds after which the stored status is read again."""
 TIMING: Final = Timing(first=1.0, longest=60.0)
 """The pauses after failures."""
 NOT_KNOWN: Final = "no object of this node to report on is known"
@@ -37,10 +37,10 @@ log = structlog.get_logger("waggle.report")
 
 
 class Objects(Protocol):
-    """What is asked of an API server; `resources.kubernetes.Writer` does it."""
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
 
     async def get(self, path: str) -> JsonObject | None:
-        """Return an object, or None where it is not there."""
+        """Return an object, or None if it does not exist."""
 
     async def merge(self, path: str, content: JsonObject) -> JsonObject:
         """Set fields of an object."""
@@ -167,7 +167,7 @@ class ObjectWriting:
         known = conditions.read({"status": there})
         wanted = _plain(conditions.with_times(row.status, known))
         if wanted != there:
-            # In a merge patch a field that has to go is named with null.
+            # In a merge patch null removes a field.
             content = dict.fromkeys(there.keys() - wanted.keys()) | wanted
             await self._write({"status": content}, wanted)
         self.message = f"written {self.writes} times"

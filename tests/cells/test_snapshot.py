@@ -115,7 +115,7 @@ def test_f02_an_agent_that_starts_without_api_server_goes_on_from_its_disk(tmp_p
             assert names(hive) == {"web", "db"}
             level, message = levels(hive)["snapshot"]
             assert level is Level.DEGRADED
-            assert message.startswith("the API server is away: what it said at 20")
+            assert message.startswith("no answer from the API server: the objects of 20")
             message = f"cannot reach {server.url}: "
             await until(lambda: levels(hive)["kubernetes/Service"][1].startswith(message))
             # One is deleted and one created meanwhile: seen once it is back.
@@ -226,7 +226,7 @@ def _damaged(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_of_another_node, "is not used: it is of the node 'n2'"),
+        (_of_another_node, "is not used: it belongs to the node 'n2'"),
         (_old, "is not used: it is 192 hours old"),
         (_damaged, "is not used: it does not end as it should"),
         (lambda path: path.chmod(0o666), "is not used: others may write to it"),

@@ -342,12 +342,12 @@ def _lists(cluster: Cluster) -> int:
 
 
 def test_f02_an_agent_that_starts_without_api_server_advertises_what_it_knew(web: Cluster) -> None:
-    web.says("snapshot", "has what the API server said")
+    web.says("snapshot", "has the objects of")
     web.agent.stop()
     web.relay.cut()
     web.agent.start()
     web.agent.wait_ready()
-    web.says("snapshot", "the API server is away: what it said at")
+    web.says("snapshot", "no answer from the API server: the objects of")
     web.holds(WEB)
     web.put("late", "198.51.100.11")
     web.delete("web")

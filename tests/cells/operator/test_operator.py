@@ -120,7 +120,9 @@ def test_node_configs_and_conditions_are_written_once(tmp_path: Path) -> None:
                 ("waggle-operator", "true")
             }
             # It sees what it wrote, and has nothing to do.
-            await until(lambda: levels(hive)["operator/objects"][1] == "all is written (4 writes)")
+            await until(
+                lambda: levels(hive)["operator/objects"][1] == "all objects are written (4 writes)"
+            )
             await asyncio.sleep(0.3)
             assert len([verb for verb, _, _ in server.requests if verb == "patch"]) == 4
             assert hive.readiness.ready
@@ -140,7 +142,7 @@ def test_a_new_operator_writes_nothing_that_is_there(tmp_path: Path) -> None:
         before = server.queries("patch", CLUSTERS)
         async with operator(server, tmp_path, "b") as (hive, _):
             await until(lambda: levels(hive).get("operator/objects") is not None)
-            assert levels(hive)["operator/objects"][1] == "all is written (0 writes)"
+            assert levels(hive)["operator/objects"][1] == "all objects are written (0 writes)"
         assert server.queries("patch", CLUSTERS) == before
 
     run(scenario)
@@ -412,7 +414,9 @@ def test_policies_of_v1_are_translated_where_that_is_enabled(tmp_path: Path) -> 
         server.put({"kind": "CiliumBGPPeeringPolicy", **policy})
         async with operator(server, tmp_path, translate_peering_policies="true") as (hive, _):
             await until(lambda: names(server) == {"n1"} and bool(conditions(server, name="bgpp-p")))
-            await until(lambda: levels(hive)["operator/objects"][1].startswith("all is written"))
+            await until(
+                lambda: levels(hive)["operator/objects"][1].startswith("all objects are written")
+            )
             assert set(server.objects["ciliumbgppeerconfigs"]) == {("", "bgpp-p-65001-192.0.2.9")}
 
     run(scenario)
