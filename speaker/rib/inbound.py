@@ -23,7 +23,7 @@ from speaker.rib.received_path_ids import MAX_PATHS
 from speaker.rib.route_leaks import check_route_leak
 from speaker.rib.usable_next_hop import is_loopback, unusable_reason
 
-_MAX_ATTRIBUTE_SETS: Final = 65536
+_MAX_ATTRIBUTE_SETS = 65536
 """The number of attribute sets whose paths are cached; then the cache is cleared."""
 
 OWN_AS: Final = "own AS in the AS path"

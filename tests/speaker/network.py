@@ -1,7 +1,7 @@
 """Engines joined by wires in memory, in virtual time: networks that run in milliseconds.
 
-Every wire delivers in order and after a latency that the seed decides, so that a seed is one
-interleaving. There are no sockets and no waiting; what an engine asks of its shell is done here.
+Every wire delivers in order, after a latency from the seed; so a seed is one interleaving. There are no
+sockets and no waiting; the network performs the actions of its engines.
 """
 
 from __future__ import annotations

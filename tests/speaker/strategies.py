@@ -1,8 +1,7 @@
 """Hypothesis strategies for every value that goes over the wire; each builds what an encoder accepts.
 
-One strategy a kind: NLRI, path attributes, capabilities, messages. A new capability or field of
-`PathAttributes` has to have its place here: the tests of this module's completeness say which is
-missing. Nothing here knows what is done with the values.
+One strategy for each kind: NLRI, path attributes, capabilities, messages. A new capability or field of
+`PathAttributes` needs one here: the tests of this module's completeness name a missing one.
 """
 
 from __future__ import annotations

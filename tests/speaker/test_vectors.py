@@ -1,7 +1,7 @@
 """Messages from other implementations' test suites, with the outcome that the RFCs give them.
 
-The vectors are in a folder beside the project, where there is one. What each line asserts is said in
-that folder's README; a line that is disagreed with is in `DISAGREED`, with its reason.
+The vectors are in a folder beside the project, if there is one; its README documents their lines. Lines
+with another outcome here are in `DISAGREED`, with the reason.
 """
 
 from __future__ import annotations

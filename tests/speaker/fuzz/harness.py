@@ -1,7 +1,7 @@
 """The coverage-guided harness: ``python -m tests.speaker.fuzz.harness octets|sessions [flags]``.
 
-A development tool. It needs atheris, which is no dependency of anything here; docs/reliability.md says
-how to run it. New inputs go to a folder of their own, and what fails to the current directory.
+A development tool. It needs atheris, which is no dependency of the project; docs/reliability.md has the
+commands. New inputs are stored in a folder of their own, failures in the current directory.
 """
 
 from __future__ import annotations

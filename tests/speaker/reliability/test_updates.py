@@ -1,7 +1,7 @@
 """Malformed UPDATEs (H32 to H47): routes are withdrawn as RFC 7606 requires, few reset the session.
 
-Everything is said to an engine whose other session must not notice; what decoders alone make of octets
-is tested with them.
+Sent to an engine whose other session must not be affected; the tests of the decoders are in
+tests/speaker/message and tests/speaker/attribute.
 """
 
 from __future__ import annotations
