@@ -1,4 +1,4 @@
-"""Configuration that cannot be is refused when it is made, with the field that is wrong."""
+"""An invalid configuration is rejected when it is created, with the name of the field."""
 
 from __future__ import annotations
 

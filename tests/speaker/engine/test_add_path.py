@@ -1,4 +1,4 @@
-"""ADD-PATH (RFC 7911): several paths of a prefix, received and sent, and none left behind."""
+"""ADD-PATH (RFC 7911): several paths of a prefix, received, sent and withdrawn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def config(name: str, address: str, asn: int, **changes: object) -> PeerConfig:
 def star(
     leaves: int, *, hub: AddPathMode = "send", watcher: AddPathMode = "receive"
 ) -> tuple[Network, Host, Host, list[Host]]:
-    """Leaves that feed a hub, and a watcher that is told all paths."""
+    """Leaves that feed a hub, and a watcher with ADD-PATH."""
     network = Network()
     middle = network.host("hub", HUB, 65000)
     eye = network.host("eye", WATCHER, 64999)
@@ -73,7 +73,7 @@ def test_rfc7911_all_paths_are_advertised_each_with_its_identifier() -> None:
     assert len({route.path_id for route in views(eye)}) == 4
     assert eye.status().families[0].received == 4
     assert hub.status("eye").families[0].advertised == 4
-    # The best of them is best, and the others say why not.
+    # One path is best, and the others have the reason why they are not.
     available = list(eye.engine.routes_available(INSTANCE, IPV4_UNICAST))
     assert [route.as_path for route in available if route.best] == ["65000"]
     assert {route.reason for route in available if not route.best} == {"longer AS path"}
@@ -235,8 +235,8 @@ def test_a_recreated_instance_has_no_pending_add_path_changes() -> None:
     network = Network()
     hub = network.host("hub", "10.0.0.1", 65000)
     eye = network.host("eye", "10.0.0.2", 64999)
-    told = {"passive": True, "export": "set", "route_set": "s", "add_path": "send"}
-    hub.peer(config("eye", "10.0.0.2", 64999, **told))
+    options = {"passive": True, "export": "set", "route_set": "s", "add_path": "send"}
+    hub.peer(config("eye", "10.0.0.2", 64999, **options))
     eye.peer(config("hub", "10.0.0.1", 65000, add_path="receive"))
     hub.routes({"10.8.0.0/24": RouteAttributes()}, "s")
     network.run(3)

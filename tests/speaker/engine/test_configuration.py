@@ -79,13 +79,13 @@ def test_routes_of_a_set_are_read_by_prefix(engine: Engine, reads: Configuration
     assert list(reads.route_sets("i")) == ["s"]
     assert reads.route_set_prefixes("i", "s") == {IPV4_UNICAST: [FOUR], IPV6_UNICAST: [SIX]}
     absent = prefix_to_wire("10.9.0.0/16")[1]
-    asked = {IPV4_UNICAST: [FOUR, absent], IPV6_UNICAST: [SIX]}
-    assert reads.routes_of_set("i", "s", asked) == {
+    wanted = {IPV4_UNICAST: [FOUR, absent], IPV6_UNICAST: [SIX]}
+    assert reads.routes_of_set("i", "s", wanted) == {
         IPV4_UNICAST: {FOUR: four, absent: None},
         IPV6_UNICAST: {SIX: six},
     }
     engine.handle(RemoveRouteSet("i", "s"), 2.0)
-    assert reads.routes_of_set("i", "s", asked) is None
+    assert reads.routes_of_set("i", "s", wanted) is None
     assert reads.route_set_prefixes("i", "s") is None
 
 

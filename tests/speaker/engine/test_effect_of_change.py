@@ -1,4 +1,4 @@
-"""What changed -> what happens to the session: the table, row by row."""
+"""The effect of a changed configuration on the session: the table, row by row."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ INSTANCE_ROWS: list[tuple[dict[str, object], int]] = [
 def test_a_change_of_the_instance_recreates_it_or_has_no_effect(
     change: dict[str, object], flaps: int, pair: Pair
 ) -> None:
-    """Another AS, identifier or way to listen: every session begins anew, and routes stay."""
+    """Another AS, identifier or way to listen: every session is restarted, and routes stay."""
     values: dict[str, object] = {"name": INSTANCE, "local_asn": 65001, "router_id": A, **change}
     pair.b.peer(PeerConfig(name="a", address=A, peer_asn=0, passive=True, import_="all"))
     pair.network.run(5)

@@ -1,4 +1,4 @@
-"""Two or three engines on wires: sessions come up, exchange routes, and end as they should."""
+"""Two or three engines on a simulated network: sessions are established, exchange routes, and end."""
 
 from __future__ import annotations
 
@@ -384,7 +384,7 @@ def test_dynamic_peers_are_accepted_up_to_the_limit_and_removed_with_the_session
     network.run(5)
     assert len(list(a.engine.peers(network.now))) == 2
     assert not stranger.status().established
-    # RFC 4486: the one too many is told so; the stranger is told nothing.
+    # RFC 4486: the peer beyond the limit gets a Cease; an unknown address gets nothing.
     refused = next(host for host in hosts if not host.status().established)
     assert "Connection Rejected" in refused.status().reason
     assert "Connection Rejected" not in stranger.status().reason
@@ -420,9 +420,9 @@ def test_h01_a_connection_from_an_unknown_address_is_closed_before_a_byte_is_rea
     network.run(59)
     assert a.writes == []
     assert not b.status().established
-    # All are counted; one a minute is told, whoever it is that comes.
-    (told,) = a.events
-    assert told == ConnectionsRefused(
+    # All are counted; one a minute is reported, from any address.
+    (event,) = a.events
+    assert event == ConnectionsRefused(
         instance=INSTANCE, address=B, reason="no peer has this address", count=1
     )
     (status,) = a.engine.instances()
@@ -439,8 +439,8 @@ def test_a_dynamic_peer_beyond_the_limit_is_counted_and_gets_a_cease() -> None:
         host = network.host(f"h{number}", f"10.0.0.{number}", 65000 + number)
         host.peer(PeerConfig(name="a", address=A, peer_asn=65000))
     network.run(5)
-    (told,) = [event for event in a.events if isinstance(event, ConnectionsRefused)]
-    assert told.reason == "racks is at its limit of 1"
+    (event,) = [event for event in a.events if isinstance(event, ConnectionsRefused)]
+    assert event.reason == "racks is at its limit of 1"
     # Another configuration makes another router, and the count goes on.
     before = next(a.engine.instances()).refused
     a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id="192.0.2.99")))

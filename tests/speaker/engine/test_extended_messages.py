@@ -1,4 +1,4 @@
-"""RFC 8654: messages of more than 4,096 octets, in both directions, and never before both can."""
+"""RFC 8654: messages of more than 4,096 octets, in both directions, only where negotiated."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def test_rfc8654_4_sent_messages_are_as_long_as_negotiated(*, extended: bool) ->
 
 
 def test_rfc8654_4_a_long_attribute_is_not_sent_without_the_capability() -> None:
-    """It is for nobody to be told in part; what it replaces is taken back."""
+    """It is not sent in part; the route that it replaces is withdrawn."""
     arena = Arena().reach("Established", (*BASIC, ExtendedMessage()))
     arena.send(update(ATTRIBUTES, NLRI))
-    told = arena.messages(arena.quiet)
-    assert told[-1][1].endswith(NLRI)
+    sent = arena.messages(arena.quiet)
+    assert sent[-1][1].endswith(NLRI)
     arena.send(of_size(6000))
     assert arena.status().established
-    assert arena.messages(arena.quiet)[len(told) :] == [(2, update(b"", b"", NLRI)[19:])]
+    assert arena.messages(arena.quiet)[len(sent) :] == [(2, update(b"", b"", NLRI)[19:])]
     arena.check()

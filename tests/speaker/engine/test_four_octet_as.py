@@ -1,4 +1,4 @@
-"""RFC 6793: between a router that knows four octets and one that knows two, as octets on the wire."""
+"""RFC 6793: between a speaker with four-octet AS numbers and one with two, as octets on the wire."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def old() -> Arena:
 
 
 def told_to_old(arena: Arena, attributes: bytes) -> bytes:
-    """Say something as the new speaker, and return the UPDATE that the old one is told."""
+    """Send an UPDATE as the new speaker, and return the one that the old speaker gets."""
     before = len(arena.messages())
     arena.send(update(ORIGIN + attributes + hop(3), PREFIX), arena.quiet)
     ((kind, body),) = arena.messages()[before:]
@@ -60,9 +60,9 @@ def test_rfc6793_4_2_1_an_as_that_two_octets_cannot_hold_opens_as_as_trans() -> 
 
 def test_rfc6793_4_2_2_an_old_speaker_is_sent_as_trans_and_as4_path() -> None:
     body = told_to_old(old(), path(BYSTANDER_ASN, BIG, width=4) + aggregator(BIG, 4))
-    ours = LOCAL_ASN, BYSTANDER_ASN
-    assert path(*ours, AS_TRANS, width=2) in body
-    assert encode_attribute(0xC0, 17, sequence(*ours, BIG, width=4)) in body
+    expected = LOCAL_ASN, BYSTANDER_ASN
+    assert path(*expected, AS_TRANS, width=2) in body
+    assert encode_attribute(0xC0, 17, sequence(*expected, BIG, width=4)) in body
     assert aggregator(AS_TRANS, 2) in body
     assert encode_attribute(0xC0, 18, BIG.to_bytes(4, "big") + b"\x0a\0\0\3") in body
 
@@ -90,7 +90,7 @@ def test_rfc6793_4_2_2_a_path_of_two_octets_is_sent_without_as4_path() -> None:
             + encode_attribute(0xC0, 17, sequence(ATTACKER_ASN, BIG, width=4)),
             f"{ATTACKER_ASN}",
         ),
-        # An aggregator of two octets alone says nothing against it; beside one of four it is
+        # An aggregator of two octets alone does not contradict it; beside one of four it is
         # younger than both, unless it stands for that one.
         (
             path(ATTACKER_ASN, AS_TRANS, width=2)

@@ -154,7 +154,7 @@ def test_rfc4724_4_2_a_second_restart_removes_routes_that_are_stale_already() ->
     network, a, b = pair()
     crash(network, a)
     network.run(5)
-    # It waits for a third peer, and says nothing until then.
+    # It waits for a third peer, and advertises nothing until then.
     revive(a, 65001, config("b", B, 65002), config("gone", "10.0.0.9", 65009))
     network.run(10)
     assert b.status().established
@@ -294,7 +294,7 @@ def test_a_peer_with_another_router_id_loses_its_stale_routes() -> None:
 
 
 def opened(host: Host) -> GracefulRestartCapability:
-    """What a host's peer said in its OPEN."""
+    """The capability in the OPEN of a host's peer."""
     (session,) = (
         peer.connections.primary for peer in host.engine.instance(INSTANCE).peers.values()
     )
@@ -340,12 +340,12 @@ def test_rfc4724_4_1_received_routes_are_advertised_after_end_of_rib_of_all_peer
     b.routes({"10.1.0.0/24": RouteAttributes()})
     c.listens = a.listens = True
     network.run(10)
-    # Both are up and have sent End-of-RIB, so b has selected and told.
+    # Both are up and have sent End-of-RIB, so b has selected and advertised.
     assert set(c.available(IPV4_UNICAST)) == {*ROUTES, "10.1.0.0/24"}
 
 
 def waiting() -> tuple[Network, Host, Host]:
-    """Return a network whose b has restarted, and waits for a, which comes, and c, which does not."""
+    """Return a network in which b has restarted and waits for a, which connects, and c."""
     network = Network()
     b, a = network.host("b", B, 65002), network.host("a", A, 65001)
     a.peer(config("b", B, 65002))
@@ -408,7 +408,7 @@ def test_rfc9494_4_2_after_the_restart_time_routes_are_kept_as_least_preferred()
     assert routes["10.8.0.0/24", "c"].best
     assert routes["10.8.0.0/24", "a"].reason == "long-lived stale"
     assert "65535:6" in routes["10.9.0.0/24", "a"].communities
-    # c knows what that is, and is told.
+    # c has the capability, and is sent the routes.
     assert "65535:6" in c.available(IPV4_UNICAST)["10.9.0.0/24"].communities
     network.run(3600)
     assert set(b.available(IPV4_UNICAST)) == {"10.8.0.0/24"}
@@ -511,12 +511,12 @@ def test_states_are_reported_through_a_restart() -> None:
     network, a, b = pair()
     crash(network, a)
     network.run(2)
-    told = [event for event in b.events if isinstance(event, StateChanged)]
-    assert told[-1].reason
+    changes = [event for event in b.events if isinstance(event, StateChanged)]
+    assert changes[-1].reason
 
 
 def test_a_limit_counts_the_routes_after_end_of_rib() -> None:
-    """RFC 4724 section 4.2: at End-of-RIB the stale routes go, before anybody counts."""
+    """RFC 4724 section 4.2: at End-of-RIB the stale routes are removed, before prefixes are counted."""
     restart = GracefulRestart(restart_time=4000, stale_time=300)
     opened = open_message(
         capabilities=(

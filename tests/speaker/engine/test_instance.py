@@ -1,4 +1,4 @@
-"""Route sets and update groups: diffed once, encoded once, told exactly."""
+"""Route sets and update groups: compared once, encoded once, sent exactly."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_peer_is_not_sent_its_own_routes_and_all_others_are() -> None:
     network.run(0.5)
     assert "10.5.0.0/16" not in leaves[0].received(IPV4_UNICAST)
     assert all("10.5.0.0/16" in leaf.received(IPV4_UNICAST) for leaf in leaves[1:])
-    # A better path from another peer: now the first one is told, and the new source is not.
+    # A better path from another peer: now the first one is sent it, and the new source is not.
     hub.routes({"10.5.0.0/16": RouteAttributes()})
     network.run(0.5)
     assert all("10.5.0.0/16" in leaf.received(IPV4_UNICAST) for leaf in leaves)
@@ -166,18 +166,18 @@ def test_after_quiescence_every_peer_holds_the_adj_rib_out_of_the_hub(
     network, hub, leaves = star(3, export="all", route_set=None)
     speakers = [*leaves, hub]
     rng = random.Random(seed)  # noqa: S311  a seed, no secret
-    for who, prefix, attributes, settle in steps:
-        speakers[who].routes({prefix: attributes})
+    for name, prefix, attributes, settle in steps:
+        speakers[name].routes({prefix: attributes})
         if settle:
             network.run(rng.random() / 100)
     network.run(1)
     for leaf in leaves:
         held = {prefix: r.as_path for prefix, r in leaf.received(IPV4_UNICAST).items()}
-        told = {
+        advertised = {
             r.prefix: r.as_path
             for r in hub.engine.routes_advertised(INSTANCE, leaf.name, IPV4_UNICAST)
         }
-        assert held == told
+        assert held == advertised
         status = next(s for s in hub.engine.peers(network.now) if s.name == leaf.name)
         assert status.families[0].advertised == len(held)
         best = hub.available(IPV4_UNICAST)

@@ -1,4 +1,4 @@
-"""Policies between RIBs: applied on the way in and out, and changed without touching a session."""
+"""Import and export policies: applied, and changed without a session reset."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def chain(**middle: object) -> tuple[Network, Host, Host, Host]:
 
 
 def test_rfc8212_2_without_a_policy_no_route_is_imported_or_exported() -> None:
-    """By default, towards peers of every kind, until the configuration says otherwise."""
+    """By default, towards peers of every kind, until a policy is configured."""
     for other in (65001, 65003):
         network = Network()
         a, b = network.host("a", A, 65001), network.host("b", B, other)
-        # What is configured with nothing but who the peer is.
+        # Configured with the identity of the peer only.
         a.peer(PeerConfig(name="b", address=B, peer_asn=other))
         b.peer(config("a", A, 65001, passive=True))
         for host in (a, b):
@@ -70,7 +70,7 @@ def test_an_import_policy_filters_and_changes_received_routes() -> None:
     assert best["10.9.0.0/24"].local_preference == 200
     assert best["10.8.0.0/24"].communities == ("65001:1", "1:1")
     assert set(c.available(IPV4_UNICAST)) == set(best)
-    # The Adj-RIB-In has them all, as they came, and says why one is not used.
+    # The Adj-RIB-In has them all, as received, and the reason why one is not used.
     received = b.received(IPV4_UNICAST, "a")
     assert received["10.8.0.0/24"].communities == ("65001:1",)
     assert received["10.8.0.0/24"].best
@@ -86,7 +86,7 @@ def test_another_import_policy_is_applied_to_held_routes_and_sends_only_differen
     b.peer(config("a", A, 65001, passive=True, import_=Policy(terms=(Term(match=TENS),))))
     network.run(1)
     assert set(c.available(IPV4_UNICAST)) == {"10.8.0.0/24", "10.9.0.0/24"}
-    # One withdrawal; the two that stay are not said again.
+    # One withdrawal; the two that stay are not advertised again.
     assert c.status().updates_received == seen + 1
     assert b.status("a").flaps == b.status("c").flaps == 0
 
@@ -99,15 +99,15 @@ def test_an_export_policy_filters_and_changes_advertised_routes() -> None:
         )
     )
     _, _, b, c = chain(to_c={"export_policy": policy})
-    told = c.available(IPV4_UNICAST)
-    assert set(told) == {"10.8.0.0/24", "10.9.0.0/24"}
-    assert told["10.8.0.0/24"].as_path == "65002 65002 65002 65001"
+    available = c.available(IPV4_UNICAST)
+    assert set(available) == {"10.8.0.0/24", "10.9.0.0/24"}
+    assert available["10.8.0.0/24"].as_path == "65002 65002 65002 65001"
     # RFC 4271 section 5.1.4: only a MED of our own is for another AS.
-    assert told["10.8.0.0/24"].med is None
-    assert told["10.9.0.0/24"].med == 77
+    assert available["10.8.0.0/24"].med is None
+    assert available["10.9.0.0/24"].med == 77
     assert b.status("c").families[0].advertised == 2
     shown = {r.prefix: r for r in b.engine.routes_advertised(INSTANCE, "c", IPV4_UNICAST)}
-    assert set(shown) == set(told)
+    assert set(shown) == set(available)
     assert shown["10.9.0.0/24"].med == 77
 
 
@@ -117,8 +117,11 @@ def test_a_changed_export_policy_sends_only_differences() -> None:
     policy = Policy(terms=(Term(match=TENS, set=Set(add_communities=("9:9",))), Term()))
     b.peer(config("c", C, 65003, passive=True, export_policy=policy))
     network.run(1)
-    told = c.available(IPV4_UNICAST)
-    assert {p for p, r in told.items() if "9:9" in r.communities} == {"10.8.0.0/24", "10.9.0.0/24"}
+    available = c.available(IPV4_UNICAST)
+    assert {p for p, r in available.items() if "9:9" in r.communities} == {
+        "10.8.0.0/24",
+        "10.9.0.0/24",
+    }
     assert c.status().updates_received == seen + 2
     b.peer(config("c", C, 65003, passive=True, export_policy=Policy()))
     network.run(1)
@@ -187,12 +190,12 @@ def test_only_the_last_policy_determines_the_routes(
     network.run(5)
     assert c.status().flaps <= 1
     held = {(r.prefix, r.as_path, r.med, r.communities) for r in c.received(IPV4_UNICAST).values()}
-    told = {
+    advertised = {
         (r.prefix, r.as_path, r.med, r.communities)
         for r in b.engine.routes_advertised(INSTANCE, "c", IPV4_UNICAST)
     }
-    assert held == told
-    # A session that begins now is told the same.
+    assert held == advertised
+    # A session that is established now is sent the same.
     b.peer(
         config(
             "c",

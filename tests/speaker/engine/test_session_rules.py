@@ -1,4 +1,4 @@
-"""What sessions are held to: limits, roles, confederations, words at the end, and who opens first."""
+"""Rules of sessions: prefix limits, roles, confederations, shutdown communication, DelayOpen."""
 
 from __future__ import annotations
 
@@ -146,12 +146,12 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("theirs", Role)
-@pytest.mark.parametrize("ours", Role)
-def test_rfc9234_4_2_only_corresponding_roles_are_accepted(ours: Role, theirs: Role) -> None:
-    _, a, b = pair({"role": ours}, {"role": theirs})
-    assert a.status().established is b.status().established is ((ours, theirs) in PAIRS)
-    if (ours, theirs) not in PAIRS:
+@pytest.mark.parametrize("remote", Role)
+@pytest.mark.parametrize("local", Role)
+def test_rfc9234_4_2_only_corresponding_roles_are_accepted(local: Role, remote: Role) -> None:
+    _, a, b = pair({"role": local}, {"role": remote})
+    assert a.status().established is b.status().established is ((local, remote) in PAIRS)
+    if (local, remote) not in PAIRS:
         errors = {(e.code, e.subcode) for e in a.events + b.events if isinstance(e, SessionError)}
         assert (2, 11) in errors
 
@@ -234,7 +234,7 @@ def test_rfc9234_5_otc_is_attached_by_role(first: Role, second: Role, mark: int 
 def test_rfc9234_5_a_route_with_otc_from_a_customer_is_a_leak(role: Role, *, used: bool) -> None:
     network = Network()
     a, b, c = network.host("a", A, 65001), network.host("b", B, 65002), network.host("c", C, 65003)
-    # a is provider of b, who has no role towards c and so passes the mark of a on.
+    # a is provider of b, which has no role towards c and so forwards the OTC of a.
     a.peer(config("b", B, 65002, role=Role.PROVIDER))
     b.peer(config("a", A, 65001, passive=True))
     b.peer(config("c", C, 65003, passive=True))
@@ -319,7 +319,7 @@ def test_rfc5065_4_a_path_with_the_own_member_as_is_a_loop() -> None:
     z.routes({"10.7.0.0/24": RouteAttributes()})
     network.run(2)
     assert x.available(IPV4_UNICAST)["10.7.0.0/24"].as_path == "(64602)"
-    # x tells it to nobody in 64602 again, and if it did, it would not be used.
+    # x does not advertise it back to 64602, where it would not be used.
     assert z.received(IPV4_UNICAST) == {}
 
 

@@ -1,4 +1,4 @@
-"""Peers known by interface: they wait for a neighbour, begin with it, and follow it."""
+"""Unnumbered peers: they wait for a neighbour on the interface, and follow its address."""
 
 from __future__ import annotations
 

@@ -33,24 +33,24 @@ def test_equal_identifiers_are_decided_by_the_as_number_rfc_6286_section_2_3() -
 
 
 HIGHER, LOWER = 0x0AFFFFFF, 0x00000001
-"""Identifiers of the other side; ours is 10.0.0.1."""
+"""Identifiers of the peer; the local one is 10.0.0.1."""
 
 
 class Crossing:
-    """Our connection and the peer's, both up, and nothing said on either by the peer."""
+    """The connections of both sides, up, and no message of the peer on either."""
 
     def __init__(self, peer_id: int) -> None:
         self.arena = Arena(passive=False)
         self.arena.answer()
-        self.ours = self.arena.connection
-        self.theirs = 0
+        self.local = self.arena.connection
+        self.remote = 0
         self._open = Open(
             asn=ATTACKER_ASN, hold_time=90, router_id=peer_id, capabilities=BASIC
         ).encode()
 
     def connects(self) -> None:
         """The peer connects, too."""
-        self.theirs = self.arena.accept()
+        self.remote = self.arena.accept()
 
     def opens(self, connection: int) -> None:
         """The peer's OPEN comes on a connection."""
@@ -61,22 +61,22 @@ class Crossing:
         self.arena.send(KEEPALIVE, connection)
 
     def ended(self, connection: int) -> bool:
-        """Tell whether a connection was closed with a Cease for the collision (RFC 4486)."""
+        """Return whether a connection was closed with a Cease for the collision (RFC 4486)."""
         bodies = [body for kind, body in self.arena.messages(connection) if kind == 3]
         assert bodies in ([], [b"\6\7"])
         assert bool(bodies) == (connection in self.arena.closed)
         return bool(bodies)
 
 
-@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("first", ["local", "remote"])
 @pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
 def test_rfc4271_6_8_two_opens_leave_the_connection_of_the_higher_identifier(
     peer_id: int, first: str
 ) -> None:
     crossing = Crossing(peer_id)
     crossing.connects()
-    order = [crossing.ours, crossing.theirs]
-    for connection in order if first == "ours" else reversed(order):
+    order = [crossing.local, crossing.remote]
+    for connection in order if first == "local" else reversed(order):
         crossing.opens(connection)
     kept, gone = order if peer_id == LOWER else reversed(order)
     assert crossing.ended(gone)
@@ -93,29 +93,29 @@ def test_rfc4271_6_8_a_connection_beside_a_confirmed_one_is_closed(
 ) -> None:
     """Our KEEPALIVE is out: the peer may be Established there, and an OPEN could not undo that."""
     crossing = Crossing(peer_id)
-    crossing.opens(crossing.ours)
+    crossing.opens(crossing.local)
     if confirmed:
-        crossing.confirms(crossing.ours)
+        crossing.confirms(crossing.local)
     crossing.connects()
-    assert crossing.ended(crossing.theirs)
-    assert not crossing.ended(crossing.ours)
-    crossing.confirms(crossing.ours)
+    assert crossing.ended(crossing.remote)
+    assert not crossing.ended(crossing.local)
+    crossing.confirms(crossing.local)
     assert crossing.arena.status().established
     crossing.arena.check()
 
 
 @pytest.mark.parametrize("peer_id", [HIGHER, LOWER])
 def test_rfc4271_6_8_a_connection_without_an_open_does_not_delay_the_other(peer_id: int) -> None:
-    """The peer may know of a connection only: the loser goes on when the winner says nothing."""
+    """The peer may know one connection only: the other continues when no message arrives."""
     crossing = Crossing(peer_id)
     crossing.connects()
-    crossing.opens(crossing.theirs)
-    crossing.confirms(crossing.theirs)
+    crossing.opens(crossing.remote)
+    crossing.confirms(crossing.remote)
     assert crossing.arena.status().established == (peer_id == HIGHER)
     crossing.arena.wait(5)
     assert crossing.arena.status().established
-    assert not crossing.ended(crossing.theirs)
-    assert crossing.ended(crossing.ours)
+    assert not crossing.ended(crossing.remote)
+    assert crossing.ended(crossing.local)
     crossing.arena.check()
 
 

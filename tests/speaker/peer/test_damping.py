@@ -1,4 +1,4 @@
-"""Pauses after failures, and between attempts to connect."""
+"""Idle hold times after failures, and backoff between connection attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A byte stream cut anywhere is the same messages."""
+"""A byte stream in pieces of any size yields the same messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every NOTIFICATION that this speaker sends: code, subcode, data, and the section that asks for it.
+"""Every NOTIFICATION that this speaker sends: code, subcode, data, and the section that requires it.
 
 One row a subcode. That none is missing is a test, too: what is never sent is in `NEVER`, with the
 reason.
@@ -70,17 +70,17 @@ def established(**options: object) -> Raw:
     return Raw(**options).to_established()
 
 
-def said(message: bytes, raw: Raw) -> Raw:
+def after(message: bytes, raw: Raw) -> Raw:
     raw.send(message)
     return raw
 
 
-def opening(message: bytes, **options: object) -> Raw:
-    return said(message, connected(**options))
+def with_open(message: bytes, **options: object) -> Raw:
+    return after(message, connected(**options))
 
 
-def hears(octets: bytes) -> Raw:
-    return said(octets, established())
+def while_up(octets: bytes) -> Raw:
+    return after(octets, established())
 
 
 def with_body(place: int, value: bytes) -> bytes:
@@ -90,7 +90,7 @@ def with_body(place: int, value: bytes) -> bytes:
     return bytes(message)
 
 
-def after(raw: Raw, seconds: float) -> Raw:
+def waited(raw: Raw, seconds: float) -> Raw:
     raw.wait(seconds)
     return raw
 
@@ -126,32 +126,52 @@ class Row(NamedTuple):
 H, O, U, F, C = HeaderSubcode, OpenSubcode, UpdateSubcode, FsmSubcode, CeaseSubcode  # noqa: E741
 
 ROWS = [
-    Row(1, H.CONNECTION_NOT_SYNCHRONIZED, b"", "4271 6.1", lambda: hears(b"\0" + KEEPALIVE[1:])),
-    Row(1, H.BAD_MESSAGE_LENGTH, b"\0\x14", "4271 6.1", lambda: hears(frame_message(4, b"?"))),
-    Row(1, H.BAD_MESSAGE_TYPE, b"\x06", "4271 6.1", lambda: hears(frame_message(6, b""))),
-    Row(2, O.UNSPECIFIC, b"", "4271 6.2", lambda: opening(with_body(9, b"\xfe"))),
-    Row(2, O.UNSUPPORTED_VERSION, b"\0\4", "4271 6.2", lambda: opening(with_body(0, b"\5"))),
     Row(
-        2, O.BAD_PEER_AS, b"", "4271 6.2", lambda: opening(open_message(asn=65009, capabilities=()))
+        1,
+        H.CONNECTION_NOT_SYNCHRONIZED,
+        b"",
+        "4271 6.1",
+        lambda: while_up(b"\0" + KEEPALIVE[1:]),
     ),
-    Row(2, O.BAD_BGP_IDENTIFIER, b"", "6286 2.2", lambda: opening(open_message(router_id=0))),
     Row(
-        2, O.UNSUPPORTED_OPTIONAL_PARAMETER, b"", "4271 6.2", lambda: opening(with_body(10, b"\1"))
+        1,
+        H.BAD_MESSAGE_LENGTH,
+        b"\0\x14",
+        "4271 6.1",
+        lambda: while_up(frame_message(4, b"?")),
     ),
-    Row(2, O.UNACCEPTABLE_HOLD_TIME, b"", "4271 6.2", lambda: opening(open_message(hold_time=2))),
+    Row(1, H.BAD_MESSAGE_TYPE, b"\x06", "4271 6.1", lambda: while_up(frame_message(6, b""))),
+    Row(2, O.UNSPECIFIC, b"", "4271 6.2", lambda: with_open(with_body(9, b"\xfe"))),
+    Row(2, O.UNSUPPORTED_VERSION, b"\0\4", "4271 6.2", lambda: with_open(with_body(0, b"\5"))),
+    Row(
+        2,
+        O.BAD_PEER_AS,
+        b"",
+        "4271 6.2",
+        lambda: with_open(open_message(asn=65009, capabilities=())),
+    ),
+    Row(2, O.BAD_BGP_IDENTIFIER, b"", "6286 2.2", lambda: with_open(open_message(router_id=0))),
+    Row(
+        2,
+        O.UNSUPPORTED_OPTIONAL_PARAMETER,
+        b"",
+        "4271 6.2",
+        lambda: with_open(with_body(10, b"\1")),
+    ),
+    Row(2, O.UNACCEPTABLE_HOLD_TIME, b"", "4271 6.2", lambda: with_open(open_message(hold_time=2))),
     Row(
         2,
         O.UNSUPPORTED_CAPABILITY,
         b"\1\4\0\1\0\1\1\4\0\2\0\1",
         "5492 5",
-        lambda: opening(open_message(capabilities=(Multiprotocol(Family(1, 2)), FAMILIES[2]))),
+        lambda: with_open(open_message(capabilities=(Multiprotocol(Family(1, 2)), FAMILIES[2]))),
     ),
     Row(
         2,
         O.ROLE_MISMATCH,
         b"",
         "9234 4.2",
-        lambda: opening(
+        lambda: with_open(
             open_message(capabilities=(*FAMILIES, RoleCapability(Role.PEER))), role=Role.PROVIDER
         ),
     ),
@@ -160,70 +180,80 @@ ROWS = [
         U.MALFORMED_ATTRIBUTE_LIST,
         b"",
         "4271 6.3",
-        lambda: hears(frame_message(2, b"\0\0\0\xff")),
+        lambda: while_up(frame_message(2, b"\0\0\0\xff")),
     ),
     Row(
         3,
         U.UNRECOGNIZED_WELL_KNOWN_ATTRIBUTE,
         b"\x40\x63\1?",
         "4271 6.3",
-        lambda: hears(update(ATTRIBUTES + b"\x40\x63\1?", NLRI)),
+        lambda: while_up(update(ATTRIBUTES + b"\x40\x63\1?", NLRI)),
     ),
     Row(
         3,
         U.ATTRIBUTE_FLAGS,
         b"\x80\1\1\0",
         "7606 5.2",
-        lambda: hears(update(b"\x80\1\1\0" + PATH + HOP)),
+        lambda: while_up(update(b"\x80\1\1\0" + PATH + HOP)),
     ),
     Row(
         3,
         U.ATTRIBUTE_LENGTH,
         b"\x40\1\0",
         "7606 5.2",
-        lambda: hears(update(b"\x40\1\0" + PATH + HOP)),
+        lambda: while_up(update(b"\x40\1\0" + PATH + HOP)),
     ),
     Row(
-        3, U.INVALID_ORIGIN, b"\x40\1\1\3", "7606 5.2", lambda: hears(update(b"\x40\1\1\3" + PATH))
+        3,
+        U.INVALID_ORIGIN,
+        b"\x40\1\1\3",
+        "7606 5.2",
+        lambda: while_up(update(b"\x40\1\1\3" + PATH)),
     ),
     Row(
         3,
         U.INVALID_NEXT_HOP,
         b"\x40\3\4" + bytes(4),
         "7606 5.2",
-        lambda: hears(update(ORIGIN + PATH + b"\x40\3\4" + bytes(4))),
+        lambda: while_up(update(ORIGIN + PATH + b"\x40\3\4" + bytes(4))),
     ),
     Row(
         3,
         U.OPTIONAL_ATTRIBUTE,
         encode_attribute(0x80, 14, b"\0\2\1\3abc\0"),
         "7606 7.11",
-        lambda: hears(update(encode_attribute(0x80, 14, b"\0\2\1\3abc\0") + ORIGIN + PATH)),
+        lambda: while_up(update(encode_attribute(0x80, 14, b"\0\2\1\3abc\0") + ORIGIN + PATH)),
     ),
-    Row(3, U.INVALID_NETWORK_FIELD, b"", "4271 6.3", lambda: hears(update(ATTRIBUTES, b"\x21"))),
+    Row(
+        3,
+        U.INVALID_NETWORK_FIELD,
+        b"",
+        "4271 6.3",
+        lambda: while_up(update(ATTRIBUTES, b"\x21")),
+    ),
     Row(
         3,
         U.MALFORMED_AS_PATH,
         b"\x40\2\1\2",
         "7606 5.2",
-        lambda: hears(update(ORIGIN + b"\x40\2\1\2")),
+        lambda: while_up(update(ORIGIN + b"\x40\2\1\2")),
     ),
-    Row(4, 0, b"", "4271 6.5", lambda: after(established(), 100)),
-    Row(5, F.UNEXPECTED_IN_OPEN_SENT, b"", "6608 3", lambda: said(KEEPALIVE, connected())),
+    Row(4, 0, b"", "4271 6.5", lambda: waited(established(), 100)),
+    Row(5, F.UNEXPECTED_IN_OPEN_SENT, b"", "6608 3", lambda: after(KEEPALIVE, connected())),
     Row(
         5,
         F.UNEXPECTED_IN_OPEN_CONFIRM,
         b"",
         "6608 3",
-        lambda: said(update(ATTRIBUTES, NLRI), Raw().to_open_confirm()),
+        lambda: after(update(ATTRIBUTES, NLRI), Raw().to_open_confirm()),
     ),
-    Row(5, F.UNEXPECTED_IN_ESTABLISHED, b"", "6608 3", lambda: hears(open_message())),
+    Row(5, F.UNEXPECTED_IN_ESTABLISHED, b"", "6608 3", lambda: while_up(open_message())),
     Row(
         6,
         C.MAXIMUM_PREFIXES,
         b"\0\1\1\0\0\0\1",
         "4486 4",
-        lambda: said(
+        lambda: after(
             update(ATTRIBUTES, NLRI + b"\x08\x0b"),
             established(maximum_prefixes=(MaximumPrefixes(1),)),
         ),
@@ -288,7 +318,7 @@ ROWS = [
         RefreshSubcode.INVALID_MESSAGE_LENGTH,
         frame_message(5, b"\0\1\1\1?"),
         "7313 5",
-        lambda: said(
+        lambda: after(
             frame_message(5, b"\0\1\1\1?"),
             Raw().to_established(open_message(capabilities=(*FAMILIES, EnhancedRouteRefresh()))),
         ),
@@ -315,7 +345,7 @@ def _unread(raw: Raw) -> Raw:
 def test_notification(row: Row) -> None:
     raw = row.do()
     assert raw.notification == (row.code, row.subcode, row.data)
-    assert raw.messages[-1][0] == 3, "nothing is said behind it"
+    assert raw.messages[-1][0] == 3, "no message follows it"
     assert raw.is_closed
 
 

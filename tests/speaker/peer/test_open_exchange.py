@@ -1,4 +1,4 @@
-"""The judgement of a peer's OPEN: RFC 4271 section 6.2 and what came after it."""
+"""The validation of a peer's OPEN: RFC 4271 section 6.2 and the RFCs that extend it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LOCAL_ASN, LOCAL_ID = 65001, 0x0A000001
 BASIC: tuple[Capability, ...] = (Multiprotocol(IPV4_UNICAST), FourOctetAs(65002))
 
 
-def judged(
-    *said: Capability,
+def accepted(
+    *capabilities: Capability,
     asn: int = 65002,
     router_id: int = 0x0A000002,
     peer_asn: int = 65002,
@@ -29,7 +29,7 @@ def judged(
     config = PeerConfig(name="p", address="10.0.0.2", peer_asn=peer_asn, **settings)  # type: ignore[arg-type]
     return accept_open(
         config,
-        Open(asn=asn, hold_time=90, router_id=router_id, capabilities=said or BASIC),
+        Open(asn=asn, hold_time=90, router_id=router_id, capabilities=capabilities or BASIC),
         local_asn=LOCAL_ASN,
         local_router_id=LOCAL_ID,
         offered=offered_capabilities(config, LOCAL_ASN, plain=plain),
@@ -37,55 +37,55 @@ def judged(
     )
 
 
-def refused(*said: Capability, **how: object) -> tuple[int, bytes]:
+def rejected(*capabilities: Capability, **how: object) -> tuple[int, bytes]:
     with pytest.raises(NotificationError) as caught:
-        judged(*said, **how)  # type: ignore[arg-type]
+        accepted(*capabilities, **how)  # type: ignore[arg-type]
     assert caught.value.code == 2
     return caught.value.subcode, caught.value.data
 
 
 def test_rfc4271_6_2_another_as_is_a_bad_peer_as() -> None:
-    assert refused(asn=65003) == (OpenSubcode.BAD_PEER_AS, b"")
+    assert rejected(asn=65003) == (OpenSubcode.BAD_PEER_AS, b"")
 
 
 def test_rfc6793_9_as_trans_is_rejected_even_where_any_as_is_accepted() -> None:
-    assert judged(asn=65009, peer_asn=0).peer_asn == 65009
-    assert refused(asn=AS_TRANS, peer_asn=0) == (OpenSubcode.BAD_PEER_AS, b"")
+    assert accepted(asn=65009, peer_asn=0).peer_asn == 65009
+    assert rejected(asn=AS_TRANS, peer_asn=0) == (OpenSubcode.BAD_PEER_AS, b"")
 
 
 def test_rfc6286_2_2_an_identifier_is_unique_within_the_as_only() -> None:
-    assert refused(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, router_id=LOCAL_ID) == (
+    assert rejected(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, router_id=LOCAL_ID) == (
         OpenSubcode.BAD_BGP_IDENTIFIER,
         b"",
     )
-    assert judged(router_id=LOCAL_ID).peer_router_id == LOCAL_ID
+    assert accepted(router_id=LOCAL_ID).peer_router_id == LOCAL_ID
 
 
 def test_rfc5492_5_the_missing_capabilities_are_the_data() -> None:
-    subcode, data = refused(
+    subcode, data = rejected(
         Multiprotocol(IPV6_UNICAST), FourOctetAs(65002), families=(IPV4_UNICAST,)
     )
     assert (subcode, data) == (OpenSubcode.UNSUPPORTED_CAPABILITY, b"\1\4\0\1\0\1")
 
 
 def test_rfc4760_8_a_peer_without_capabilities_has_ipv4_unicast() -> None:
-    assert judged(FourOctetAs(65002)).families == {IPV4_UNICAST}
+    assert accepted(FourOctetAs(65002)).families == {IPV4_UNICAST}
 
 
 def test_rfc9234_4_2_several_role_capabilities_must_be_equal() -> None:
     same = RoleCapability(Role.CUSTOMER)
-    assert judged(*BASIC, same, same, role=Role.PROVIDER).peer_role == Role.CUSTOMER
-    assert refused(*BASIC, same, RoleCapability(Role.PEER), role=Role.PROVIDER) == (
+    assert accepted(*BASIC, same, same, role=Role.PROVIDER).peer_role == Role.CUSTOMER
+    assert rejected(*BASIC, same, RoleCapability(Role.PEER), role=Role.PROVIDER) == (
         OpenSubcode.ROLE_MISMATCH,
         b"",
     )
-    assert refused(*BASIC, RoleCapability(9), role=Role.PROVIDER)[0] == OpenSubcode.ROLE_MISMATCH
+    assert rejected(*BASIC, RoleCapability(9), role=Role.PROVIDER)[0] == OpenSubcode.ROLE_MISMATCH
 
 
 def test_rfc9234_5_a_role_applies_without_the_peers_capability() -> None:
-    """Who refuses capabilities must not talk us out of what keeps leaks away."""
-    assert judged(role=Role.CUSTOMER, plain=True).local_role == Role.CUSTOMER
-    assert refused(role=Role.CUSTOMER, role_strict=True, plain=True) == (
+    """A peer that refuses capabilities cannot disable the protection against route leaks."""
+    assert accepted(role=Role.CUSTOMER, plain=True).local_role == Role.CUSTOMER
+    assert rejected(role=Role.CUSTOMER, role_strict=True, plain=True) == (
         OpenSubcode.ROLE_MISMATCH,
         b"",
     )
@@ -93,8 +93,8 @@ def test_rfc9234_5_a_role_applies_without_the_peers_capability() -> None:
 
 def test_rfc9234_4_roles_are_for_peers_of_another_as_outside_of_a_confederation() -> None:
     strict = {"role": Role.PEER, "role_strict": True}
-    assert judged(confederation=True, **strict).local_role is None  # type: ignore[arg-type]
-    assert judged(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, **strict).local_role is None  # type: ignore[arg-type]
+    assert accepted(confederation=True, **strict).local_role is None  # type: ignore[arg-type]
+    assert accepted(asn=LOCAL_ASN, peer_asn=LOCAL_ASN, **strict).local_role is None  # type: ignore[arg-type]
 
 
 def test_a_strict_role_is_required_after_a_refusal_of_capabilities() -> None:

@@ -1,1 +1,1 @@
-"""Tests of recordings: written by one engine, played by another."""
+"""Tests of recordings: recorded by one engine, replayed by another."""

@@ -1,4 +1,4 @@
-"""The lines of a recording: every input survives them, and no password gets into them."""
+"""The lines of a recording: every input can be decoded, and no password is in them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from speaker.recording.lines import (
     rng_state,
 )
 
-SECRET = "a password that nobody may see"
+SECRET = "a password that must stay secret"
 RED = RouteAttributes(
     med=0,
     local_preference=5,

@@ -1,4 +1,4 @@
-"""A run that was written down can be played again, and what differs is found."""
+"""A recorded run can be replayed, and a difference is found."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from speaker.recording import BadRecording, Player, Recorder
 from tests.speaker.network import INSTANCE, Host, Lines, Network
 from tests.support.examples import examples
 
-PASSWORD = "not for anybody's eyes"
+PASSWORD = "a password that must stay secret"
 ROOT = Path(__file__).parents[3]
 
 
@@ -225,7 +225,7 @@ def test_an_error_of_the_engine_is_recorded_and_replayed() -> None:
     network = Network(record=True)
     host = network.host("a", "10.0.0.1", 65001)
     with pytest.raises(UnknownName):
-        host.give(EnablePeer(INSTANCE, "nobody"))
+        host.give(EnablePeer(INSTANCE, "unknown"))
     lines = finished(host)
     player = Player(lines)
     *_, last = player.play()
@@ -285,11 +285,11 @@ def test_a_recording_ends_at_its_limit_and_the_speaker_continues() -> None:
     lines = Lines()
     wrapped, engine = recorder(lines, limit=10_000)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
-    told = []
+    actions = []
     for n in range(100):
         change = {bytes((24, 10, 0, n)): RouteAttributes()}
-        told += wrapped.handle(UpdateRoutes("i", None, {IPV4_UNICAST: change}), float(n))
-    assert told == [ReportEvent(RecordingEnded(reason="the recording has reached its limit"))]
+        actions += wrapped.handle(UpdateRoutes("i", None, {IPV4_UNICAST: change}), float(n))
+    assert actions == [ReportEvent(RecordingEnded(reason="the recording has reached its limit"))]
     assert sum(map(len, lines)) < 12_000
     player = played(lines)
     assert player.end == "the recording has reached its limit"
@@ -303,8 +303,8 @@ def test_a_failed_sink_ends_the_recording_and_the_speaker_continues() -> None:
     wrapped, _ = recorder(lines)
     wrapped.handle(INSTANCE_CONFIG, 0.0)
     lines.trouble = "No space left on device"
-    (told,) = wrapped.handle(SendUpdates(), 0.0)
-    assert told == ReportEvent(RecordingEnded(reason="No space left on device"))
+    (actions,) = wrapped.handle(SendUpdates(), 0.0)
+    assert actions == ReportEvent(RecordingEnded(reason="No space left on device"))
     count = len(lines)
     assert wrapped.handle(SendUpdates(), 0.0) == []
     assert len(lines) == count

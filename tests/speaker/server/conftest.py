@@ -1,4 +1,4 @@
-"""The tests of the shell run on both event loops: asyncio's own, and uvloop, which the programs use."""
+"""The shell's tests run on both event loops: asyncio's, and uvloop, which the programs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two speakers on loopback that have a session, or come to have one."""
+"""Two speakers on loopback with a session."""
 
 from __future__ import annotations
 

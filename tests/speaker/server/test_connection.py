@@ -1,4 +1,4 @@
-"""A connection that the other side does not read: measured, shared and never lost."""
+"""A connection that the peer does not read: octets are counted, shared and never lost."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_nothing_is_written_to_the_descriptor_of_a_closing_transport(
 
         monkeypatch.setattr(os, "write", write)
         connection.write((b"before",))
-        # As after an error, until the loop comes to tell of it.
+        # As after an error, until the loop reports it.
         transport.abort()
         connection.write((b"after",))
         monkeypatch.undo()
@@ -115,7 +115,7 @@ def test_nothing_is_written_to_the_descriptor_of_a_closing_transport(
 def test_only_a_close_of_the_peer_is_reported_and_once() -> None:
     async def main() -> None:
         ends: list[str] = []
-        for ours in (False, True):
+        for local in (False, True):
             left, right = socket.socketpair()
             left.setblocking(False)
             connection = Connection(
@@ -128,7 +128,7 @@ def test_only_a_close_of_the_peer_is_reported_and_once() -> None:
             )
             loop = asyncio.get_running_loop()
             await loop.create_connection(functools.partial(_same, connection), sock=left)
-            if ours:
+            if local:
                 connection.close()
             right.close()
             await asyncio.wait_for(connection.lost, 1)

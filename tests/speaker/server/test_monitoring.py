@@ -1,4 +1,4 @@
-"""Monitoring stations on real sockets: one that reads, one that comes late, one that stands still."""
+"""Monitoring stations on real sockets: one that reads, one that connects late, one that stops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Listener:
         self.reader: asyncio.Task[None] | None = None
 
     async def accept(self) -> None:
-        """Take the next connection; the station begins anew."""
+        """Accept the next connection; the station starts without tables."""
         self.station = Station()
         async with asyncio.timeout(10):
             self.client, _ = await asyncio.get_running_loop().sock_accept(self.socket)
@@ -47,7 +47,7 @@ class Listener:
         assert self.client is not None
         while data := await asyncio.get_running_loop().sock_recv(self.client, 1 << 20):
             self.station.feed(data)
-        # As a station does: who says good-bye waits for it.
+        # As a station does: the speaker waits for the close.
         self.client.close()
 
     async def close(self) -> None:
@@ -61,7 +61,7 @@ class Listener:
         self.socket.close()
 
     def knows(self, prefixes: int) -> bool:
-        """Whether it has been told of so many prefixes of the peer, and of the Loc-RIB."""
+        """Whether it has this number of prefixes of the peer, and of the Loc-RIB."""
         monitored = self.station.monitored.values()
         return len(monitored) == 2 and all(
             len(view.routes.get(IPV4_UNICAST, {})) == prefixes
@@ -126,10 +126,10 @@ def test_a_station_that_reads_nothing_delays_no_session_and_gets_all_tables_agai
             await listener.accept()
             await until(lambda: two.b.collectors()[0].connected)
 
-            def said() -> int:
+            def sent() -> int:
                 return two.a.peers()[0].messages_sent
 
-            # Nobody reads: the kernel takes some of it, and then the queue grows to its limit.
+            # The station does not read: the kernel accepts a part, then the queue grows to its limit.
             for number in range(100):
                 changes = {
                     prefix_to_wire(f"10.{n % 250}.{n // 250}.0/24")[1]: RouteAttributes(
@@ -139,7 +139,7 @@ def test_a_station_that_reads_nothing_delays_no_session_and_gets_all_tables_agai
                 }
                 two.a.update_routes(NAME, "s", {IPV4_UNICAST: changes})
                 await asyncio.sleep(0.05)
-                await until(lambda: two.b.peers()[0].messages_received >= said())
+                await until(lambda: two.b.peers()[0].messages_received >= sent())
                 if not two.b.collectors()[0].connected:
                     break
             (status,) = two.b.collectors()

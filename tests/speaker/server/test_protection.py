@@ -1,6 +1,6 @@
-"""TCP MD5 and TTL security between real sockets on loopback, on the side that accepts as well.
+"""TCP MD5 and TTL security between real sockets on loopback, on both sides.
 
-The kernel does the work; these tests hold that it is told to, for both families, in both directions.
+The kernel does the work; these tests check its configuration, for both families and directions.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def is_up(speaker: Speaker) -> bool:
 
 
 async def stays_down(speaker: Speaker) -> None:
-    """Check that a session does not come up, and says why."""
+    """Check that a session does not come up, and has the reason."""
     await asyncio.sleep(QUIET)
     assert not is_up(speaker)
     assert speaker.peers()[0].reason

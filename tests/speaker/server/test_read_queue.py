@@ -1,4 +1,4 @@
-"""Octets in quantities: a little of each connection at a time, and who does not have to wait."""
+"""Long reads are processed in pieces, and short ones do not wait for them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ loops = pytest.mark.usefixtures("both_event_loops")
 
 
 @given(st.dictionaries(st.integers(1, 5), st.binary(min_size=1, max_size=60), max_size=5))
-def test_every_octet_is_returned_once_and_in_order(said: dict[int, bytes]) -> None:
+def test_every_octet_is_returned_once_and_in_order(reads: dict[int, bytes]) -> None:
     bulk = ReadQueue()
-    for number, data in said.items():
+    for number, data in reads.items():
         bulk.put(number, data * 200)
-    heard: dict[int, bytes] = {}
+    received: dict[int, bytes] = {}
     order: list[int] = []
     while (piece := bulk.next()) is not None:
         number, data = piece
         assert 0 < len(data) <= PIECE
-        heard[number] = heard.get(number, b"") + data
+        received[number] = received.get(number, b"") + data
         order.append(number)
-    assert heard == {number: data * 200 for number, data in said.items()}
+    assert received == {number: data * 200 for number, data in reads.items()}
     assert not bulk
-    # Each has its turn before anybody has a second one.
-    assert len(set(order[: len(said)])) == len(said)
+    # Each has its turn before any has a second one.
+    assert len(set(order[: len(reads)])) == len(reads)
 
 
 def test_take_returns_the_unprocessed_octets() -> None:
@@ -59,17 +59,17 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 class Two:
-    """Two connections, one with much to say and one with little, and what the core is given."""
+    """Two connections, one with long and one with short reads, and the inputs of the core."""
 
     def __init__(self) -> None:
         self.inputs: list[Input] = []
-        self.told = 0
+        self.sent_at_once = 0
         self.transports = Transports(self.inputs.append, self._at_once)
         self.writers: list[asyncio.StreamWriter] = []
 
     def _at_once(self, item: Input) -> bool:
         self.inputs.append(item)
-        self.told += 1
+        self.sent_at_once += 1
         return True
 
     async def __aenter__(self) -> Self:
@@ -88,13 +88,13 @@ class Two:
     def accepted(self) -> list[int]:
         return [i.connection for i in self.inputs if isinstance(i, TransportAccepted)]
 
-    def heard(self, number: int) -> bytes:
+    def received(self, number: int) -> bytes:
         return b"".join(
             i.data for i in self.inputs if isinstance(i, BytesReceived) and i.connection == number
         )
 
-    async def until_heard(self, number: int, octets: int) -> None:
-        await until(lambda: len(self.heard(number)) >= octets)
+    async def until_received(self, number: int, octets: int) -> None:
+        await until(lambda: len(self.received(number)) >= octets)
 
     async def __aexit__(self, *_: object) -> None:
         for writer in self.writers:
@@ -113,13 +113,13 @@ def test_a_short_read_is_processed_between_the_pieces_of_a_long_one(
         async with Two() as two:
             much = bytes(range(256)) * (8 * READ // 256)
             two.writers[0].write(much)
-            await two.until_heard(two.accepted[0], 1)
+            await two.until_received(two.accepted[0], 1)
             two.writers[1].write(b"short")
-            await two.until_heard(two.accepted[1], 5)
-            assert two.told == 1
-            assert len(two.heard(two.accepted[0])) < len(much)
-            await two.until_heard(two.accepted[0], len(much))
-            assert two.heard(two.accepted[0]) == much
+            await two.until_received(two.accepted[1], 5)
+            assert two.sent_at_once == 1
+            assert len(two.received(two.accepted[0])) < len(much)
+            await two.until_received(two.accepted[0], len(much))
+            assert two.received(two.accepted[0]) == much
             sizes = [len(i.data) for i in two.inputs if isinstance(i, BytesReceived)]
             assert max(sizes[: sizes.index(5)]) == LONG_PIECE
             assert max(sizes[sizes.index(5) :]) == PIECE
@@ -135,6 +135,6 @@ def test_queued_octets_are_processed_before_the_close() -> None:
             two.writers[0].write(much)
             two.writers[0].close()
             await until(lambda: isinstance(two.inputs[-1], TransportClosed))
-            assert two.heard(two.accepted[0]) == much
+            assert two.received(two.accepted[0]) == much
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""The file of a recording: its owner's only, whole, and never in the way of the event loop."""
+"""The file of a recording: private, complete, and without delay of the event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Socket options as asked for, or no socket."""
+"""Socket options as requested, or no socket."""
 
 from __future__ import annotations
 

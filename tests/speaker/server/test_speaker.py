@@ -1,4 +1,4 @@
-"""The shell on real sockets on loopback: sessions, failures, passwords, spans, and an orderly end."""
+"""The shell on real sockets on loopback: sessions, failures, passwords, spans, and stop."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_stop_sends_a_cease_within_its_timeout() -> None:
 
 
 def test_inputs_just_before_a_deadline_keep_the_timer() -> None:
-    """The timer is then one that comes at once, and uvloop's cannot say when that is."""
+    """The timer is then due at once, and uvloop's handle has no time."""
 
     async def main() -> None:
         now = 1000.0
@@ -69,7 +69,7 @@ def test_inputs_just_before_a_deadline_keep_the_timer() -> None:
         now = deadline - 0.0001
         for prefix in ("10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"):
             speaker.update_routes(NAME, "s", routes(prefix))
-        # Nobody waits longer than that for it.
+        # The longest wait for it.
         now = deadline
         await until(lambda: speaker._engine.next_deadline() != deadline, 1)
         await speaker.stop()
@@ -229,7 +229,7 @@ def test_h14_a_kernel_that_refuses_the_key_makes_no_session(
             p.connect(at_a=Secret("x"), at_b=Secret("x"))
             await until(lambda: "TCP MD5" in p.a.peers()[0].reason)
             assert "TCP MD5 for 127.0.0.1" in (p.b.instances()[0].listen_error or "")
-            # Somebody who comes without a key finds nobody, although the kernel lets them in.
+            # A connection without the key is refused, although the kernel accepts it.
             p.a.set_peer(
                 NAME,
                 PeerConfig(

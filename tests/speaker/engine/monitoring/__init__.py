@@ -1,1 +1,1 @@
-"""Tests of what monitoring stations are told, in virtual time and without sockets."""
+"""BMP towards monitoring stations, in virtual time and without sockets."""

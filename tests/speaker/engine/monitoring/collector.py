@@ -1,4 +1,4 @@
-"""The network's side of a monitoring station, for engines in virtual time; and what it has to know."""
+"""A monitoring station for engines in virtual time, and the tables that it must have."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ class Collector:
         return self.attempts[-1][1].connection
 
     def configure(self, *configs: BmpCollector) -> None:
-        """Tell the engine of stations; of this one where none is given."""
+        """Configure the stations of the engine; this one where none is given."""
         self._give(WallClock(1_700_000_000.0))
         self._give(SetCollectors(configs or (self.config,)))
 
     def accept(self) -> Station:
-        """Let the last attempt succeed; the station begins anew."""
+        """Let the last attempt succeed; the station starts without tables."""
         self.station = Station()
         self._give(
             TransportConnected(self.number, ("10.99.0.9", 50000), (self.config.address, 11019))
@@ -99,7 +99,7 @@ class Collector:
         self._give(TransportClosed(self.number, "connection reset by peer"))
 
     def talk(self, octets: int) -> None:
-        """Say something, which a station does not do."""
+        """Send octets, which a station does not do."""
         self._give(BytesReceived(self.number, bytes(octets)))
 
     def wait_queue(self, octets: int) -> None:
@@ -114,13 +114,13 @@ def _tidy(table: Table) -> Table:
     return {family: routes for family, routes in table.items() if routes}
 
 
-def differences(told: Table, held: Table) -> list[object]:
-    """Return the routes that are not the same in both: key, as told, as held."""
+def differences(exported: Table, held: Table) -> list[object]:
+    """Return the routes that differ: key, as exported, as held."""
     return [
-        (str(family), key.hex(), told.get(family, {}).get(key), held.get(family, {}).get(key))
-        for family in told.keys() | held.keys()
-        for key in told.get(family, {}).keys() | held.get(family, {}).keys()
-        if told.get(family, {}).get(key) != held.get(family, {}).get(key)
+        (str(family), key.hex(), exported.get(family, {}).get(key), held.get(family, {}).get(key))
+        for family in exported.keys() | held.keys()
+        for key in exported.get(family, {}).keys() | held.get(family, {}).keys()
+        if exported.get(family, {}).get(key) != held.get(family, {}).get(key)
     ]
 
 
@@ -158,11 +158,11 @@ def held_best(instance: Instance) -> Table:
 
 
 def assert_same(station: Station, instance: Instance) -> None:
-    """Compare all that a station of `EVERYTHING` was told with what the instance holds."""
+    """Compare the tables of a station with `EVERYTHING` with those of the instance."""
     loc_rib = station.loc_rib.loc_rib.routes
     assert not differences(_tidy(loc_rib), held_best(instance))
     for member in instance.established.values():
-        told = station.of(member.session.remote[0])
-        assert not differences(_tidy(told.pre_policy.routes), held_before_policy(member))
-        assert not differences(_tidy(told.post_policy.routes), held_behind_policy(member))
+        exported = station.of(member.session.remote[0])
+        assert not differences(_tidy(exported.pre_policy.routes), held_before_policy(member))
+        assert not differences(_tidy(exported.post_policy.routes), held_behind_policy(member))
     assert len(station.monitored) == 1 + len(instance.established)

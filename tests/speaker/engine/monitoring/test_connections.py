@@ -1,4 +1,4 @@
-"""The connection to a monitoring station: begun, tried again, given up where it is slow, and ended."""
+"""The connection to a monitoring station: opened, retried, closed where it is slow, and ended."""
 
 from __future__ import annotations
 

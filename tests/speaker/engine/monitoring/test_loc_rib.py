@@ -1,4 +1,4 @@
-"""What a monitoring station is told of the routes that were chosen."""
+"""The Loc-RIB in BMP (RFC 9069)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a monitoring station is told of peers that come up and go down."""
+"""Peer Up and Peer Down in BMP (RFC 7854 sections 4.9 and 4.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RIBs rebuilt from BMP equal the speaker's own: after announcements, withdrawals, flaps, restarts.
+"""RIBs rebuilt from BMP equal the speaker's, after announcements, withdrawals, flaps and restarts.
 
 Random networks in virtual time. The station connects at any moment, so that tables are dumped while
 they change.
@@ -54,7 +54,7 @@ def prefix(rng: random.Random) -> str:
 
 
 def build(network: Network, rng: random.Random) -> tuple[Host, list[Host]]:
-    """A hub with leaves, of which some say and take several paths, and some restart gracefully."""
+    """A hub with leaves, some of them with ADD-PATH, some with graceful restart."""
     hub = network.host("hub", HUB, 65000)
     leaves = []
     for n in range(3):
@@ -127,7 +127,7 @@ def step(network: Network, rng: random.Random, hub: Host, leaves: list[Host]) ->
 def test_a_station_has_the_tables_of_the_speaker(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Slices so small that tables change while they are told.
+    # Slices so small that tables change while they are exported.
     monkeypatch.setattr("speaker.engine.monitoring.table_dump.SLICE_ROUTES", 3)
     rng = random.Random(seed)  # noqa: S311  a seed, no secret
     connects = rng.randint(0, 30)
@@ -157,6 +157,6 @@ def assert_told(station: Station, leaves: list[Host]) -> None:
     """Compare Adj-RIBs-Out with what the other sides have received."""
     for leaf in leaves:
         (member,) = instance_of(leaf).established.values()
-        told = station.of(leaf.address).adj_rib_out.routes
+        exported = station.of(leaf.address).adj_rib_out.routes
         received = collector.held_before_policy(member)
-        assert {family: routes for family, routes in told.items() if routes} == received
+        assert {family: routes for family, routes in exported.items() if routes} == received

@@ -1,4 +1,4 @@
-"""What a monitoring station is told of the routes of peers, before and after policy."""
+"""Adj-RIB-In in BMP, before and after policy (RFC 7854 section 5)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rfc7854_5_an_update_is_exported_with_its_octets() -> None:
     collector = watched(raw)
     settle(raw)
     raw.now = 3.25
-    # Long attribute lengths where short ones would do: nobody would write it like that again.
+    # Extended lengths where short ones suffice: no encoder would produce them again.
     odd = update(bytes.fromhex("500100010040020602010000fdea4003040a000002"), NLRI)
     raw.send(odd)
     message = last(collector)
@@ -55,9 +55,9 @@ def test_rfc7854_4_2_the_l_flag_is_for_routes_after_policy() -> None:
     collector = watched(raw, replace(PRE, monitor=("pre-policy", "post-policy")))
     settle(raw)
     raw.send(update(ATTRIBUTES, NLRI + bytes.fromhex("180a0200")))
-    told = collector.station.of(REMOTE)
-    assert set(told.pre_policy.routes[IPV4_UNICAST]) == {NLRI, bytes.fromhex("180a0200")}
-    assert set(told.post_policy.routes[IPV4_UNICAST]) == {bytes.fromhex("180a0200")}
+    peer = collector.station.of(REMOTE)
+    assert set(peer.pre_policy.routes[IPV4_UNICAST]) == {NLRI, bytes.fromhex("180a0200")}
+    assert set(peer.post_policy.routes[IPV4_UNICAST]) == {bytes.fromhex("180a0200")}
 
 
 def test_another_import_policy_is_exported_as_differences() -> None:
@@ -65,15 +65,15 @@ def test_another_import_policy_is_exported_as_differences() -> None:
     raw.send(UPDATE)
     collector = watched(raw, replace(PRE, monitor=("post-policy",)))
     settle(raw)
-    told = collector.station.of(REMOTE).post_policy.routes
-    assert not told.get(IPV4_UNICAST)
+    peer = collector.station.of(REMOTE).post_policy.routes
+    assert not peer.get(IPV4_UNICAST)
     config = raw.engine.instance(INSTANCE).peer("p").config
     raw.give(SetPeer(INSTANCE, replace(config, import_="all")))
     settle(raw)
-    assert set(told[IPV4_UNICAST]) == {NLRI}
+    assert set(peer[IPV4_UNICAST]) == {NLRI}
     raw.give(SetPeer(INSTANCE, replace(config, import_="none")))
     settle(raw)
-    assert not told[IPV4_UNICAST]
+    assert not peer[IPV4_UNICAST]
 
 
 def test_rfc7854_4_2_the_a_flag_is_for_two_octets_per_as() -> None:
@@ -85,15 +85,15 @@ def test_rfc7854_4_2_the_a_flag_is_for_two_octets_per_as() -> None:
     raw.send(update(two, NLRI))
     assert all(message.peer.legacy_as_path for message in monitored(collector))
     assert monitored(collector)[0].update == update(two, NLRI)
-    # The same when it is told as a table.
+    # The same in a table dump.
     collector.lose()
     raw.wait(31.0)
     raw.send(KEEPALIVE)
     collector.accept()
     settle(raw)
-    told = collector.station.of(REMOTE)
+    peer = collector.station.of(REMOTE)
     (path,) = raw.engine.instance(INSTANCE).outbound.loc.tables[IPV4_UNICAST].paths(NLRI)
-    assert told.pre_policy.routes[IPV4_UNICAST][NLRI] == path.attributes
+    assert peer.pre_policy.routes[IPV4_UNICAST][NLRI] == path.attributes
     assert path.attributes.as_path[0][1] == (65002, 70000)
 
 
@@ -103,8 +103,8 @@ def test_rfc7606_treat_as_withdraw_is_exported_as_a_withdrawal() -> None:
     raw.send(UPDATE)
     bad = bytes.fromhex("40010107") + ATTRIBUTES[4:]
     raw.send(update(bad, NLRI))
-    told = collector.station.of(REMOTE).pre_policy.routes
-    assert not told[IPV4_UNICAST]
+    peer = collector.station.of(REMOTE).pre_policy.routes
+    assert not peer[IPV4_UNICAST]
     message = last(collector)
     assert isinstance(message, RouteMonitoring)
     assert message.update == update(b"", withdrawn=NLRI)
@@ -133,13 +133,13 @@ def test_rfc4724_4_2_stale_routes_are_exported_and_withdrawn() -> None:
     raw.wait(1.0)
     raw.to_established(opened)
     settle(raw)
-    told = collector.station.of(REMOTE).pre_policy
-    assert set(told.routes[IPV4_UNICAST]) == {NLRI, other}
-    assert not told.ended
+    peer = collector.station.of(REMOTE).pre_policy
+    assert set(peer.routes[IPV4_UNICAST]) == {NLRI, other}
+    assert not peer.ended
     raw.send(UPDATE)
     raw.send(end_of_rib(IPV4_UNICAST))
-    assert set(told.routes[IPV4_UNICAST]) == {NLRI}
-    assert told.ended == {IPV4_UNICAST}
+    assert set(peer.routes[IPV4_UNICAST]) == {NLRI}
+    assert peer.ended == {IPV4_UNICAST}
 
 
 def test_rfc9234_5_with_a_role_routes_are_exported_as_held() -> None:
@@ -161,6 +161,6 @@ def test_a_route_that_a_new_policy_rejects_is_withdrawn_post_policy() -> None:
     longer = bytes.fromhex("4001010040020a02020000fdea0000fdeb4003040a000002")
     raw.send(update(longer, NLRI))
     settle(raw)
-    told = collector.station.of(REMOTE)
-    assert told.pre_policy.routes[IPV4_UNICAST]
-    assert not told.post_policy.routes[IPV4_UNICAST]
+    peer = collector.station.of(REMOTE)
+    assert peer.pre_policy.routes[IPV4_UNICAST]
+    assert not peer.post_policy.routes[IPV4_UNICAST]

@@ -1,4 +1,4 @@
-"""The numbers that a monitoring station is told now and then."""
+"""Statistics Reports in BMP (RFC 7854 section 4.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session beside a station: octets are said to the engine by hand, and looked at in the station."""
+"""A session and a station: octets are sent to the engine, and inspected at the station."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a session answers, and when it speaks and waits."""
+"""Tests of one session: messages and timers."""

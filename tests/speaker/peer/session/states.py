@@ -1,4 +1,4 @@
-"""A session in a state, to which octets are said."""
+"""A session in a state, for sending octets to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session answers to every kind of octets; hostile inputs carry their catalogue numbers."""
+"""The reaction of a session to any octets; hostile inputs carry their catalogue numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session says in its OPEN, and what it answers to the OPEN of the other side."""
+"""The OPEN that a session sends, and its reaction to the OPEN of the peer."""
 
 from __future__ import annotations
 

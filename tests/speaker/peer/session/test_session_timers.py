@@ -1,4 +1,4 @@
-"""What a session does of its own accord: when it speaks, how long it waits, and when it gives up."""
+"""The timers of a session: connect-retry, DelayOpen, hold, keepalive, send hold, idle hold."""
 
 from __future__ import annotations
 

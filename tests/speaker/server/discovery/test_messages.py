@@ -1,4 +1,4 @@
-"""Router solicitations and advertisements: what is said, and what is believed (RFC 4861)."""
+"""Router solicitations and advertisements: encoding, and validation (RFC 4861)."""
 
 from __future__ import annotations
 
