@@ -154,6 +154,7 @@ class IntentLoop:
             owners=self._claims.owners,
             operator_in_process=bool(self._steps),
             causes=self._causes,
+            on_error=_log_failed_dialect,
         )
 
     def _report(self) -> None:
@@ -217,6 +218,15 @@ class IntentLoop:
         drained = GaugeMetricFamily("waggle_drained", "1 while the routes of the node are drained.")
         drained.add_metric([], self._drained is not None)
         return [objects, routes, problems, drained]
+
+
+def _log_failed_dialect(dialect: str, error: Exception) -> None:
+    log.error(
+        "a dialect cannot be compiled; its last intent is kept",
+        event_name="intent.dialect_failed",
+        dialect=dialect,
+        exc_info=error,
+    )
 
 
 def _objects(problem: Problem) -> str:

@@ -8,11 +8,10 @@ transaction, so that whoever follows the intent sees real changes only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-import structlog
 from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
@@ -35,8 +34,6 @@ from resources.tables import Tables
 from statedb import Database, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
-
-log = structlog.get_logger("waggle.intent")
 
 
 GeneratedObjects = dict[tuple[str, str, str], Any]
@@ -74,8 +71,13 @@ class IntentCompiler:
         owners: Owners | None = None,
         operator_in_process: bool = False,
         causes: PendingCauses | None = None,
+        on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
     ) -> None:
-        """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`)."""
+        """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
+
+        ``on_error`` takes the name of a dialect that cannot be compiled, and the error; it is a
+        problem as well.
+        """
         self._db = db
         self._resources = resources
         self._intent = intent
@@ -87,6 +89,7 @@ class IntentCompiler:
         )
         self._options = options
         self._causes = causes or PendingCauses()
+        self._on_error = on_error
         self.owners: Owners = owners or {}
         """The dialect that has each claim, for the next process."""
         self._generated: dict[str, GeneratedObjects] = {}
@@ -231,13 +234,9 @@ class IntentCompiler:
     def _compile_one(self, snapshot: Snapshot, dialect: Dialect, context: NodeContext) -> None:
         try:
             compiled = dialect.compile(snapshot, context)
-        except Exception as error:
-            # A defect of one dialect is not to end the sessions of another, nor its own.
-            log.exception(
-                "a dialect cannot be compiled; its last intent is kept",
-                event_name="intent.dialect_failed",
-                dialect=dialect.name,
-            )
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            # Its last intent is kept: a defect of one dialect ends neither its sessions nor others'.
+            self._on_error(dialect.name, error)
             text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
             before = self._compiled.get(dialect.name, NodeIntent())
             failed = Problem((ObjectRef("Node", "", context.node),), "", text)
