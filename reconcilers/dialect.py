@@ -158,8 +158,10 @@ class RouteSource(Protocol):
         """The tables whose changes affect contributions."""
         ...
 
-    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key] | Everything:
-        """Return the keys of the objects whose contributions a change may affect."""
+    def affected(
+        self, table: Table[Any], changes: Sequence[Change[Any]]
+    ) -> Iterable[Key] | Everything:
+        """Return the keys of the objects whose contributions the changes of a table may affect."""
         ...
 
     def keys(self, snapshot: Snapshot) -> Iterable[Key]:

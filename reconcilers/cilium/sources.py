@@ -37,15 +37,18 @@ class ServiceSource:
         """Services and EndpointSlices."""
         return (self._tables.services, self._tables.endpoint_slices)
 
-    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key]:
-        """Return the Service, or those that an EndpointSlice belongs and belonged to."""
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:
+        """Return the Services, and those that EndpointSlices belong and belonged to."""
         if table is self._tables.services:
-            return (change.row.key,)
-        before = self._owners.pop(change.row.key, None)
-        owner = change.row.service_key
-        if not change.deleted:
-            self._owners[change.row.key] = owner
-        return [key for key in (before, owner) if key is not None]
+            return [change.row.key for change in changes]
+        found: list[Key] = []
+        for change in changes:
+            key, owner = change.row.key, change.row.service_key
+            before = self._owners.pop(key, None)
+            if not change.deleted:
+                self._owners[key] = owner
+            found += [service for service in (before, owner) if service is not None]
+        return found
 
     def keys(self, snapshot: Snapshot) -> Iterable[Key]:
         """Return the keys of all Services."""
@@ -83,9 +86,9 @@ class PodCidrSource:
         """Nodes and CiliumNodes."""
         return (self._tables.nodes, self._tables.of(CILIUM_NODE))
 
-    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key]:  # noqa: ARG002
-        """Return the node."""
-        return (change.row.metadata.name,)
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
+        """Return the nodes."""
+        return [change.row.metadata.name for change in changes]
 
     def keys(self, snapshot: Snapshot) -> Iterable[Key]:
         """Return the names of the nodes."""
@@ -123,10 +126,12 @@ class PodIpPoolSource:
         """CiliumPodIPPools and CiliumNodes."""
         return (self._tables.of(POD_IP_POOL), self._tables.of(CILIUM_NODE))
 
-    def affected(self, table: Table[Any], change: Change[Any]) -> Iterable[Key] | Everything:
-        """Return the pool; all of them where a node's allocations may have changed."""
+    def affected(
+        self, table: Table[Any], changes: Sequence[Change[Any]]
+    ) -> Iterable[Key] | Everything:
+        """Return the pools; all of them where a node's allocations may have changed."""
         if table.name == POD_IP_POOL.table:
-            return (change.row.metadata.name,)
+            return [change.row.metadata.name for change in changes]
         return EVERYTHING
 
     def keys(self, snapshot: Snapshot) -> Iterable[Key]:
@@ -163,7 +168,7 @@ class InterfaceSource:
         """The kernel's interfaces, or those of a NodeNetwork."""
         return (self._tables.host, self._tables.node_networks)
 
-    def affected(self, table: Table[Any], change: Change[Any]) -> Everything:  # noqa: ARG002
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Everything:  # noqa: ARG002
         """Return all of them: either table has all interfaces in one row."""
         return EVERYTHING
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reconcilers.dialect import (
-    EVERYTHING,
     Contributed,
     Dialect,
+    Everything,
     JoinConflictError,
     NodeContext,
     RouteSource,
@@ -81,15 +81,14 @@ class RouteSets:
 
     def collect(self, snapshot: Snapshot) -> None:
         """Note the objects that the changes since the last call affect."""
-        for source, table, changes in self._followed:
-            for change in changes.next(snapshot):
-                affected = source.affected(table, change)
-                pending = self._pending.setdefault(source.name, {})
-                if affected is EVERYTHING:
-                    known = (*source.keys(snapshot), *self._contributing[source.name])
-                    pending.update(dict.fromkeys(known))
-                else:
-                    pending.update(dict.fromkeys(affected))  # type: ignore[arg-type]  # narrowed
+        for source, table, iterator in self._followed:
+            changes = list(iterator.next(snapshot))
+            if not changes:
+                continue
+            affected = source.affected(table, changes)
+            if isinstance(affected, Everything):
+                affected = (*source.keys(snapshot), *self._contributing[source.name])
+            self._pending.setdefault(source.name, {}).update(dict.fromkeys(affected))
 
     def replace(self, txn: WriteTxn, rules: Mapping[str, Any]) -> int:
         """Take the rules of a compilation; returns the number of routes of sets that are gone."""
@@ -117,11 +116,10 @@ class RouteSets:
         old = [name for name in self.rules if name not in self._fresh]
         objects = routes = 0
         for name, source in self._sources.items():
-            pending = self._pending.pop(name, {})
+            pending = self._pending.pop(name, {}) if old else {}
             for key in pending:
-                if old:
-                    routes += self._object(txn, snapshot, context, source, key, old, new=False)
-                objects += bool(old)
+                routes += self._object(txn, snapshot, context, source, key, old, new=False)
+            objects += len(pending)
             if self._fresh:
                 for key in source.keys(snapshot):
                     routes += self._object(
@@ -129,6 +127,7 @@ class RouteSets:
                     )
                     objects += 1
         self._fresh = []
+        self._pending.clear()
         return Counts(objects, routes)
 
     def _object(
