@@ -24,7 +24,7 @@ from typing import Any
 from aiohttp import web
 
 from resources.kind import Kind
-from resources.kubernetes import Timing
+from resources.kubernetes import Timeouts
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import ENDPOINT_SLICE, SERVICE
 
@@ -77,7 +77,7 @@ async def _measure(services: int, directory: Path) -> int:
         server.put(_service(number))
         server.put(_slice(number))
     for kind in (SERVICE, ENDPOINT_SLICE):
-        server.prepare(kind, Timing().page)
+        server.prepare(kind, Timeouts().page_size)
     await server.start()
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) > 1:

@@ -32,7 +32,7 @@ from resources.kubernetes import (
     KubernetesSource,
     Phase,
     Reading,
-    Timing,
+    Timeouts,
     Writer,
     of_node,
 )
@@ -41,7 +41,7 @@ from resources.streams import guarded
 from resources.tables import Tables
 from statedb import Database
 
-TIMING = Timing()
+TIMEOUTS = Timeouts()
 """Time-outs and pauses of the source."""
 
 log = structlog.get_logger("waggle.kubernetes")
@@ -252,7 +252,7 @@ def read_of_node(
 
 def make_source(access: Access, reading: Reading) -> KubernetesSource:
     """Return the source that lists and watches."""
-    return KubernetesSource(access, reading.kinds, reading.selections, timing=TIMING)
+    return KubernetesSource(access, reading.kinds, reading.selections, timeouts=TIMEOUTS)
 
 
 CELL = Cell(

@@ -13,7 +13,7 @@ from cells.intent import IntentLoop
 from cells.node import ThisNode
 from cells.speaker.sessions import Sessions
 from reconcilers.dialect import Dialect, ObjectStatus
-from reconcilers.report.statuses import ObjectStatuses
+from reconcilers.report.object_statuses import ObjectStatuses
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database, Table

@@ -10,7 +10,7 @@ import msgspec
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
-from reconcilers.operator import ClusterRound, LocalOperator
+from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
 from reconcilers.render import Json, document
 from reconcilers.tables import IntentTables
@@ -63,8 +63,8 @@ class OfflineIntent:
             dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
             for dialect in chosen
         ]
-        cluster = ClusterRound(self.db, made, settings.secrets_namespace, stored=False)
-        self._operator = LocalOperator(self.db, self.intent, cluster)
+        planner = Planner(self.db, made, settings.secrets_namespace, stored=False)
+        self._operator = LocalOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
             self.db,
             self.resources,

@@ -1,6 +1,6 @@
-"""The operator cell: leader election, and the leader's writes into the cluster.
+"""The operator cell: leader election, and the writes of the leader.
 
-`election` keeps the Lease, `writing` carries out plans, `migration` brings stored objects to the
-present version, `source` is the kubernetes cell of an operator, `local` the operator's part in an
-agent, and `cell` composes them. `reconcilers.operator` computes the plans.
+`election` keeps the Lease, `source` is the kubernetes cell with the kinds that an operator reads,
+`cell` has the jobs, `local` the operator of an agent that reads manifests. The rules are in
+`reconcilers.operator` and `resources.kubernetes`.
 """

@@ -1,13 +1,15 @@
-"""The jobs of an operator: election, rounds and writes, storage versions.
+"""The jobs of an operator: leader election, writing of the plan, migration of storage versions.
 
-Every candidate reads, so that a new leader has all objects at once. Only the leader writes, and only
-after the first reading of all sources, and while every kind can be read.
+Every candidate reads, so that a new leader starts with complete tables. Nothing is written before
+every source has been read once, nor while a kind cannot be read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import socket
+import time
 import uuid
 from typing import Annotated
 
@@ -32,13 +34,12 @@ from cells.hive.rounds import run_rounds
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
 from cells.operator.election import Leadership
-from cells.operator.migration import Migrations
-from cells.operator.writing import Writing
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.model import Problem
-from reconcilers.operator import ClusterRound, Plan
-from resources.kubernetes import Election, ElectionTiming
+from reconcilers.operator import Plan, Planner
+from reconcilers.operator.plan_writer import PlanWriter, WriteOutcome
+from resources.kubernetes import Election, ElectionTiming, MigrationPass, Migrations
 from resources.tables import Tables
 from statedb import Database
 
@@ -46,7 +47,7 @@ MANAGER = "waggle-operator"
 """The field manager, and the name of the Lease."""
 SETTLE_TURNS = 8
 UNREAD_PAUSE = 1.0
-"""Seconds until the next attempt while a kind cannot be read."""
+"""Seconds until it is checked again whether every kind can be read."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -135,7 +136,7 @@ class Operator:
         jobs: Jobs,
     ) -> None:
         identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
-        self._round = ClusterRound(
+        self._planner = Planner(
             database, dialects, secrets_namespace.name, report=options.status_report
         )
         self._kinds = tables.kinds
@@ -166,46 +167,68 @@ class Operator:
     async def _migrate(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
             migrations = Migrations(
-                self._kinds,
-                random.SystemRandom(),
-                self._health.scope("storage-versions"),
-                lambda: self._leadership.leads,
+                self._kinds, random.SystemRandom(), lambda: self._leadership.leads
             )
-            await migrations.run(writer, self._leadership.gained)
+            while True:
+                await self._leadership.gained.wait()
+                result = await migrations.run_pass(writer)
+                self._report_migrations(result)
+                await asyncio.sleep(result.pause)
+
+    def _report_migrations(self, result: MigrationPass) -> None:
+        for migration in result.migrated:
+            log.info(
+                "stored in the present version",
+                event_name="operator.migrated",
+                kind=migration.kind,
+                objects=migration.objects,
+                dropped=", ".join(migration.dropped),
+            )
+        health = self._health.scope("storage-versions")
+        if result.errors:
+            more = f" (and {len(result.errors) - 1} more)" if len(result.errors) > 1 else ""
+            health.degraded(f"objects of old versions stay as they are: {result.errors[0]}{more}")
+        else:
+            health.ok("every kind is stored in its present version")
 
     async def _write(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
-            writing = Writing(
+            health = self._health.scope("objects")
+            plan_writer = PlanWriter(
                 writer,
                 self._kinds,
                 self._managed,
                 random.SystemRandom(),
-                self._health.scope("objects"),
                 allowed=lambda: self._leadership.leads,
-                failed=self._errors.inc,
+                report=self._report_write,
+                now=asyncio.get_running_loop().time,
+                wall=time.time,
             )
-            signal = Signal(*(table.observable for table in self._round.followed))
+            signal = Signal(*(table.observable for table in self._planner.followed))
 
             async def run(_: float | None) -> float | None:
                 with self._duration.time():
-                    plan = self._round.plan()
+                    plan = self._planner.plan()
                 if plan is None:
                     return None
                 self._synced()
                 self._report(plan)
                 if not self._leadership.gained.is_set():
                     await self._leadership.gained.wait()
-                    # Objects may have changed meanwhile.
+                    # The tables may have changed since the plan was made.
                     signal.raise_flag()
                     return None
                 unread = self._kubernetes.unread
                 if unread:
-                    # An object that is missing may only be unread: no deletion follows from it.
+                    # An absent object may only be unread: no deletion may follow from it.
                     self._health.degraded(f"nothing is written: {unread} cannot be read")
                     return UNREAD_PAUSE
                 self._health.ok("follows what it reads")
-                pause = await writing.carry_out(plan)
-                self._written = writing.written
+                pause = await plan_writer.carry_out(plan)
+                if plan_writer.failure:
+                    health.degraded(plan_writer.failure)
+                else:
+                    health.ok(f"all objects are written ({plan_writer.writes} writes)")
                 return pause
 
             await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
@@ -221,6 +244,25 @@ class Operator:
                 reason=problem.message,
             )
         self._known = found
+
+    def _report_write(self, outcome: WriteOutcome) -> None:
+        ref = str(outcome.object)
+        if outcome.verb == "adopt":
+            log.info("adopted", event_name="operator.taken_over", object=ref)
+        elif not outcome.error:
+            self._written += 1
+            log.info("written", event_name="operator.written", object=ref, what=outcome.verb)
+        else:
+            self._errors.inc()
+            log.warning(
+                "not written",
+                event_name="operator.write_failed",
+                object=ref,
+                what=outcome.verb,
+                reason=outcome.error,
+                attempt=outcome.failures,
+                retry_in=outcome.retry_in,
+            )
 
     def collect(self) -> list[Metric]:
         """Return whether this operator leads, and its writes."""

@@ -10,7 +10,7 @@ from cells.hive import Cell, Group, provide
 from cells.intent import IntentStep
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
-from reconcilers.operator import ClusterRound, LocalOperator
+from reconcilers.operator import LocalOperator, Planner
 from reconcilers.tables import IntentTables
 from statedb import Database
 
@@ -22,8 +22,8 @@ def make_operator(
     secrets_namespace: SecretsNamespace,
 ) -> LocalOperator:
     """Return the operator's part of the enabled dialects."""
-    cluster = ClusterRound(database, dialects, secrets_namespace.name, stored=False)
-    return LocalOperator(database, intent, cluster)
+    planner = Planner(database, dialects, secrets_namespace.name, stored=False)
+    return LocalOperator(database, intent, planner)
 
 
 CELL = Cell(

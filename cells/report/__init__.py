@@ -1,5 +1,5 @@
-"""The report cell: writes an agent's status and Events into the cluster that it reads.
+"""The report cell: writes an agent's statuses and Events into the cluster that it reads.
 
-`statuses` writes the status of the objects that the node reports on, `occurrences` finds occurrences
-for Events, `events` writes them, `cell` composes them. A failed write changes no advertised route.
+The rules are in `reconcilers.report`; the cell has the jobs, clocks, health, logs and metrics. An API
+server that rejects a write or is unavailable changes nothing of what is advertised.
 """

@@ -1,4 +1,4 @@
-"""The jobs that write an agent's status and Events into its cluster."""
+"""The jobs that write an agent's statuses and Events into its cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import time
 from typing import Annotated
 
+import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from cells.hive import Cell, Group, Health, Jobs, Options, Signal, provide, setting
@@ -15,20 +16,22 @@ from cells.intent import IntentLoop
 from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
-from cells.report.events import EventWriting
-from cells.report.occurrences import Occurrences
-from cells.report.statuses import StatusWriting
 from cells.speaker.events import SpeakerEvents
 from reconcilers.dialect import Dialect, ObjectStatus
-from reconcilers.report.events import EventLog, Occurrence
+from reconcilers.report.event_writer import EventOutcome, EventWriter
+from reconcilers.report.events import EventCorrelator, Occurrence
+from reconcilers.report.occurrences import Occurrences
+from reconcilers.report.status_writer import StatusOutcome, StatusWriter
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
 from statedb import Database, Table
 
 MANAGER = "waggle-agent"
 """The field manager."""
-SETTLE = 2.0
-"""Seconds for which a problem has to last before it is an Event."""
+SETTLE_SECONDS = 2.0
+"""How long a problem lasts before it becomes an Event: related objects arrive one after the other."""
+
+log = structlog.get_logger("waggle.report")
 
 
 class ReportOptions(Options, frozen=True):
@@ -79,16 +82,16 @@ class Report:
         if not options.events:
             health.scope("events").stopped("switched off (--events=false)")
             return
-        self._log = EventLog(node.name)
-        self._noted = asyncio.Event()
+        self._events = EventCorrelator(node.name)
+        self._recorded = asyncio.Event()
         self._occurrences = Occurrences(
             database,
             tables,
             intent_tables,
             node.name,
             dialects,
-            report=self._note,
-            solved=self._log.forget,
+            report=self._record,
+            resolved=self._events.resolve,
         )
         self._problems = Signal(
             tables.source_problems.observable,
@@ -96,60 +99,92 @@ class Report:
             intent_tables.reconcile_statuses.observable,
             intent.done,
         )
-        speaker_events.observable.subscribe(self._occurrences.on_event)
+        speaker_events.observable.subscribe(self._occurrences.receive)
         jobs.add("occurrences", self._find)
         jobs.add("events", self._write_events)
 
     async def _write_status(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
-            writing = StatusWriting(
+            health = self._health.scope("status")
+            status_writer = StatusWriter(
                 writer,
                 self._kinds,
                 random.SystemRandom(),
-                self._health.scope("status"),
                 enabled=self._options.status,
-                failed=lambda: self._count(self._failures, "status"),
-                written=lambda: self._count(self._writes, "status"),
+                report=self._report_status,
+                now=asyncio.get_running_loop().time,
             )
 
             async def write(_: float | None) -> float | None:
-                return await writing.step(list(self._table.all(self._database.snapshot())))
+                rows = list(self._table.all(self._database.snapshot()))
+                pause = await status_writer.step(rows)
+                if status_writer.failing:
+                    health.degraded(status_writer.message)
+                else:
+                    health.ok(status_writer.message)
+                return pause
 
             await run_rounds(Signal(self._table.observable), write)
 
     async def _find(self) -> None:
-        await run_rounds(self._problems, self._look)
+        await run_rounds(self._problems, self._compare)
 
-    async def _look(self, _: float | None) -> None:
-        await asyncio.sleep(SETTLE)
+    async def _compare(self, _: float | None) -> None:
+        await asyncio.sleep(SETTLE_SECONDS)
         if self._intent.ready:
-            self._occurrences.look()
+            self._occurrences.compare()
 
     async def _write_events(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:
-            writing = EventWriting(
-                self._log,
+            health = self._health.scope("events")
+            event_writer = EventWriter(
+                self._events,
                 writer,
                 random.SystemRandom(),
-                self._health.scope("events"),
-                failed=lambda: self._count(self._failures, "event"),
-                written=lambda: self._count(self._writes, "event"),
+                report=self._report_event,
+                now=asyncio.get_running_loop().time,
+                wall=time.time,
             )
             while True:
-                pause = await writing.step()
+                pause = await event_writer.step()
+                if event_writer.failure:
+                    health.degraded(event_writer.failure)
+                else:
+                    health.ok(event_writer.summary)
                 try:
                     async with asyncio.timeout(pause):
-                        await self._noted.wait()
+                        await self._recorded.wait()
                 except TimeoutError:
                     pass
-                self._noted.clear()
+                self._recorded.clear()
 
-    def _note(self, occurrence: Occurrence) -> None:
-        self._log.note(occurrence, asyncio.get_running_loop().time(), time.time())
-        self._noted.set()
+    def _record(self, occurrence: Occurrence) -> None:
+        self._events.record(occurrence, asyncio.get_running_loop().time(), time.time())
+        self._recorded.set()
 
-    def _count(self, counts: dict[str, int], what: str) -> None:
-        counts[what] += 1
+    def _report_status(self, outcome: StatusOutcome) -> None:
+        self._writes["status"] += outcome.written
+        self._failures["status"] += bool(outcome.error)
+        if outcome.recovered:
+            log.info("status is written again", event_name="report.recovered")
+        elif outcome.error and not outcome.repeated:
+            log.warning(
+                "status is not written",
+                event_name="report.failed",
+                object=str(outcome.object),
+                reason=outcome.error,
+            )
+
+    def _report_event(self, outcome: EventOutcome) -> None:
+        self._writes["event"] += not outcome.error
+        self._failures["event"] += bool(outcome.error)
+        if outcome.rejected and not outcome.repeated:
+            log.warning(
+                "event is not written",
+                event_name="report.event_refused",
+                object=str(outcome.object),
+                reason=outcome.error,
+            )
 
     def collect(self) -> list[Metric]:
         """Return the counts of writes."""

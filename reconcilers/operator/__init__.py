@@ -1,11 +1,13 @@
-"""The operator's part: what it writes into the cluster, worked out from what the cluster says.
+"""The operator: generated objects, conditions and deletions, planned from snapshots and written.
 
-Pure: snapshots in, writes out. Who leads, and how something is written, is the cells' business.
+`planner` works out the desired state from a snapshot, `plan_writer` writes it to the API server,
+`local` writes it as rows in a process without one.
 """
 
 from reconcilers.dialect import Delete
-from reconcilers.operator.round import ClusterRound, LocalOperator, Plan
-from reconcilers.operator.statuses import Statuses
+from reconcilers.operator.local import LocalOperator
+from reconcilers.operator.planner import Plan, Planner
+from reconcilers.operator.stored_conditions import StoredConditions
 from reconcilers.operator.writes import Apply, Write
 
-__all__ = ["Apply", "ClusterRound", "Delete", "LocalOperator", "Plan", "Statuses", "Write"]
+__all__ = ["Apply", "Delete", "LocalOperator", "Plan", "Planner", "StoredConditions", "Write"]

@@ -1,7 +1,5 @@
-"""What an agent says of itself: the status of its node's NodeConfig, and Events. Pure.
+"""What a node reports to the API server: the statuses of objects, and Events.
 
-* `errors`: what could not be done, by instance
-* `node`: the status
-* `events`: what has happened, as Events with bounds
-* `round`: the status worked out from the tables
+`object_statuses` computes the statuses as rows and `status_writer` writes them; `occurrences` finds
+what becomes an Event, `events` correlates and rate-limits, `event_writer` writes.
 """

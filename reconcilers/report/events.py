@@ -1,11 +1,11 @@
-"""What has happened, as Kubernetes Events: few, once each, and bounded whatever happens.
+"""Correlates occurrences to Kubernetes Events: deduplicated, counted as series and rate-limited.
 
-Pure: occurrences and the time in, objects to be written out. The same thing again within `SERIES`
-is the same Event with a higher count, told no sooner than `INTERVAL` after it was told before. All
-Events together have a budget, so that a node with a thousand sessions that come and go tells of some.
-What waits while the API server is away is joined, bounded, and forgotten when it is old.
+Pure: occurrences and times in, objects to write out. An occurrence that repeats within
+`SERIES_SECONDS` raises the count of the same Event, which is written at most once per
+`WRITE_INTERVAL_SECONDS`. All Events share one token bucket, so that a node with a thousand flapping
+sessions writes few. Occurrences that wait for the API server are bounded and expire.
 
-Source: Kubernetes API, events.k8s.io/v1: all but ``series`` is fixed once it is written.
+Source: Kubernetes API, events.k8s.io/v1: all fields but ``series`` are immutable.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ JsonObject = dict[str, Any]
 API_VERSION: Final = "events.k8s.io/v1"
 CONTROLLER: Final = "waggle.dev/agent"
 DEFAULT_NAMESPACE: Final = "default"
-"""Where Events of objects without a namespace are."""
+"""Namespace of the Events of objects without a namespace."""
 
-INTERVAL: Final = 5.0
-"""Seconds between two writes of one Event at the least."""
-SERIES: Final = 600.0
-"""Seconds within which the same thing is the same Event."""
+WRITE_INTERVAL_SECONDS: Final = 5.0
+"""Between two writes of one Event, at the least."""
+SERIES_SECONDS: Final = 600.0
+"""Within which a repeated occurrence is the same Event."""
 BURST: Final = 25
-REFILL: Final = 5.0
-"""The budget: so many at once, and one more each so many seconds."""
-MOST: Final = 500
-"""Kinds of occurrences that are remembered; the oldest go first."""
-STALE: Final = 3600.0
-"""Seconds after which nobody needs to hear of it any more; an API server forgets Events then."""
-LONGEST_NOTE: Final = 1024
+"""Size of the token bucket: Events written at once."""
+SECONDS_PER_TOKEN: Final = 5.0
+MAX_OCCURRENCES: Final = 500
+"""Distinct occurrences kept; the oldest are dropped first."""
+EXPIRY_SECONDS: Final = 3600.0
+"""After which an unwritten occurrence is dropped; an API server keeps Events as long by default."""
+MAX_NOTE_OCTETS: Final = 1024
 
 
 class Regarding(msgspec.Struct, frozen=True):
-    """The object that an Event is of."""
+    """The object that an Event regards."""
 
     ref: ObjectRef
     api_version: str
@@ -53,17 +53,17 @@ class Occurrence(msgspec.Struct, frozen=True):
     regarding: Regarding
     type: Literal["Normal", "Warning"]
     reason: str
-    """One word for programs, such as SessionDown."""
+    """A machine-readable word, such as SessionDown."""
     action: str
-    """What was done, or tried."""
+    """What was done or attempted."""
     note: str
-    """For people."""
+    """Human-readable."""
     shared: bool = False
-    """Whether every agent says the same: then they all name the Event alike, and it is there once."""
+    """True if every agent observes it: all agents then use one name, and one Event is created."""
 
 
 class EventWrite(msgspec.Struct, frozen=True):
-    """One Event to be created, or whose series goes on."""
+    """One Event to create, or to patch with the new count of its series."""
 
     occurrence: Occurrence
     namespace: str
@@ -73,149 +73,156 @@ class EventWrite(msgspec.Struct, frozen=True):
 
 
 class _Record(msgspec.Struct):
-    """What is known of one kind of occurrence."""
+    """The state of one occurrence."""
 
     first: float
-    """When it first came, as Unix time; it makes the name."""
+    """Unix time of the first one; part of the Event's name."""
     last: float
     count: int
-    told: int = 0
-    """How often the Event that was written says that it came."""
+    written: int = 0
+    """The count that the written Event has."""
     due: float = 0.0
+    """Monotonic time before which it is not written again."""
 
 
 @final
-class EventLog:
-    """Collects occurrences and says what is to be written."""
+class EventCorrelator:
+    """Collects occurrences and returns the Events to write."""
 
     def __init__(self, node: str) -> None:
         self._node = node
         self._records: dict[Occurrence, _Record] = {}
-        self._budget = float(BURST)
-        """How many may be written now."""
-        self._counted = 0.0
-        """When that was so."""
+        self._tokens = float(BURST)
+        self._refilled_at = 0.0
         self.dropped = 0
-        """Occurrences that nobody was told of."""
+        """Occurrences that no Event reports."""
 
-    def note(self, occurrence: Occurrence, now: float, wall: float) -> None:
-        """Take an occurrence; ``now`` is a monotonic time, ``wall`` Unix time, both in seconds."""
+    def record(self, occurrence: Occurrence, now: float, wall: float) -> None:
+        """Add an occurrence; ``now`` is monotonic, ``wall`` Unix time, both in seconds."""
         record = self._records.pop(occurrence, None)
-        if record is not None and (occurrence.shared or wall - record.first < SERIES):
+        if record is not None and (occurrence.shared or wall - record.first < SERIES_SECONDS):
             record.count += 1
             record.last = wall
         else:
             due = record.due if record is not None else now
             record = _Record(wall, wall, 1, due=due)
         self._records[occurrence] = record
-        while len(self._records) > MOST:
-            oldest = next(iter(self._records))
-            gone = self._records.pop(oldest)
-            self.dropped += gone.count - gone.told
+        while len(self._records) > MAX_OCCURRENCES:
+            oldest = self._records.pop(next(iter(self._records)))
+            self.dropped += oldest.count - oldest.written
 
-    def forget(self, occurrence: Occurrence) -> None:
-        """Take back what is not so any more: when it comes again it is told again.
+    def resolve(self, occurrence: Occurrence) -> None:
+        """Mark a condition as over: when it recurs it is reported again.
 
-        By all agents as a new Event, by one alone as the same with a higher count.
+        A shared one as a new Event, one of this node alone as the same Event with a higher count.
         """
         if occurrence.shared:
             self._records.pop(occurrence, None)
 
-    def due(self, now: float, wall: float) -> EventWrite | None:
-        """Return the next Event to be written, or None; then `done` or `failed` has to be called."""
-        if self._wait(now) > 0:
+    def next_write(self, now: float, wall: float) -> EventWrite | None:
+        """Return the next due Event, or None; report the result with `written` or `rejected`."""
+        if self._token_pause(now) > 0:
             return None
         for occurrence, record in list(self._records.items()):
-            if wall - record.last > STALE and record.told < record.count:
-                self.dropped += record.count - record.told
+            if wall - record.last > EXPIRY_SECONDS and record.written < record.count:
+                self.dropped += record.count - record.written
                 del self._records[occurrence]
-            elif _pending(occurrence, record) and record.due <= now:
+            elif _is_pending(occurrence, record) and record.due <= now:
                 return self._write(occurrence, record)
         return None
 
-    def next(self, now: float) -> float | None:
-        """Return in how many seconds something may be due; None is not before the next `note`."""
-        waiting = [
+    def pause(self, now: float) -> float | None:
+        """Return the seconds until an Event may be due; None if only a new occurrence makes one due."""
+        pending = [
             record.due
             for occurrence, record in self._records.items()
-            if _pending(occurrence, record)
+            if _is_pending(occurrence, record)
         ]
-        return max(0.0, self._wait(now), min(waiting) - now) if waiting else None
+        return max(0.0, self._token_pause(now), min(pending) - now) if pending else None
 
-    def done(self, write: EventWrite, now: float) -> None:
-        """Note that it has been written, or that it is there already."""
-        self._budget -= 1.0
+    def written(self, write: EventWrite, now: float) -> None:
+        """Mark an Event as written, or as present in the API server."""
+        self._tokens -= 1.0
         record = self._records.get(write.occurrence)
         if record is not None:
-            record.told = max(record.told, self._count(write))
-            record.due = now + INTERVAL
+            record.written = max(record.written, _count(write))
+            record.due = now + WRITE_INTERVAL_SECONDS
 
-    def gone(self, write: EventWrite, now: float) -> None:
-        """Note that the Event whose series should go on is no more: another one begins."""
+    def expired(self, write: EventWrite, now: float) -> None:
+        """Start a new Event, as the API server has deleted the one whose series should go on."""
         record = self._records.get(write.occurrence)
         if record is not None:
-            record.first, record.told = record.last, 0
-            record.due = now + INTERVAL
+            record.first, record.written = record.last, 0
+            record.due = now + WRITE_INTERVAL_SECONDS
 
-    def refused(self, write: EventWrite, now: float) -> None:
-        """Note that the API server does not want this one: it is not tried again."""
-        self._budget -= 1.0
+    def rejected(self, write: EventWrite, now: float) -> None:
+        """Drop an Event that the API server has rejected."""
+        self._tokens -= 1.0
         record = self._records.get(write.occurrence)
         if record is not None:
-            self.dropped += record.count - record.told
-            record.told = record.count
-            record.due = now + INTERVAL
+            self.dropped += record.count - record.written
+            record.written = record.count
+            record.due = now + WRITE_INTERVAL_SECONDS
 
-    def _count(self, write: EventWrite) -> int:
-        series = write.content.get("series")
-        return int(series["count"]) if series else 1
-
-    def _wait(self, now: float) -> float:
-        """Return for how long the budget is used up."""
-        self._budget = min(float(BURST), self._budget + max(0.0, now - self._counted) / REFILL)
-        self._counted = now
-        return max(0.0, (1.0 - self._budget) * REFILL)
+    def _token_pause(self, now: float) -> float:
+        """Refill the token bucket; the seconds until it has a token."""
+        elapsed = max(0.0, now - self._refilled_at)
+        self._tokens = min(float(BURST), self._tokens + elapsed / SECONDS_PER_TOKEN)
+        self._refilled_at = now
+        return max(0.0, (1.0 - self._tokens) * SECONDS_PER_TOKEN)
 
     def _write(self, occurrence: Occurrence, record: _Record) -> EventWrite:
         regarding = occurrence.regarding
         namespace = regarding.ref.namespace or DEFAULT_NAMESPACE
         name = _name(occurrence, record)
-        new = record.told == 0
+        new = record.written == 0
         content: JsonObject = {}
         if record.count > 1 and not occurrence.shared:
             content["series"] = {"count": record.count, "lastObservedTime": _micro(record.last)}
         if new:
-            where = {"namespace": regarding.ref.namespace} if regarding.ref.namespace else {}
-            uid = {"uid": regarding.uid} if regarding.uid else {}
-            content = {
-                "apiVersion": API_VERSION,
-                "kind": "Event",
-                "metadata": {"name": name, "namespace": namespace},
-                "eventTime": _micro(record.first),
-                "reportingController": CONTROLLER,
-                "reportingInstance": self._node[:128],
-                "type": occurrence.type,
-                "reason": occurrence.reason,
-                "action": occurrence.action,
-                "note": _cut(occurrence.note),
-                "regarding": {
-                    "apiVersion": regarding.api_version,
-                    "kind": regarding.ref.kind,
-                    "name": regarding.ref.name,
-                    **where,
-                    **uid,
-                },
-                **content,
-            }
+            content = {**self._event(occurrence, record, namespace, name), **content}
         return EventWrite(occurrence, namespace, name, new, content)
 
+    def _event(
+        self, occurrence: Occurrence, record: _Record, namespace: str, name: str
+    ) -> JsonObject:
+        """Return an Event without its series."""
+        regarding = occurrence.regarding
+        object_namespace = {"namespace": namespace} if regarding.ref.namespace else {}
+        uid = {"uid": regarding.uid} if regarding.uid else {}
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": namespace},
+            "eventTime": _micro(record.first),
+            "reportingController": CONTROLLER,
+            "reportingInstance": self._node[:128],
+            "type": occurrence.type,
+            "reason": occurrence.reason,
+            "action": occurrence.action,
+            "note": _truncate(occurrence.note),
+            "regarding": {
+                "apiVersion": regarding.api_version,
+                "kind": regarding.ref.kind,
+                "name": regarding.ref.name,
+                **object_namespace,
+                **uid,
+            },
+        }
 
-def _pending(occurrence: Occurrence, record: _Record) -> bool:
-    # All agents see what they share: how often is nobody's to count.
-    return record.told < (1 if occurrence.shared else record.count)
+
+def _is_pending(occurrence: Occurrence, record: _Record) -> bool:
+    # A shared Event has no series: the count would be the sum of what all agents observe.
+    return record.written < (1 if occurrence.shared else record.count)
+
+
+def _count(write: EventWrite) -> int:
+    series = write.content.get("series")
+    return int(series["count"]) if series else 1
 
 
 def _name(occurrence: Occurrence, record: _Record) -> str:
+    """Return the object's name with a hash; the hash has the first time unless it is shared."""
     regarding = occurrence.regarding
     content = msgspec.json.encode(
         (
@@ -229,13 +236,13 @@ def _name(occurrence: Occurrence, record: _Record) -> str:
 
 
 def _micro(seconds: float) -> str:
-    """Spell Unix time as metav1.MicroTime."""
+    """Format Unix time as metav1.MicroTime."""
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{whole}.{int(seconds % 1 * 1e6):06d}Z"
 
 
-def _cut(note: str) -> str:
+def _truncate(note: str) -> str:
     octets = note.encode()
-    if len(octets) <= LONGEST_NOTE:
+    if len(octets) <= MAX_NOTE_OCTETS:
         return note
-    return octets[: LONGEST_NOTE - 3].decode(errors="ignore") + "…"
+    return octets[: MAX_NOTE_OCTETS - 3].decode(errors="ignore") + "…"

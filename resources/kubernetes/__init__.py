@@ -1,22 +1,31 @@
-"""A Kubernetes API server as a source: lists that are complete, watches that are followed.
+"""Kubernetes API server client: list and watch as a source of objects, and writes of single objects.
 
-Nothing is ever told to be gone because a list failed, was cut short, or came back empty once. The
-library of the ecosystem does authentication and transport; what is read with it is ours.
+A list that fails, is cut short or is empty once deletes no row. Authentication and transport are
+those of kubernetes-asyncio.
 """
 
+from resources.kubernetes.apply import ApplyClient, apply_owned
+from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import IN_CLUSTER, Access, Connection
 from resources.kubernetes.errors import KubernetesError, Refused
+from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lease import Election, ElectionTiming, lease_path
-from resources.kubernetes.migration import Migration, migrate
+from resources.kubernetes.migration import (
+    Migration,
+    MigrationPass,
+    Migrations,
+    migrate,
+    versioned_kinds,
+)
 from resources.kubernetes.selection import Reading, Selection, of_cluster, of_node
 from resources.kubernetes.source import KubernetesSource
-from resources.kubernetes.status import FeedStatus, Phase
-from resources.kubernetes.timing import Backoff, Timing
+from resources.kubernetes.timeouts import Timeouts
 from resources.kubernetes.writer import Writer
 
 __all__ = [
     "IN_CLUSTER",
     "Access",
+    "ApplyClient",
     "Backoff",
     "Connection",
     "Election",
@@ -25,14 +34,18 @@ __all__ = [
     "KubernetesError",
     "KubernetesSource",
     "Migration",
+    "MigrationPass",
+    "Migrations",
     "Phase",
     "Reading",
     "Refused",
     "Selection",
-    "Timing",
+    "Timeouts",
     "Writer",
+    "apply_owned",
     "lease_path",
     "migrate",
     "of_cluster",
     "of_node",
+    "versioned_kinds",
 ]

@@ -1,28 +1,40 @@
-"""Objects that are stored in an old version of their kind, stored anew in the present one.
+"""Storage version migration: rewrites objects that are stored in an old version of their kind.
 
-A CustomResourceDefinition remembers in ``status.storedVersions`` every version in which objects were
-ever stored, and cannot lose one that is named there. What is written nowadays is stored in the
-present version; so every object is written once as it is, and then the old names are taken away. The
-API server does all of it: no object is read, changed or sent from here.
+A CustomResourceDefinition lists in ``status.storedVersions`` every version in which objects were ever
+stored, and rejects the removal of a version from its spec while that is listed. An empty patch makes
+the API server store an object in the storage version; after every object has been patched the old
+versions are removed from the list. No content of an object is read or sent.
+
+Source: Kubernetes documentation, "Versions in CustomResourceDefinitions", upgrade existing objects to
+a new stored version.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, final
 
 import msgspec
 
+from resources.crds.generate import defined
 from resources.errors import ObjectName
-from resources.kind import Kind
+from resources.kind import Kind, Kinds
+from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.errors import KubernetesError, NotUnderstood, Refused
 from resources.kubernetes.writer import Writer
 
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+PASS_INTERVAL_SECONDS: Final = 600.0
+"""Between two passes over the definitions."""
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 512.0
+"""Bounds of the pause after a pass with errors."""
+JITTER: Final = 0.25
+"""Fraction by which pauses are shortened at random."""
 
 
 class NotStored(KubernetesError):  # noqa: N818  the name says what is wrong
-    """Objects that the API server does not take as they are; the others have been written."""
+    """The API server rejects some objects; all others have been rewritten."""
 
     def __init__(self, failed: dict[ObjectName, KubernetesError]) -> None:
         name, error = min(failed.items(), key=lambda item: item[0])
@@ -31,18 +43,27 @@ class NotStored(KubernetesError):  # noqa: N818  the name says what is wrong
         self.failed = failed
 
 
-class NotOurs(KubernetesError):  # noqa: N818
-    """Somebody else leads by now."""
+class NotLeader(KubernetesError):  # noqa: N818
+    """The leadership was lost during a migration."""
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """What came of it for one kind."""
+    """The completed migration of one kind."""
 
     kind: str
     objects: int
-    """How many were stored anew."""
+    """Number of objects rewritten."""
     dropped: tuple[str, ...]
-    """The versions that the definition does not name any more."""
+    """The versions removed from ``status.storedVersions``."""
+
+
+class MigrationPass(NamedTuple):
+    """The result of one pass over all kinds."""
+
+    migrated: tuple[Migration, ...]
+    errors: tuple[KubernetesError, ...]
+    pause: float
+    """Seconds until the next pass."""
 
 
 class _Version(msgspec.Struct):
@@ -68,11 +89,50 @@ class _Definition(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-async def migrate(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool]) -> Migration | None:
-    """Bring a kind's stored objects to its first version; None where there is nothing to do.
+def versioned_kinds(kinds: Kinds) -> tuple[Kind[Any], ...]:
+    """Return the custom kinds with more than one version."""
+    return tuple(kind for kind in defined(kinds) if len(kind.versions) > 1)
 
-    Nothing is done either for a kind that is not there, or that is still stored in an older version.
-    ``allowed`` is asked before each write. Raises `KubernetesError`; it may then be called again.
+
+@final
+class Migrations:
+    """Migrates all kinds in passes, as definitions may change while an operator runs."""
+
+    def __init__(self, kinds: Kinds, rng: random.Random, allowed: Callable[[], bool]) -> None:
+        """``allowed`` is called before each write."""
+        self._kinds = versioned_kinds(kinds)
+        self._rng = rng
+        self._allowed = allowed
+        self._backoff = Backoff(
+            rng, first=FIRST_RETRY_SECONDS, longest=LONGEST_RETRY_SECONDS, jitter=JITTER
+        )
+
+    async def run_pass(self, writer: Writer) -> MigrationPass:
+        """Migrate each kind once; an error of one kind does not stop the others."""
+        migrated: list[Migration] = []
+        errors: list[KubernetesError] = []
+        for kind in self._kinds:
+            try:
+                migration = await migrate(writer, kind, self._allowed)
+            except KubernetesError as error:
+                errors.append(error)
+            else:
+                if migration is not None:
+                    migrated.append(migration)
+        if errors:
+            pause = self._backoff.next()
+        else:
+            self._backoff.reset()
+            pause = PASS_INTERVAL_SECONDS * self._rng.uniform(1.0 - JITTER, 1.0)
+        return MigrationPass(tuple(migrated), tuple(errors), pause)
+
+
+async def migrate(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool]) -> Migration | None:
+    """Migrate a kind's stored objects to its first version; None where nothing is to be done.
+
+    A kind without a definition in the API server is skipped, as is one whose storage version is not
+    its first. ``allowed`` is called before each write. Raises `KubernetesError`; a repeated call
+    continues.
     """
     path = f"{DEFINITIONS}/{kind.plural}.{kind.group}"
     present = kind.versions[0]
@@ -85,7 +145,7 @@ async def migrate(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool]) 
         return None
     objects = await _rewrite(writer, kind, allowed)
     _check(allowed)
-    # With the version that was read: a definition that has been changed since is looked at again.
+    # With the resource version that was read: a definition changed since then gives a conflict.
     await writer.merge(
         f"{path}/status",
         {
@@ -115,7 +175,7 @@ async def _rewrite(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool])
         try:
             await writer.merge(f"{path}/{name}", {})
         except Refused as error:
-            # One that is gone is not stored in any version.
+            # A deleted object is stored in no version.
             if error.status in (401, 403, 429) or error.status >= 500:
                 raise
             if error.status != 404:
@@ -127,4 +187,4 @@ async def _rewrite(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool])
 
 def _check(allowed: Callable[[], bool]) -> None:
     if not allowed():
-        raise NotOurs("somebody else leads")
+        raise NotLeader("another operator leads")

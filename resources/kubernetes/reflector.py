@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 
 from resources.kubernetes import wire
+from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import Connection, body_of
 from resources.kubernetes.errors import (
     Expired,
@@ -25,10 +26,10 @@ from resources.kubernetes.errors import (
     Unreachable,
 )
 from resources.kubernetes.feed import Feed, Listing
+from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lines import Lines
 from resources.kubernetes.selection import Selection
-from resources.kubernetes.status import FeedStatus, Phase
-from resources.kubernetes.timing import Backoff, Timing
+from resources.kubernetes.timeouts import Timeouts
 from resources.source import Event
 
 ERROR_BODY = 64 << 10
@@ -47,7 +48,7 @@ class Reflector:
         feed: Feed[Any],
         connection: Connection,
         selection: Selection,
-        timing: Timing,
+        timeouts: Timeouts,
         rng: random.Random,
         *,
         on_list: Callable[[], None],
@@ -57,12 +58,17 @@ class Reflector:
         self.feed = feed
         self._connection = connection
         self._selection = selection
-        self._timing = timing
+        self._timeouts = timeouts
         self._rng = rng
         self._on_list = on_list
         self._on_event = on_event
         self._on_status = on_status
-        self._backoff = Backoff(timing, rng)
+        self._backoff = Backoff(
+            rng,
+            first=timeouts.first_retry,
+            longest=timeouts.longest_retry,
+            longest_retry_after=timeouts.longest_retry_after,
+        )
         self._version = ""
         """The API version that the server has of the kind."""
         self._forbidden_since: float | None = None
@@ -130,7 +136,7 @@ class Reflector:
         listing = Listing(self.feed)
         token = ""
         while True:
-            parameters = [("limit", str(self._timing.page))] if paged else []
+            parameters = [("limit", str(self._timeouts.page_size))] if paged else []
             if token:
                 parameters.append(("continue", token))
             page = await self._page(parameters)
@@ -165,7 +171,9 @@ class Reflector:
     async def _page_of(self, version: str, parameters: list[tuple[str, str]]) -> wire.List:
         path = self.feed.kind.path(version, self.feed.namespace)
         asked = [*parameters, *self._selection.parameters]
-        async with self._connection.get(path, asked, silence=self._timing.read) as response:
+        async with self._connection.get(
+            path, asked, silence=self._timeouts.list_silence
+        ) as response:
             await _check(response)
             body = await response.read()
         page = wire.decode(body, wire.List, "a list")
@@ -182,8 +190,8 @@ class Reflector:
 
     async def _watch(self) -> None:
         """Follow from the version on until the server ends it. Raises for every other end."""
-        t = self._timing
-        seconds = self._rng.uniform(t.watch_least, t.watch_most)
+        t = self._timeouts
+        seconds = self._rng.uniform(t.watch_shortest, t.watch_longest)
         asked = [
             ("watch", "1"),
             ("allowWatchBookmarks", "true"),
@@ -193,7 +201,7 @@ class Reflector:
         ]
         path = self.feed.kind.path(self._version, self.feed.namespace)
         loop = asyncio.get_running_loop()
-        async with self._connection.get(path, asked, silence=t.silence) as response:
+        async with self._connection.get(path, asked, silence=t.watch_silence) as response:
             await _check(response)
             self.watches += 1
             self._set(Phase.FOLLOWING, "")
@@ -201,7 +209,7 @@ class Reflector:
             try:
                 await self._read_events(response.content)
             finally:
-                if lasted := loop.time() - began >= t.lasting:
+                if lasted := loop.time() - began >= t.stable_watch:
                     self._backoff.reset()
         if not lasted:
             await asyncio.sleep(self._backoff.next())
@@ -226,12 +234,12 @@ class Reflector:
 
     async def _failed(self, error: KubernetesError) -> float:
         """Note a failure; how long to wait, in seconds."""
-        t = self._timing
+        t = self._timeouts
         self.failures += 1
         match error:
             case Unconfirmed():
                 self._set(Phase.FAILING, str(error))
-                return t.confirm * (0.5 + self._rng.random())
+                return t.confirm_list * (0.5 + self._rng.random())
             case Silent() if self.feed.version:
                 # Perhaps nothing happens, and the server sends no bookmarks; it is asked to be sure.
                 self._doubtful = True
@@ -285,7 +293,7 @@ class Reflector:
         else:
             self._settle()
             self._set(Phase.MISSING, f"the API server has no {name} (is its CRD installed?)")
-        return self._timing.missing * (0.75 + self._rng.random() / 2)
+        return self._timeouts.missing_kind * (0.75 + self._rng.random() / 2)
 
     def _forbidden(self, error: Refused) -> float:
         now = asyncio.get_running_loop().time()
@@ -293,7 +301,7 @@ class Reflector:
         since = self._forbidden_since
         if since is None:
             since = self._forbidden_since = now
-        if not self.feed.rows and now - since >= self._timing.grace:
+        if not self.feed.rows and now - since >= self._timeouts.forbidden_grace:
             self._settle()
         kept = f"; the {len(self.feed.rows)} known before still count" if self.feed.rows else ""
         where = f" in namespace {self.feed.namespace}" if self.feed.namespace else ""

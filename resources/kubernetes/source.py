@@ -16,10 +16,10 @@ from reactivex.subject import Subject
 from resources.kind import Kind
 from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.feed import SOURCE, Feed
+from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.reflector import Reflector
 from resources.kubernetes.selection import EVERYTHING, Selection
-from resources.kubernetes.status import FeedStatus, Phase
-from resources.kubernetes.timing import Timing
+from resources.kubernetes.timeouts import Timeouts
 from resources.meta import Resource
 from resources.source import Event, Replace, SourceProblem
 from resources.streams import isolated
@@ -38,11 +38,11 @@ class KubernetesSource:
         kinds: Iterable[Kind[Any]],
         selections: Mapping[str, Selection],
         *,
-        timing: Timing = Timing(),  # noqa: B008  frozen
+        timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
         rng: random.Random | None = None,
     ) -> None:
         self._access = access
-        self._timing = timing
+        self._timeouts = timeouts
         self._rng = rng or random.SystemRandom()
         self.kinds = tuple(kinds)
         self._selections = {kind.name: selections.get(kind.name, EVERYTHING) for kind in self.kinds}
@@ -97,7 +97,7 @@ class KubernetesSource:
         if self.reflectors:
             # What is known already is held against the lists, as it would be without an end.
             self._recalled = self._known()
-        connection = Connection(self._access, self._timing.connect)
+        connection = Connection(self._access, self._timeouts.connect)
         self.reflectors = tuple(
             reflector for kind in self.kinds for reflector in self._reflectors(kind, connection)
         )
@@ -143,7 +143,7 @@ class KubernetesSource:
                 feed,
                 connection,
                 selection,
-                self._timing,
+                self._timeouts,
                 self._rng,
                 on_list=tell_all,
                 on_event=tell,

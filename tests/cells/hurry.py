@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 
 from cells import kubernetes
-from resources.kubernetes import Timing
+from resources.kubernetes import Timeouts
 
-QUICK = Timing(connect=1.0, first=0.02, longest=0.1, confirm=0.02, missing=0.05, grace=0.1)
+QUICK = Timeouts(
+    connect=1.0,
+    first_retry=0.02,
+    longest_retry=0.1,
+    confirm_list=0.02,
+    missing_kind=0.05,
+    forbidden_grace=0.1,
+)
 
 
-def hurry(monkeypatch: pytest.MonkeyPatch, timing: Timing = QUICK) -> None:
+def hurry(monkeypatch: pytest.MonkeyPatch, timeouts: Timeouts = QUICK) -> None:
     """Give these times to all sources that a kubernetes cell makes from here on."""
-    monkeypatch.setattr(kubernetes, "TIMING", timing)
+    monkeypatch.setattr(kubernetes, "TIMEOUTS", timeouts)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cells.operator.migration import migrated
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
+from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
 from tests.reconcilers.build import peer_config
 from tests.support.daemon import Daemon
@@ -429,6 +429,6 @@ def _check_taken(server: ApiServer, uid: str) -> None:
 def _store_as_before(server: ApiServer) -> None:
     """Have the definitions of v2 name the old version."""
     status = {"status": {"storedVersions": ["v2alpha1", "v2"]}}
-    for kind in migrated(KINDS):
+    for kind in versioned_kinds(KINDS):
         path = f"{CRDS}/{kind.plural}.{kind.group}/status"
         assert server.request("PATCH", path, status, "merge-patch+json").ok

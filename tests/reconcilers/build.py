@@ -6,7 +6,7 @@ from typing import Any
 
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.intent.compiler import IntentCompiler, Summary
-from reconcilers.operator import ClusterRound, LocalOperator
+from reconcilers.operator import LocalOperator, Planner
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
@@ -30,8 +30,8 @@ class Cluster:
         self.intent = IntentTables(self.db)
         settings = offline_settings(NODE, options)
         self.dialect = CiliumDialect(self.resources, cilium_options(settings))
-        cluster = ClusterRound(self.db, [self.dialect], "kube-system", stored=False)
-        self.operator = LocalOperator(self.db, self.intent, cluster) if operator else None
+        planner = Planner(self.db, [self.dialect], "kube-system", stored=False)
+        self.operator = LocalOperator(self.db, self.intent, planner) if operator else None
         self.compiler = IntentCompiler(
             self.db,
             self.resources,

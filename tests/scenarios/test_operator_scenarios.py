@@ -17,10 +17,11 @@ import pytest
 import yaml
 
 from cells.hive import Hive, load
-from cells.operator import cell, migration, writing
+from cells.operator import cell
 from cells.operator.cells import CELLS
+from reconcilers.operator import plan_writer
 from resources.kind import Kind
-from resources.kubernetes import ElectionTiming
+from resources.kubernetes import ElectionTiming, migration
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
 from tests.support.scenario import Scenario, Step, differences, directories
@@ -37,9 +38,9 @@ QUIET = 0.1
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
     monkeypatch.setattr(cell.Operator.__init__, "__defaults__", (ElectionTiming(retry=0.05),))
-    monkeypatch.setattr(writing, "FIRST", 0.05)
-    monkeypatch.setattr(writing, "LEAST", 0.02)
-    monkeypatch.setattr(migration, "FIRST", 0.05)
+    monkeypatch.setattr(plan_writer, "FIRST_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(plan_writer, "WRITE_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(migration, "FIRST_RETRY_SECONDS", 0.05)
 
 
 def test_there_are_scenarios() -> None:

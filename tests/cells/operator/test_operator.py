@@ -13,9 +13,11 @@ import pytest
 
 from cells.hive import Hive, Level, SettingError, load
 from cells.metrics import Metrics
-from cells.operator import cell, migration, writing
+from cells.operator import cell
 from cells.operator.cells import CELLS
 from cells.operator.election import Leadership, LostLeadershipError
+from reconcilers.operator import plan_writer
+from resources.kubernetes import migration
 from tests.cells.hurry import hurry
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.reconcilers.cilium.v1.build import policy_object
@@ -34,9 +36,9 @@ LEASE_SECONDS = cell.OperatorOptions().lease_duration_seconds
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elections and second attempts within the time of a test."""
-    monkeypatch.setattr(writing, "FIRST", 0.05)
-    monkeypatch.setattr(writing, "LEAST", 0.02)
-    monkeypatch.setattr(migration, "FIRST", 0.05)
+    monkeypatch.setattr(plan_writer, "FIRST_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(plan_writer, "WRITE_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(migration, "FIRST_RETRY_SECONDS", 0.05)
 
 
 def fill(server: ApiServer, *names: str) -> None:
@@ -273,7 +275,7 @@ def test_f09_a_terminating_lease_namespace_leaves_no_leader_and_no_write(
 def test_f09_changes_in_quick_succession_are_one_write_of_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LEAST", 0.3)
+    monkeypatch.setattr(plan_writer, "WRITE_INTERVAL_SECONDS", 0.3)
 
     async def scenario(server: ApiServer) -> None:
         fill(server)

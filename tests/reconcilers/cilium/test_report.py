@@ -11,7 +11,7 @@ from reconcilers.cilium.node_errors import FEW, LONGEST, errors_of, reconcile_er
 from reconcilers.conditions import with_times
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef, Problem, ReconcileStatus
-from reconcilers.report.statuses import ObjectStatuses
+from reconcilers.report.object_statuses import ObjectStatuses
 from reconcilers.tables import object_id
 from resources.cilium.status import NodeConfigStatus
 from speaker.api import FamilyStatus, PeerStatus

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.offline import OfflineSettings
-from reconcilers.operator import ClusterRound, LocalOperator
+from reconcilers.operator import LocalOperator, Planner
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
@@ -58,8 +58,8 @@ class Cluster:
         self.resources, self.intent = Tables(self.db, CILIUM_KINDS), IntentTables(self.db)
         self.options = options
         dialects = [CiliumDialect(self.resources, cilium_options(options))]
-        cluster = ClusterRound(self.db, dialects, options.secrets_namespace, stored=False)
-        self.operator = LocalOperator(self.db, self.intent, cluster)
+        planner = Planner(self.db, dialects, options.secrets_namespace, stored=False)
+        self.operator = LocalOperator(self.db, self.intent, planner)
         self.compiler = IntentCompiler(
             self.db,
             self.resources,

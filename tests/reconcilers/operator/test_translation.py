@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.cilium.options import CiliumOperatorOptions
 from reconcilers.model import ObjectRef
-from reconcilers.operator import Apply, ClusterRound, Delete, Plan
+from reconcilers.operator import Apply, Delete, Plan, Planner
 from tests.reconcilers.build import Cluster, node, peer_config
 from tests.reconcilers.cilium.v1.build import neighbor, policy_object, router
 from tests.support import kinds
@@ -31,9 +31,9 @@ def _put_policy(cluster: Cluster, *routers: dict[str, Any], uid: str = "uid-p") 
     cluster.put(kinds.PEERING_POLICY, value)
 
 
-def _round(cluster: Cluster) -> ClusterRound:
+def _round(cluster: Cluster) -> Planner:
     options = CiliumOperatorOptions(translate_peering_policies=True)
-    return ClusterRound(cluster.db, [CiliumDialect(cluster.resources, options)], "kube-system")
+    return Planner(cluster.db, [CiliumDialect(cluster.resources, options)], "kube-system")
 
 
 def _plan(cluster: Cluster) -> Plan:
@@ -132,9 +132,9 @@ def test_what_a_deleted_policy_controlled_is_for_the_api_server_to_collect() -> 
 
 def test_without_the_setting_policies_mean_nothing_to_the_operator() -> None:
     cluster = _cluster()
-    round_ = ClusterRound(cluster.db, [cluster.dialect], "kube-system")
-    made = round_.plan()
+    planner = Planner(cluster.db, [cluster.dialect], "kube-system")
+    made = planner.plan()
     assert made is not None
     assert made.objects == ()
-    assert cluster.resources.of(kinds.PEERING_POLICY) not in round_.followed
+    assert cluster.resources.of(kinds.PEERING_POLICY) not in planner.followed
     assert cluster.resources.of(kinds.PEERING_POLICY) in _round(cluster).followed

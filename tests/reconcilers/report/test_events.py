@@ -1,4 +1,4 @@
-"""Events are few, once each, and bounded, whatever happens and for however long nobody listens."""
+"""Events are deduplicated, counted and rate-limited, also while the API server is unavailable."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import (
     BURST,
-    INTERVAL,
-    LONGEST_NOTE,
-    MOST,
-    REFILL,
-    SERIES,
-    STALE,
-    EventLog,
+    EXPIRY_SECONDS,
+    MAX_NOTE_OCTETS,
+    MAX_OCCURRENCES,
+    SECONDS_PER_TOKEN,
+    SERIES_SECONDS,
+    WRITE_INTERVAL_SECONDS,
+    EventCorrelator,
     EventWrite,
     Occurrence,
     Regarding,
@@ -38,28 +38,28 @@ def down(peer: str = "p", **fields: Any) -> Occurrence:  # noqa: ANN401
 
 
 class Writer:
-    """Writes what is due at a time, and remembers it."""
+    """Writes what is due at a time, and keeps what was written."""
 
     def __init__(self) -> None:
-        self.log = EventLog("n1")
+        self.events = EventCorrelator("n1")
         self.now = 100.0
         self.written: list[EventWrite] = []
 
-    def note(self, occurrence: Occurrence) -> None:
-        self.log.note(occurrence, self.now, WALL + self.now)
+    def record(self, occurrence: Occurrence) -> None:
+        self.events.record(occurrence, self.now, WALL + self.now)
 
     def run(self) -> list[EventWrite]:
         """Write all that is due now."""
         before = len(self.written)
-        while (write := self.log.due(self.now, WALL + self.now)) is not None:
+        while (write := self.events.next_write(self.now, WALL + self.now)) is not None:
             self.written.append(write)
-            self.log.done(write, self.now)
+            self.events.written(write, self.now)
         return self.written[before:]
 
 
-def test_an_event_is_spelt_as_kubernetes_has_it() -> None:
+def test_an_event_has_the_fields_of_events_v1() -> None:
     writer = Writer()
-    writer.note(down())
+    writer.record(down())
     (write,) = writer.run()
     name = write.content["metadata"]["name"]
     assert (write.new, write.namespace, write.name) == (True, "default", name)
@@ -82,135 +82,135 @@ def test_an_event_is_spelt_as_kubernetes_has_it() -> None:
             "uid": "uid-1",
         },
     }
-    assert writer.log.next(writer.now) is None
+    assert writer.events.pause(writer.now) is None
 
 
-def test_the_same_again_is_a_count_and_no_sooner_than_after_an_interval() -> None:
+def test_a_repeated_occurrence_raises_the_count_once_per_write_interval() -> None:
     writer = Writer()
-    writer.note(down())
+    writer.record(down())
     writer.run()
     for _ in range(100):
         writer.now += 0.01
-        writer.note(down())
+        writer.record(down())
         assert writer.run() == []
-    assert writer.log.next(writer.now) == 100.0 + INTERVAL - writer.now
-    writer.now = 100.0 + INTERVAL
+    assert writer.events.pause(writer.now) == 100.0 + WRITE_INTERVAL_SECONDS - writer.now
+    writer.now = 100.0 + WRITE_INTERVAL_SECONDS
     (again,) = writer.run()
     assert not again.new
     assert again.name == writer.written[0].name
     assert again.content == {
         "series": {"count": 101, "lastObservedTime": "2026-01-01T00:01:41.250000Z"}
     }
-    assert writer.log.next(writer.now) is None
+    assert writer.events.pause(writer.now) is None
 
 
-def test_after_a_while_the_same_is_another_event() -> None:
+def test_a_repetition_after_the_series_time_is_a_new_event() -> None:
     writer = Writer()
-    writer.note(down())
+    writer.record(down())
     writer.run()
-    writer.now += SERIES + 1
-    writer.note(down())
+    writer.now += SERIES_SECONDS + 1
+    writer.record(down())
     (again,) = writer.run()
     assert again.new
     assert again.name != writer.written[0].name
 
 
-def test_f15_a_thousand_sessions_at_once_tell_of_some_and_then_slowly_of_more() -> None:
+def test_f15_events_of_many_flapping_sessions_are_rate_limited() -> None:
     writer = Writer()
     for number in range(100):
-        writer.note(down(f"p{number}"))
+        writer.record(down(f"p{number}"))
     assert len(writer.run()) == BURST
-    assert writer.log.next(writer.now) == REFILL
+    assert writer.events.pause(writer.now) == SECONDS_PER_TOKEN
     for _ in range(10):
-        writer.now += REFILL
+        writer.now += SECONDS_PER_TOKEN
         assert len(writer.run()) == 1
 
 
-def test_what_waits_is_bounded_and_forgotten_when_it_is_old() -> None:
+def test_waiting_occurrences_are_bounded_and_expire() -> None:
     writer = Writer()
-    for number in range(MOST + 7):
-        writer.note(down(f"p{number}"))
-    assert writer.log.dropped == 7
-    writer.now += STALE + 1
-    writer.note(down("last"))
+    for number in range(MAX_OCCURRENCES + 7):
+        writer.record(down(f"p{number}"))
+    assert writer.events.dropped == 7
+    writer.now += EXPIRY_SECONDS + 1
+    writer.record(down("last"))
     (write,) = writer.run()
     assert write.content["note"] == "peer last is down"
-    assert writer.log.dropped == MOST + 7
-    assert writer.log.next(writer.now) is None
+    assert writer.events.dropped == MAX_OCCURRENCES + 7
+    assert writer.events.pause(writer.now) is None
 
 
-def test_what_all_agents_see_has_one_name_and_is_told_once() -> None:
+def test_a_shared_occurrence_has_one_name_and_is_written_once() -> None:
     names = set()
     for node, wall in (("n1", WALL), ("n2", WALL + 77)):
-        log = EventLog(node)
+        events = EventCorrelator(node)
         occurrence = down(shared=True)
         for _ in range(3):
-            log.note(occurrence, 1.0, wall)
-        write = log.due(1.0, wall)
+            events.record(occurrence, 1.0, wall)
+        write = events.next_write(1.0, wall)
         assert write is not None
         names.add(write.name)
-        log.done(write, 1.0)
-        assert log.next(1.0) is None
-        log.note(occurrence, 50.0, wall + 50)
-        assert log.due(50.0, wall + 50) is None
-        # Once it has been put right, it is told when it comes again.
-        log.forget(occurrence)
-        log.note(occurrence, 60.0, wall + 60)
-        assert log.due(60.0, wall + 60) is not None
+        events.written(write, 1.0)
+        assert events.pause(1.0) is None
+        events.record(occurrence, 50.0, wall + 50)
+        assert events.next_write(50.0, wall + 50) is None
+        # Once resolved, it is written again when it recurs.
+        events.resolve(occurrence)
+        events.record(occurrence, 60.0, wall + 60)
+        assert events.next_write(60.0, wall + 60) is not None
     assert len(names) == 1
 
 
-def test_what_comes_and_goes_on_one_node_is_a_series() -> None:
+def test_an_occurrence_that_recurs_on_one_node_is_a_series() -> None:
     writer = Writer()
-    writer.note(down())
+    writer.record(down())
     writer.run()
-    writer.log.forget(down())
-    writer.now += INTERVAL
-    writer.note(down())
+    writer.events.resolve(down())
+    writer.now += WRITE_INTERVAL_SECONDS
+    writer.record(down())
     (again,) = writer.run()
     assert not again.new
 
 
-def test_a_series_whose_event_is_gone_begins_anew() -> None:
+def test_a_series_whose_event_has_expired_starts_a_new_event() -> None:
     writer = Writer()
-    writer.note(down())
+    writer.record(down())
     writer.run()
-    writer.note(down())
-    writer.now += INTERVAL
-    write = writer.log.due(writer.now, WALL + writer.now)
+    writer.record(down())
+    writer.now += WRITE_INTERVAL_SECONDS
+    write = writer.events.next_write(writer.now, WALL + writer.now)
     assert write is not None
     assert not write.new
-    writer.log.gone(write, writer.now)
-    writer.now += INTERVAL
+    writer.events.expired(write, writer.now)
+    writer.now += WRITE_INTERVAL_SECONDS
     (again,) = writer.run()
     assert again.new
     assert again.content["series"]["count"] == 2
 
 
-def test_what_is_refused_is_not_tried_again() -> None:
+def test_a_rejected_event_is_not_retried() -> None:
     writer = Writer()
-    writer.note(down())
-    write = writer.log.due(writer.now, WALL)
+    writer.record(down())
+    write = writer.events.next_write(writer.now, WALL)
     assert write is not None
-    writer.log.refused(write, writer.now)
+    writer.events.rejected(write, writer.now)
     writer.now += 100
     assert writer.run() == []
-    assert writer.log.dropped == 1
+    assert writer.events.dropped == 1
 
 
-def test_a_note_that_is_too_long_is_cut() -> None:
+def test_a_long_note_is_truncated() -> None:
     writer = Writer()
-    writer.note(down(note="ä" * 2000))
+    writer.record(down(note="ä" * 2000))
     (write,) = writer.run()
     note = write.content["note"]
-    assert len(note.encode()) <= LONGEST_NOTE
+    assert len(note.encode()) <= MAX_NOTE_OCTETS
     assert note.endswith("ä…")
 
 
-def test_names_are_valid_and_objects_of_a_namespace_have_theirs_there() -> None:
+def test_names_are_valid_and_an_event_is_in_its_objects_namespace() -> None:
     writer = Writer()
     regarding = Regarding(ObjectRef("Service", "shop", "a." * 126 + "a"), "v1")
-    writer.note(down(regarding=regarding))
+    writer.record(down(regarding=regarding))
     (write,) = writer.run()
     assert write.namespace == write.content["regarding"]["namespace"] == "shop"
     assert len(write.name) <= 253

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timing, of_node
+from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timeouts, of_node
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.resources.kubernetes.source.reading import Reader
 from tests.support.kinds import KINDS
@@ -20,7 +20,14 @@ from tests.support.wait import until
 
 pytestmark = pytest.mark.apiserver
 
-TIMING = Timing(page=3, first=0.05, longest=0.5, confirm=0.1, missing=0.2, grace=0.5)
+TIMEOUTS = Timeouts(
+    page_size=3,
+    first_retry=0.05,
+    longest_retry=0.5,
+    confirm_list=0.1,
+    missing_kind=0.2,
+    forbidden_grace=0.5,
+)
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMESPACE = "listed"
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
@@ -90,7 +97,7 @@ async def create(server: ApiServer, name: str) -> None:
 def reader(kubeconfig: Path) -> Reader:
     wanted = dict(of_node(KINDS, "n1", ["kube-system"]).selections)
     wanted["Service"] = Selection(namespaces=(NAMESPACE,))
-    return Reader(KubernetesSource(Access(str(kubeconfig)), KINDS, wanted, timing=TIMING))
+    return Reader(KubernetesSource(Access(str(kubeconfig)), KINDS, wanted, timeouts=TIMEOUTS))
 
 
 def through(relay: Relay, server: ApiServer, directory: Path) -> Path:

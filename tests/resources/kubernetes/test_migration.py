@@ -156,7 +156,7 @@ def test_who_does_not_lead_any_more_writes_no_more(tmp_path: Path) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
         fill(server, 5, "v2alpha1", "v2")
         answers = iter([True, True, False])
-        with pytest.raises(KubernetesError, match="somebody else leads"):
+        with pytest.raises(KubernetesError, match="another operator leads"):
             await go(lambda: next(answers))
         assert writes(server) == 2
         assert stored(server) == ["v2alpha1", "v2"]

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from resources.kubernetes import Backoff, Connection, Phase, Selection, Timing
+from resources.kubernetes import Backoff, Connection, Phase, Selection, Timeouts
 from resources.kubernetes.errors import Silent, Unreachable
 from resources.kubernetes.feed import Feed
 from resources.kubernetes.reflector import Reflector
@@ -100,7 +100,7 @@ async def reflecting(wire: Wire) -> AsyncIterator[tuple[Reflector, list[Event]]]
         Feed(SERVICE),
         cast("Connection", wire),
         Selection(),
-        Timing(),
+        Timeouts(),
         rng,
         on_list=lambda: told.append(Replace(())),
         on_event=told.append,
@@ -168,15 +168,19 @@ def test_f03_a_watch_that_died_half_is_noticed_within_two_minutes() -> None:
 
 def test_f14_five_thousand_agents_do_not_come_back_at_once() -> None:
     """How many ask in each second after an outage of ten minutes that all have seen."""
-    timing = Timing()
+    timeouts = Timeouts()
     seconds: Counter[int] = Counter()
     for number in range(5000):
-        backoff = Backoff(timing, random.Random(number))  # noqa: S311  jitter
+        backoff = Backoff(
+            random.Random(number),  # noqa: S311  jitter
+            first=timeouts.first_retry,
+            longest=timeouts.longest_retry,
+        )
         at = 0.0
         while at < 600.0:
             at += backoff.next()
         seconds[int(at - 600.0)] += 1
     # Evenly over the longest pause: none comes late, and no second has many more than its share.
-    assert max(seconds) <= timing.longest
-    assert max(seconds.values()) < 4 * 5000 / timing.longest
-    assert len(seconds) >= timing.longest * 0.8
+    assert max(seconds) <= timeouts.longest_retry
+    assert max(seconds.values()) < 4 * 5000 / timeouts.longest_retry
+    assert len(seconds) >= timeouts.longest_retry * 0.8

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.kubernetes import Selection, Timing, of_cluster, of_node
+from resources.kubernetes import Selection, of_cluster, of_node
+from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.errors import Expired, NotUnderstood, Refused
 from resources.kubernetes.lines import Lines
-from resources.kubernetes.timing import Backoff
 from resources.kubernetes.wire import error_of, excerpt
 from tests.support.kinds import ADVERTISEMENT, ENDPOINT_SLICE, KINDS, NODE, SECRET
 
@@ -46,7 +46,11 @@ def test_a_line_without_end_is_given_up() -> None:
 
 
 def test_pauses_grow_with_jitter_up_to_the_longest() -> None:
-    backoff = Backoff(Timing(first=1.0, longest=8.0), random.Random(1))  # noqa: S311  pauses are no secret
+    backoff = Backoff(
+        random.Random(1),  # noqa: S311  jitter
+        first=1.0,
+        longest=8.0,
+    )
     pauses = [backoff.next() for _ in range(40)]
     for pause, full in zip(pauses, [1, 2, 4, *[8] * 37], strict=True):
         assert full / 2 <= pause <= full
@@ -56,7 +60,12 @@ def test_pauses_grow_with_jitter_up_to_the_longest() -> None:
 
 
 def test_what_a_server_asks_for_is_waited_at_least_but_not_for_ever() -> None:
-    backoff = Backoff(Timing(first=1.0, patience=60.0), random.Random(1))  # noqa: S311  pauses are no secret
+    backoff = Backoff(
+        random.Random(1),  # noqa: S311  jitter
+        first=1.0,
+        longest=30.0,
+        longest_retry_after=60.0,
+    )
     assert 30.5 <= backoff.next(30.0) <= 31.0
     assert backoff.next(1e9) < 70
 

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any, Self
 
 from resources.kind import Kind
-from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Selection, Timing
+from resources.kubernetes import Access, FeedStatus, KubernetesSource, Phase, Selection, Timeouts
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
 
-TIMING = Timing(
-    page=2,
+TIMEOUTS = Timeouts(
+    page_size=2,
     connect=1.0,
-    read=1.0,
-    silence=0.15,
-    first=0.005,
-    longest=0.02,
-    confirm=0.02,
-    missing=0.03,
-    grace=0.1,
-    lasting=0.05,
+    list_silence=1.0,
+    watch_silence=0.15,
+    first_retry=0.005,
+    longest_retry=0.02,
+    confirm_list=0.02,
+    missing_kind=0.03,
+    forbidden_grace=0.1,
+    stable_watch=0.05,
 )
 SECRETS = "kube-system"
 
@@ -97,8 +97,8 @@ def reader(
     server: ApiServer,
     directory: Path,
     *,
-    timing: Timing = TIMING,
+    timeouts: Timeouts = TIMEOUTS,
     selections: dict[str, Selection] | None = None,
 ) -> Reader:
     access = Access(str(server.kubeconfig(directory / "kubeconfig")))
-    return Reader(KubernetesSource(access, KINDS, selections or {}, timing=timing))
+    return Reader(KubernetesSource(access, KINDS, selections or {}, timeouts=timeouts))

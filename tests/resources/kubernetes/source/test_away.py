@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from resources.kubernetes import Access, KubernetesSource, Phase, Timing
+from resources.kubernetes import Access, KubernetesSource, Phase, Timeouts
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import TIMING, Reader, reader, run
+from tests.resources.kubernetes.source.reading import TIMEOUTS, Reader, reader, run
 from tests.support.apiserver import ApiServer, stream
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -78,7 +78,7 @@ def test_f02_a_kubeconfig_that_is_not_there_yet_is_waited_for(
     async def scenario() -> None:
         path = tmp_path / "later"
         async with ApiServer() as server:
-            source = KubernetesSource(Access(str(path)), KINDS, {}, timing=TIMING)
+            source = KubernetesSource(Access(str(path)), KINDS, {}, timeouts=TIMEOUTS)
             async with Reader(source) as told:
                 await until(lambda: bool(told.statuses) and told.phase() is Phase.FAILING)
                 assert "later: No such file or directory" in told.statuses["Service"].message
@@ -110,8 +110,10 @@ def test_f03_a_list_that_hangs_is_given_up(tmp_path: Path) -> None:
         async with ApiServer() as server:
             server.put(service("web"))
             server.once("list", "services", stream('{"kind": "Serv', then="hang"))
-            timing = Timing(read=0.1, silence=0.2, first=0.005, longest=0.02)
-            async with reader(server, tmp_path, timing=timing) as told:
+            timeouts = Timeouts(
+                list_silence=0.1, watch_silence=0.2, first_retry=0.005, longest_retry=0.02
+            )
+            async with reader(server, tmp_path, timeouts=timeouts) as told:
                 await until(lambda: ("Service", Phase.FAILING) in [m[:2] for m in told.messages])
                 await until(lambda: told.names() == {"web"})
 

@@ -13,7 +13,7 @@ from kubernetes_asyncio.config import incluster_config  # imported here, as it t
 from resources.kubernetes import Access, KubernetesSource
 from resources.kubernetes import connection as connections
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import TIMING, Reader, run
+from tests.resources.kubernetes.source.reading import TIMEOUTS, Reader, run
 from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -32,7 +32,7 @@ def test_f07_a_rotated_token_is_read_again(tmp_path: Path) -> None:
         async with ApiServer() as server:
             server.token = "one"
             config = server.kubeconfig(tmp_path / "kubeconfig", token_file=token)
-            source = KubernetesSource(Access(str(config)), KINDS, {}, timing=TIMING)
+            source = KubernetesSource(Access(str(config)), KINDS, {}, timeouts=TIMEOUTS)
             async with Reader(source) as told:
                 await until(lambda: all(told.events.values()))
                 server.token = "two"
@@ -67,7 +67,7 @@ def test_f07_the_pods_own_token_is_read_again(
         server.token = "one"
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
-        source = KubernetesSource(Access(connections.IN_CLUSTER), KINDS, {}, timing=TIMING)
+        source = KubernetesSource(Access(connections.IN_CLUSTER), KINDS, {}, timeouts=TIMEOUTS)
         async with Reader(source) as told:
             await until(lambda: all(told.events.values()))
             server.token = "two"
@@ -92,7 +92,7 @@ def test_f08_a_rotated_authority_is_read_again(tmp_path: Path) -> None:
         await server.start(first)
         server.put(service("web"))
         config = server.kubeconfig(tmp_path / "kubeconfig", token="t", ca=str(trusted))
-        source = KubernetesSource(Access(str(config)), KINDS, {}, timing=TIMING)
+        source = KubernetesSource(Access(str(config)), KINDS, {}, timeouts=TIMEOUTS)
         async with Reader(source) as told:
             await until(lambda: told.names() == {"web"})
             await server.stop()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from resources.kubernetes import Phase, Selection, Timing, of_node
+from resources.kubernetes import Phase, Selection, Timeouts, of_node
 from resources.source import Replace
 from tests.resources.kubernetes.objects import service
-from tests.resources.kubernetes.source.reading import SECRETS, TIMING, reader, run
+from tests.resources.kubernetes.source.reading import SECRETS, TIMEOUTS, reader, run
 from tests.support.apiserver import ApiServer, event, status, stream
 from tests.support.kinds import KINDS
 from tests.support.wait import until
@@ -139,7 +139,7 @@ def test_bookmarks_keep_a_quiet_watch_alive(tmp_path: Path) -> None:
             async with reader(server, tmp_path) as told:
                 await until(lambda: all(told.events.values()))
                 # More than twice as long as a watch may be silent.
-                await asyncio.sleep(2.2 * TIMING.silence)
+                await asyncio.sleep(2.2 * TIMEOUTS.watch_silence)
                 assert len(server.queries("watch", "services")) == 1
 
     run(scenario)
@@ -151,8 +151,8 @@ def test_a_watch_that_ends_at_once_is_not_begun_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.always("watch", "services", stream())
-            timing = Timing(first=0.1, longest=0.1)
-            async with reader(server, tmp_path, timing=timing) as told:
+            timeouts = Timeouts(first_retry=0.1, longest_retry=0.1)
+            async with reader(server, tmp_path, timeouts=timeouts) as told:
                 await until(lambda: all(told.events.values()))
                 await asyncio.sleep(0.3)
                 assert len(server.queries("watch", "services")) <= 7

@@ -1,4 +1,4 @@
-"""Events are written one by one; refusals are let go, and an outage loses and repeats little."""
+"""Events are written one by one; a rejected one is dropped, and after an outage waiting ones follow."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from cells.hive import Health, Level
-from cells.report.events import EventWriting
-from reconcilers.report.events import EventLog
+from reconcilers.report.event_writer import EventOutcome, EventWriter
+from reconcilers.report.events import EventCorrelator
 from resources.kubernetes import KubernetesError, Refused
 from resources.kubernetes.errors import Unreachable
 from tests.reconcilers.report.test_events import WALL, down
@@ -50,31 +49,29 @@ class Api:
 
 
 class Job:
-    """A log, a server and the job between them, in virtual time."""
+    """A correlator, an API server and the writer between them, in virtual time."""
 
     def __init__(self) -> None:
-        self.log = EventLog("n1")
+        self.events = EventCorrelator("n1")
         self.api = Api()
-        self.health = Health(("events",))
-        self.failures: list[None] = []
-        self.writing = EventWriting(
-            self.log,
+        self.outcomes: list[EventOutcome] = []
+        self.writer = EventWriter(
+            self.events,
             self.api,
             random.Random(1),  # noqa: S311
-            self.health,
-            failed=lambda: self.failures.append(None),
-            written=lambda: None,
+            report=self.outcomes.append,
+            now=lambda: asyncio.get_running_loop().time(),
             wall=lambda: WALL + asyncio.get_running_loop().time(),
         )
 
-    def note(self, peer: str = "p", **fields: Any) -> None:  # noqa: ANN401
+    def record(self, peer: str = "p", **fields: Any) -> None:  # noqa: ANN401
         now = asyncio.get_running_loop().time()
-        self.log.note(down(peer, **fields), now, WALL + now)
+        self.events.record(down(peer, **fields), now, WALL + now)
 
     async def until(self, end: float) -> None:
         loop = asyncio.get_running_loop()
         while loop.time() < end:
-            pause = await self.writing.step()
+            pause = await self.writer.step()
             await asyncio.sleep(min(end - loop.time(), end if pause is None else pause))
 
 
@@ -87,10 +84,10 @@ def run(scenario: Callable[[Job], Awaitable[None]]) -> None:
 
 def test_an_event_is_created_and_its_series_continued() -> None:
     async def scenario(job: Job) -> None:
-        job.note()
+        job.record()
         await job.until(1)
         for _ in range(4):
-            job.note()
+            job.record()
         await job.until(10)
         (event,) = job.api.events.values()
         assert event["series"]["count"] == 5
@@ -102,31 +99,31 @@ def test_an_event_is_created_and_its_series_continued() -> None:
 def test_events_during_an_outage_are_written_after_it() -> None:
     async def scenario(job: Job) -> None:
         job.api.fails = [Unreachable("https://x", "refused")]
-        job.note()
+        job.record()
         await job.until(300)
-        job.note()
+        job.record()
         assert job.api.calls < 20
-        assert job.health.level() is Level.DEGRADED
+        assert job.writer.failure.endswith("refused; Events are kept and written later")
         job.api.fails = []
         await job.until(600)
         (event,) = job.api.events.values()
         assert event["series"]["count"] == 2
-        assert job.health.level() is Level.OK
+        assert job.writer.failure == ""
 
     run(scenario)
 
 
 def test_an_event_of_another_agent_is_not_written_twice() -> None:
     async def scenario(job: Job) -> None:
-        job.note(shared=True)
+        job.record(shared=True)
         await job.until(1)
         other = Job()
         other.api = job.api
-        other.writing._writer = job.api
-        other.note(shared=True)
+        other.writer._client = job.api
+        other.record(shared=True)
         await other.until(100)
         assert job.api.calls == 2
-        assert other.failures == []
+        assert other.outcomes == []
 
     run(scenario)
 
@@ -134,23 +131,24 @@ def test_an_event_of_another_agent_is_not_written_twice() -> None:
 def test_a_rejected_event_is_dropped_and_named_and_delays_no_other() -> None:
     async def scenario(job: Job) -> None:
         job.api.fails = [Refused(403, "User cannot"), Refused(422, "bad")]
-        job.note("a")
+        job.record("a")
         await job.until(1)
-        assert job.health.status is not None
-        assert job.health.status.message == "may not create events: User cannot, 1 dropped"
+        assert job.writer.failure == "may not create events: User cannot, 1 dropped"
+        assert [(one.rejected, one.repeated) for one in job.outcomes] == [(True, False)]
         job.api.fails = []
-        job.note("b")
+        job.record("b")
         await job.until(100)
         assert [e["note"] for e in job.api.events.values()] == ["peer b is down"]
-        assert job.health.level() is Level.OK
+        assert job.writer.failure == ""
+        assert job.writer.summary == "1 written, 1 dropped"
 
     run(scenario)
 
 
-def test_a_server_in_trouble_is_not_a_refusal() -> None:
+def test_a_server_error_is_retried_after_its_retry_after() -> None:
     async def scenario(job: Job) -> None:
         job.api.fails = [Refused(503, "later", 30.0)]
-        job.note()
+        job.record()
         await job.until(29)
         assert job.api.calls == 1
         job.api.fails = []
@@ -162,10 +160,10 @@ def test_a_server_in_trouble_is_not_a_refusal() -> None:
 
 def test_a_series_whose_event_expired_starts_again() -> None:
     async def scenario(job: Job) -> None:
-        job.note()
+        job.record()
         await job.until(1)
         job.api.events.clear()
-        job.note()
+        job.record()
         await job.until(60)
         (event,) = job.api.events.values()
         assert event["series"]["count"] == 2

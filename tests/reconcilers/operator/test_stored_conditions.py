@@ -9,7 +9,7 @@ import pytest
 from reconcilers import conditions
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.model import Condition, ObjectRef
-from reconcilers.operator import Apply, Statuses
+from reconcilers.operator import Apply, StoredConditions
 from tests.support.kinds import KINDS
 
 REF = ObjectRef("CiliumBGPClusterConfig", "", "c")
@@ -21,19 +21,19 @@ def wanted(status: bool = True, message: str = "none", generation: int | None = 
     return Condition(REF, TYPE, status, "NoMatchingNode", message, generation)
 
 
-def write(statuses: Statuses, condition: Condition, time: str) -> dict[str, Any] | None:
+def write(stored: StoredConditions, condition: Condition, time: str) -> dict[str, Any] | None:
     """Write what is due; the condition as it is then, or None where nothing was."""
-    due = statuses.due(REF, [condition], time)
+    due = stored.patch(REF, [condition], time)
     if due is None:
         return None
     assert due.status
-    statuses.learn(REF, conditions.read(due.content))
+    stored.store(REF, conditions.read(due.content))
     (found,) = due.content["status"]["conditions"]
     return dict(found)
 
 
 def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
-    due = Statuses(KINDS, CiliumDialect.managed_conditions).due(REF, [wanted()], FIRST)
+    due = StoredConditions(KINDS, CiliumDialect.managed_conditions).patch(REF, [wanted()], FIRST)
     assert due == Apply(
         REF,
         {
@@ -58,36 +58,36 @@ def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
 
 
 def test_what_is_there_is_not_written_again() -> None:
-    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
-    assert write(statuses, wanted(), FIRST) is not None
-    assert write(statuses, wanted(), SECOND) is None
+    stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
+    assert write(stored, wanted(), FIRST) is not None
+    assert write(stored, wanted(), SECOND) is None
 
 
 def test_the_time_is_that_of_the_last_change_of_the_status() -> None:
-    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
-    write(statuses, wanted(), FIRST)
-    changed = write(statuses, wanted(message="other", generation=4), SECOND)
+    stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
+    write(stored, wanted(), FIRST)
+    changed = write(stored, wanted(message="other", generation=4), SECOND)
     assert changed is not None
     assert (changed["lastTransitionTime"], changed["message"]) == (FIRST, "other")
-    changed = write(statuses, wanted(status=False), SECOND)
+    changed = write(stored, wanted(status=False), SECOND)
     assert changed is not None
     assert (changed["lastTransitionTime"], changed["status"]) == (SECOND, "False")
 
 
 def test_a_new_leader_goes_on_with_what_it_reads() -> None:
-    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
-    assert not statuses.knows(REF)
-    before = Statuses(KINDS, CiliumDialect.managed_conditions).due(REF, [wanted()], FIRST)
+    stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
+    assert REF not in stored
+    before = StoredConditions(KINDS, CiliumDialect.managed_conditions).patch(REF, [wanted()], FIRST)
     assert before is not None
-    statuses.learn(REF, conditions.read(before.content))
-    assert statuses.knows(REF)
-    assert statuses.due(REF, [wanted()], SECOND) is None
+    stored.store(REF, conditions.read(before.content))
+    assert REF in stored
+    assert stored.patch(REF, [wanted()], SECOND) is None
 
 
 def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
-    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
-    write(statuses, wanted(), FIRST)
-    due = statuses.due(REF, [], SECOND)
+    stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
+    write(stored, wanted(), FIRST)
+    due = stored.patch(REF, [], SECOND)
     assert due is not None
     assert due.content["status"] == {"conditions": []}
     theirs = {
@@ -97,15 +97,15 @@ def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
         "message": "",
         "lastTransitionTime": FIRST,
     }
-    statuses.learn(REF, conditions.read({"status": {"conditions": [theirs]}}))
-    assert statuses.due(REF, [], SECOND) is None
+    stored.store(REF, conditions.read({"status": {"conditions": [theirs]}}))
+    assert stored.patch(REF, [], SECOND) is None
 
 
 def test_objects_that_are_gone_are_forgotten() -> None:
-    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
-    write(statuses, wanted(), FIRST)
-    statuses.keep_only([])
-    assert not statuses.knows(REF)
+    stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
+    write(stored, wanted(), FIRST)
+    stored.keep_only([])
+    assert REF not in stored
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None
 
 
 def test_f09_a_message_that_is_too_long_for_a_status_is_cut_and_not_written_again() -> None:
-    statuses = Statuses(KINDS, CiliumDialect.managed_conditions)
-    written = write(statuses, wanted(message="x" * 100_000), FIRST)
+    stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
+    written = write(stored, wanted(message="x" * 100_000), FIRST)
     assert written is not None
     assert len(written["message"]) == conditions.LONGEST
-    assert write(statuses, wanted(message="x" * 100_000), SECOND) is None
+    assert write(stored, wanted(message="x" * 100_000), SECOND) is None

@@ -8,7 +8,7 @@ from typing import Any
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.cilium.options import CiliumOperatorOptions
 from reconcilers.model import ObjectRef
-from reconcilers.operator import Apply, ClusterRound, Delete, Plan
+from reconcilers.operator import Apply, Delete, Plan, Planner
 from tests.reconcilers import build
 from tests.reconcilers.build import Cluster, cluster_config, node, peer_config
 from tests.support import kinds
@@ -37,7 +37,7 @@ def cluster(*configs: dict[str, Any]) -> Cluster:
 
 
 def plan(found: Cluster, *, report: bool = True) -> Plan:
-    result = ClusterRound(found.db, [found.dialect], "kube-system", report=report).plan()
+    result = Planner(found.db, [found.dialect], "kube-system", report=report).plan()
     assert result is not None
     return result
 
@@ -59,11 +59,11 @@ def condition(made: Plan, name: str, kind: str = "CiliumBGPClusterConfig") -> di
 def test_nothing_is_written_before_every_source_has_told_everything() -> None:
     found = cluster()
     waiting = found.resources.nodes.register_initializer("source")
-    round_ = ClusterRound(found.db, [found.dialect], "kube-system")
-    assert round_.plan() is None
+    planner = Planner(found.db, [found.dialect], "kube-system")
+    assert planner.plan() is None
     with found.db.write(found.resources.nodes) as txn:
         waiting(txn)
-    assert round_.plan() is not None
+    assert planner.plan() is not None
 
 
 def test_each_selected_node_gets_a_node_config_that_its_cluster_config_controls() -> None:
@@ -212,7 +212,7 @@ def test_c53_router_ids_come_from_a_pool_and_stay_for_a_new_leader() -> None:
     def given() -> dict[str, str]:
         options = CiliumOperatorOptions(router_id_allocation_ip_pool=str(pool))
         dialect = CiliumDialect(found.resources, options)
-        made = ClusterRound(found.db, [dialect], "kube-system").plan()
+        made = Planner(found.db, [dialect], "kube-system").plan()
         assert made is not None
         write(found, made)
         rows = found.resources.of(kinds.NODE_CONFIG).all(found.db.snapshot())

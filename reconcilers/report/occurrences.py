@@ -1,7 +1,7 @@
-"""Occurrences for Events: sessions that are established or lost, and rejected configuration.
+"""Finds what becomes an Event: sessions up and down, rejected configuration, failures, drains.
 
-Reads the tables and the speaker's events; writes nothing. A problem is reported once, after it has
-lasted a moment, as objects that belong together arrive one after the other.
+Reads the tables and receives the speaker's events; writes nothing. A problem is reported when it
+appears and resolved when it disappears.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Occurrences:
         dialects: Sequence[Dialect],
         *,
         report: Callable[[Occurrence], None],
-        solved: Callable[[Occurrence], None],
+        resolved: Callable[[Occurrence], None],
     ) -> None:
-        """``report`` receives occurrences, ``solved`` those that have ended."""
+        """``report`` receives each occurrence, ``resolved`` those that no longer apply."""
         self._database = database
         self._tables = tables
         self._intent = intent
@@ -43,11 +43,11 @@ class Occurrences:
         self._dialects = tuple(dialects)
         self._kinds = tables.kinds
         self._report = report
-        self._solved = solved
+        self._resolved = resolved
         self._reported: set[Occurrence] = set()
 
-    def on_event(self, event: Event) -> None:
-        """Process an event of the speaker."""
+    def receive(self, event: Event) -> None:
+        """Report a session that was established or lost, from an event of the speaker."""
         if not isinstance(event, StateChanged) or event.new == event.old:
             return
         if event.new == ESTABLISHED:
@@ -55,8 +55,8 @@ class Occurrences:
         elif event.old == ESTABLISHED:
             self._session(event, "Warning", "SessionDown", f"is down: {event.reason or 'unknown'}")
 
-    def look(self) -> None:
-        """Report the problems that are new since the last call, and those that are solved."""
+    def compare(self) -> None:
+        """Report the problems that are new since the last call, resolve those that are gone."""
         snapshot = self._database.snapshot()
         found = {
             *self._invalid(snapshot),
@@ -67,7 +67,7 @@ class Occurrences:
         for occurrence in sorted(found - self._reported, key=repr):
             self._report(occurrence)
         for occurrence in self._reported - found:
-            self._solved(occurrence)
+            self._resolved(occurrence)
         self._reported = found
 
     def _session(
@@ -83,7 +83,7 @@ class Occurrences:
         self._report(Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}"))
 
     def _invalid(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """Invalid objects that the API server accepted."""
+        """Objects that the API server accepted and Waggle does not."""
         for row in self._tables.source_problems.all(snapshot):
             kind = None if row.object is None else self._kinds.named(row.object.kind)
             if row.object is None or kind is None:
@@ -100,7 +100,7 @@ class Occurrences:
             )
 
     def _problems(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """Valid objects that cannot be applied in full."""
+        """Valid objects that cannot be applied, or not in full."""
         for row in self._intent.problems.all(snapshot):
             regarding = self._first(snapshot, row)
             if regarding is not None:
@@ -114,7 +114,7 @@ class Occurrences:
                 )
 
     def _failures(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """Objects that a reconciler cannot apply."""
+        """Objects that the reconcilers could not apply."""
         for row in self._intent.reconcile_statuses.all(snapshot):
             if row.error is not None:
                 yield Occurrence(
@@ -126,13 +126,13 @@ class Occurrences:
                 )
 
     def _drained(self, snapshot: Snapshot) -> Iterator[Occurrence]:
-        """The drain of the node, if it is drained."""
+        """A drain of the node, with its effect on the routes."""
         text = drain.describe(self._intent.peers.all(snapshot))
         if text is not None:
             yield Occurrence(self._of_node(snapshot), "Normal", "Drained", "Drain", text)
 
     def _first(self, snapshot: Snapshot, problem: Problem) -> Regarding | None:
-        """Return the first existing object of a problem; a missing one can have no Event."""
+        """Return the first object of a problem that exists, as an Event regards an object."""
         for ref in problem.objects:
             regarding = self._regarding(snapshot, ref)
             if regarding is not None:
@@ -140,7 +140,7 @@ class Occurrences:
         return None
 
     def _of_node(self, snapshot: Snapshot) -> Regarding:
-        """Return the object that a dialect has for this node, or the Node."""
+        """Return the object that a dialect reports on for this node, or the Node."""
         for dialect in self._dialects:
             ref = dialect.reported_object(snapshot, self._node)
             found = self._regarding(snapshot, ref)

@@ -1,4 +1,4 @@
-"""A status is written on change and seldom, and an API server that is away costs no more than that."""
+"""A status is written on change, at a limited rate, and retried with backoff."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from cells.hive import Health, Level
-from cells.report.statuses import INTERVAL, READ_AGAIN_SECONDS, TIMING, StatusWriting
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
+from reconcilers.report.status_writer import (
+    LONGEST_RETRY_SECONDS,
+    READ_INTERVAL_SECONDS,
+    WRITE_INTERVAL_SECONDS,
+    StatusOutcome,
+    StatusWriter,
+)
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
 from resources.conditions import Condition
 from resources.kubernetes import KubernetesError, Refused
@@ -82,25 +87,24 @@ def row(asn: int = 65001, *, uid: str = "u", error: bool = False, at: str = "t1"
 
 
 class Run:
-    """A writing job over some virtual time; the row is changed by the test."""
+    """A status writer over some virtual time; the row is changed by the test."""
 
     def __init__(self, api: Api, *, enabled: bool = True) -> None:
         self.api = api
-        self.health = Health(("status",))
-        self.failures = 0
+        self.outcomes: list[StatusOutcome] = []
         self.row: ObjectStatus | None = row()
-        self.writing = StatusWriting(
+        self.writer = StatusWriter(
             api,
             KINDS,
             random.Random(1),  # noqa: S311
-            self.health,
             enabled=enabled,
-            failed=self._count,
-            written=lambda: None,
+            report=self.outcomes.append,
+            now=lambda: asyncio.get_running_loop().time(),
         )
 
-    def _count(self) -> None:
-        self.failures += 1
+    @property
+    def failures(self) -> list[StatusOutcome]:
+        return [outcome for outcome in self.outcomes if outcome.error]
 
     async def until(self, end: float, change: Callable[[float], None] | None = None) -> None:
         """Step when the job requests it, or each 0.1 s where the status changes all the time."""
@@ -108,7 +112,7 @@ class Run:
         while loop.time() < end:
             if change is not None:
                 change(loop.time())
-            pause = await self.writing.step([] if self.row is None else [self.row])
+            pause = await self.writer.step([] if self.row is None else [self.row])
             wait = end - loop.time() if pause is None else pause
             await asyncio.sleep(min(wait, 0.1) if change is not None else min(wait, end))
 
@@ -144,7 +148,7 @@ def test_f09_a_status_that_changes_all_the_time_is_written_every_five_seconds() 
         await job.until(60, change)
         times = job.api.times("patch")
         assert 11 <= len(times) <= 12
-        assert all(b - a >= INTERVAL for a, b in itertools.pairwise(times))
+        assert all(b - a >= WRITE_INTERVAL_SECONDS for a, b in itertools.pairwise(times))
 
     run(scenario)
 
@@ -176,34 +180,33 @@ def test_f01_an_api_server_down_for_a_day_gets_few_requests_and_then_the_status(
         assert len(job.api.calls) - before < 30
         await job.until(86400)
         requests = len(job.api.calls) - before
-        assert 86400 / (TIMING.longest + INTERVAL) < requests < 86400 / (TIMING.longest / 2) + 10
-        status = job.health.status
-        assert status is not None
-        assert status.level is Level.DEGRADED
-        assert "CiliumBGPNodeConfig/n1: cannot reach https://x: refused" in status.message
-        assert job.failures == requests
+        longest = LONGEST_RETRY_SECONDS
+        assert 86400 / (longest + WRITE_INTERVAL_SECONDS) < requests < 86400 / (longest / 2) + 10
+        assert job.writer.failing
+        assert "CiliumBGPNodeConfig/n1: cannot reach https://x: refused" in job.writer.message
+        assert len(job.failures) == requests
+        assert [outcome.repeated for outcome in job.failures[:3]] == [False, True, True]
         job.api.fails = None
         job.row = row(65099)
-        await job.until(86400 + 2 * TIMING.longest)
+        await job.until(86400 + 2 * LONGEST_RETRY_SECONDS)
         assert job.api.status["bgpInstances"][0]["localASN"] == 65099
-        assert job.health.level() is Level.OK
+        assert [outcome.recovered for outcome in job.outcomes[-2:]] == [True, False]
+        assert not job.writer.failing
 
     run(scenario)
 
 
-def test_a_refusal_names_verb_and_resource() -> None:
+def test_a_forbidden_request_names_verb_and_resource() -> None:
     async def scenario() -> None:
         job = Run(Api())
         job.api.fails = Refused(403, "User cannot")
         await job.until(1)
-        status = job.health.status
-        assert status is not None
-        assert "may not get ciliumbgpnodeconfigs: User cannot" in status.message
+        assert "may not get ciliumbgpnodeconfigs: User cannot" in job.writer.message
 
     run(scenario)
 
 
-def test_a_retry_after_of_the_server_is_respected() -> None:
+def test_a_retry_after_is_respected() -> None:
     async def scenario() -> None:
         job = Run(Api())
         job.api.fails = Refused(429, "slow down", 100.0)
@@ -220,10 +223,9 @@ def test_without_a_node_config_in_the_api_server_no_request_is_sent() -> None:
         for nothing, text in texts.items():
             job.row = nothing
             await job.until(asyncio.get_running_loop().time() + 100)
-            assert job.health.status is not None
-            assert job.health.status.message.endswith(text)
+            assert job.writer.message.endswith(text)
+            assert not job.writer.failing
         assert job.api.calls == []
-        assert job.health.level() is Level.OK
 
     run(scenario)
 
@@ -239,7 +241,7 @@ def test_the_status_of_a_recreated_node_config_is_written_again() -> None:
         job.api.object = None
         job.row = row(65002, uid="u2")
         await job.until(60)
-        assert job.health.level() is Level.DEGRADED or job.api.status is None
+        assert job.writer.failing or job.api.status is None
 
     run(scenario)
 
@@ -249,7 +251,7 @@ def test_a_status_lost_by_an_etcd_restore_is_written_again() -> None:
         job = Run(Api())
         await job.until(10)
         job.api.object = {"metadata": {"name": "n1"}, "status": {"bgpInstances": []}}
-        await job.until(READ_AGAIN_SECONDS + 20)
+        await job.until(READ_INTERVAL_SECONDS + 20)
         assert [i["name"] for i in job.api.status["bgpInstances"]] == ["i"]
 
     run(scenario)
@@ -268,8 +270,7 @@ def test_c51_with_the_status_report_off_the_status_is_cleared_once() -> None:
         assert on.api.bodies[-1] == {"status": None}
         assert on.api.status is None
         assert len(on.api.times("patch")) == 2
-        assert off.health.status is not None
-        assert "switched off" in off.health.status.message
+        assert "switched off" in off.writer.message
         # Where there is none, nothing is written at all.
         again = Run(on.api, enabled=False)
         await again.until(200)

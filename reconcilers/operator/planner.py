@@ -1,0 +1,102 @@
+"""The operator's plan: the objects that each dialect generates, and the conditions it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect
+from reconcilers.model import Condition, ObjectRef, Problem
+from reconcilers.operator.writes import Apply, Write
+from statedb import Database, Snapshot, Table
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The writes that bring the API server to the desired state."""
+
+    objects: tuple[Write, ...]
+    """Generated objects that differ from those of the API server, and deletions."""
+    conditions: dict[ObjectRef, tuple[Condition, ...]]
+    """The desired managed conditions of each object that is reported on; empty removes them."""
+    problems: tuple[Problem, ...]
+
+
+class Planner:
+    """Runs the operator's part of every dialect on one snapshot."""
+
+    def __init__(
+        self,
+        db: Database,
+        dialects: Sequence[Dialect],
+        secrets_namespace: str,
+        *,
+        report: bool = True,
+        stored: bool = True,
+    ) -> None:
+        """If ``report`` is false, the plan removes the managed conditions of all objects.
+
+        ``stored`` is False in a process without an API server (`ClusterContext.stored`).
+        """
+        self._db = db
+        self._dialects = tuple(dialects)
+        self._report = report
+        self._context = ClusterContext(secrets_namespace, stored=stored)
+
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a run due."""
+        tables = {
+            table.name: table
+            for dialect in self._dialects
+            for table in (
+                *dialect.operated_tables(),
+                # Manifests have every kind; an operator reads the kinds of its options only.
+                *(() if self._context.stored else dialect.compiled_tables),
+            )
+        }
+        return tuple(tables.values())
+
+    def plan(self) -> Plan | None:
+        """Return the plan; None before every source has been read once."""
+        snapshot = self._db.snapshot()
+        if not self.is_ready(snapshot):
+            return None
+        intents = tuple(self.operate(snapshot).values())
+        conditions: dict[ObjectRef, tuple[Condition, ...]] = {}
+        for intent in intents:
+            for ref in intent.reported:
+                conditions.setdefault(ref, ())
+            for condition in intent.conditions if self._report else ():
+                conditions[condition.object] = (*conditions[condition.object], condition)
+        writes: list[Write] = [
+            Apply(row.object, row.content)
+            for intent in intents
+            for row in intent.generated
+            if row.object in intent.outdated
+        ]
+        writes += [deletion for intent in intents for deletion in intent.deletions]
+        problems = tuple(problem for intent in intents for problem in intent.problems)
+        return Plan(tuple(writes), conditions, problems)
+
+    def is_ready(self, snapshot: Snapshot) -> bool:
+        """True if every source has been read once."""
+        return all(table.initialized(snapshot) for table in self.followed)
+
+    def operate(self, snapshot: Snapshot) -> dict[str, ClusterIntent]:
+        """Return what each dialect generates and reports, by the dialect's name."""
+        intents = {}
+        for dialect in self._dialects:
+            intent = dialect.operate(snapshot, self._context)
+            marks = {"dialect": dialect.name, "by_operator": True}
+            intents[dialect.name] = ClusterIntent(
+                generated=tuple(replace(row, **marks) for row in intent.generated),
+                outdated=intent.outdated,
+                deletions=intent.deletions,
+                conditions=tuple(replace(row, **marks) for row in intent.conditions),
+                reported=intent.reported,
+                problems=tuple(replace(row, **marks) for row in intent.problems),
+            )
+        return intents

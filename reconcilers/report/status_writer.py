@@ -1,0 +1,245 @@
+"""Writes the statuses of the objects that a node reports on.
+
+A status is written when it changes, at most once in `WRITE_INTERVAL_SECONDS`, and replaces what other
+writers put there. The stored status is read before the first write, and again every
+`READ_INTERVAL_SECONDS`, as an API server may be restored from an older state. A failed write is
+retried with backoff.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Protocol, final
+
+import msgspec
+
+from reconcilers import conditions
+from reconcilers.dialect import ObjectStatus
+from reconcilers.model import ObjectRef
+from resources.kind import Kind, Kinds
+from resources.kubernetes import Backoff, KubernetesError, Refused
+
+WRITE_INTERVAL_SECONDS: Final = 5.0
+"""Between two writes of one object, at the least."""
+READ_INTERVAL_SECONDS: Final = 600.0
+"""After which the stored status is read again."""
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 60.0
+"""Bounds of the pause after a failure."""
+NO_OBJECT: Final = "no object of this node to report on is known"
+NOT_STORED: Final = "the object of this node to report on is not in the API server"
+
+JsonObject = dict[str, Any]
+
+
+class StatusClient(Protocol):
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
+
+    async def get(self, path: str) -> JsonObject | None:
+        """Return an object, or None if it does not exist."""
+
+    async def merge(self, path: str, content: JsonObject) -> JsonObject:
+        """Send a JSON merge patch (RFC 7386)."""
+
+
+class StatusOutcome(msgspec.Struct, frozen=True):
+    """A write of an object's status, a failure, or the first success after a failure."""
+
+    object: ObjectRef
+    written: bool = False
+    error: str = ""
+    repeated: bool = False
+    """True if the attempt before failed with the same error."""
+    recovered: bool = False
+
+
+@final
+class StatusWriter:
+    """Writes the status of every object that this node reports on."""
+
+    def __init__(
+        self,
+        client: StatusClient,
+        kinds: Kinds,
+        rng: random.Random,
+        *,
+        enabled: bool,
+        report: Callable[[StatusOutcome], None],
+        now: Callable[[], float],
+    ) -> None:
+        """If ``enabled`` is false, a status that was written is removed and none is written.
+
+        ``report`` receives each outcome; ``now`` is a monotonic clock in seconds.
+        """
+        self._client = client
+        self._kinds = kinds
+        self._rng = rng
+        self._enabled = enabled
+        self._report = report
+        self._now = now
+        self._writers: dict[ObjectRef, _ObjectWriter] = {}
+        self.failing = False
+        """True if the last attempt of some object has failed."""
+        self.message = ""
+        """The state of the first failing object, or of the first object, for health."""
+
+    async def step(self, rows: Sequence[ObjectStatus]) -> float | None:
+        """Write what is due; the seconds until the next step, None if only a change makes it due."""
+        stored = {row.object: row for row in rows if row.uid}
+        self._writers = {ref: one for ref, one in self._writers.items() if ref in stored}
+        if not stored:
+            self.failing, self.message = False, NOT_STORED if rows else NO_OBJECT
+            return None
+        pauses = []
+        for ref, row in stored.items():
+            writer = self._writers.get(ref)
+            if writer is None:
+                writer = self._writers[ref] = self._new_writer(ref)
+            pauses.append(await writer.step(row))
+        shown = max(self._writers.values(), key=lambda writer: writer.failing)
+        self.failing, self.message = shown.failing, shown.message
+        return min((pause for pause in pauses if pause is not None), default=None)
+
+    def _new_writer(self, ref: ObjectRef) -> _ObjectWriter:
+        kind = self._kinds.named(ref.kind)
+        if kind is None:
+            raise LookupError(f"no table has {ref}")
+        backoff = Backoff(self._rng, first=FIRST_RETRY_SECONDS, longest=LONGEST_RETRY_SECONDS)
+        return _ObjectWriter(
+            self._client,
+            kind,
+            ref,
+            backoff,
+            enabled=self._enabled,
+            report=self._report,
+            now=self._now,
+        )
+
+
+class _ObjectWriter:
+    """Writes the status of one object."""
+
+    def __init__(
+        self,
+        client: StatusClient,
+        kind: Kind[Any],
+        ref: ObjectRef,
+        backoff: Backoff,
+        *,
+        enabled: bool,
+        report: Callable[[StatusOutcome], None],
+        now: Callable[[], float],
+    ) -> None:
+        self._client = client
+        self._kind = kind
+        self._ref = ref
+        self._path = kind.object_path(ref.name, ref.namespace)
+        self._backoff = backoff
+        self._enabled = enabled
+        self._report = report
+        self._now = now
+        self._uid = ""
+        self._stored: JsonObject | None = None
+        """The status in the API server; None if unknown."""
+        self._read_at = 0.0
+        self._due = 0.0
+        self._error = ""
+        self._writes = 0
+        self.failing = False
+        """True if the last attempt has failed."""
+        self.message = ""
+
+    async def step(self, row: ObjectStatus) -> float | None:
+        """Write if due; the seconds until the next step, None if only a change makes it due."""
+        if row.uid != self._uid:
+            self._uid, self._stored = row.uid, None
+        now = self._now()
+        if now < self._due:
+            return self._due - now
+        try:
+            return await (self._write(row) if self._enabled else self._remove())
+        except KubernetesError as error:
+            return self._fail(error)
+
+    async def _write(self, row: ObjectStatus) -> float:
+        stored = self._stored
+        if stored is None or self._now() >= self._read_at + READ_INTERVAL_SECONDS:
+            stored = await self._read()
+            if stored is None:
+                return WRITE_INTERVAL_SECONDS
+        known = conditions.read({"status": stored})
+        wanted = _to_json(conditions.with_times(row.status, known))
+        if wanted != stored:
+            # A merge patch removes a field by null.
+            content = dict.fromkeys(stored.keys() - wanted.keys()) | wanted
+            await self._patch({"status": content}, wanted)
+        self.message = f"written {self._writes} times"
+        if wanted != stored:
+            return WRITE_INTERVAL_SECONDS
+        return max(WRITE_INTERVAL_SECONDS, self._read_at + READ_INTERVAL_SECONDS - self._now())
+
+    async def _remove(self) -> float | None:
+        stored = self._stored if self._stored is not None else await self._read()
+        if stored is None:
+            return WRITE_INTERVAL_SECONDS
+        if stored:
+            await self._patch({"status": None}, {})
+        self.message = "switched off (--status-report=false); there is none"
+        return None
+
+    async def _read(self) -> JsonObject | None:
+        """Read the stored status; None if the object does not exist."""
+        content = await self._request("get", self._client.get(self._path))
+        self._recover()
+        if content is None:
+            self._stored = None
+            self.message = NOT_STORED
+            return None
+        status = content.get("status")
+        self._stored = status if isinstance(status, dict) else {}
+        self._read_at = self._now()
+        return self._stored
+
+    async def _patch(self, content: JsonObject, wanted: JsonObject) -> None:
+        await self._request("patch", self._client.merge(f"{self._path}/status", content))
+        self._recover()
+        self._stored = wanted
+        self._due = self._now() + WRITE_INTERVAL_SECONDS
+        self._writes += 1
+        self._report(StatusOutcome(self._ref, written=True))
+
+    async def _request(self, verb: str, request: Awaitable[JsonObject | None]) -> JsonObject | None:
+        try:
+            return await request
+        except Refused as error:
+            if error.status == 403:
+                resource = self._kind.plural + ("/status" if verb == "patch" else "")
+                text = f"may not {verb} {resource}: {error.message}"
+                raise Refused(error.status, text, error.retry_after) from None
+            raise
+
+    def _recover(self) -> None:
+        self._backoff.reset()
+        self.failing = False
+        if self._error:
+            self._error = ""
+            self._report(StatusOutcome(self._ref, recovered=True))
+
+    def _fail(self, error: KubernetesError) -> float:
+        retry_after = error.retry_after if isinstance(error, Refused) else 0.0
+        pause = max(WRITE_INTERVAL_SECONDS, self._backoff.next(retry_after))
+        self._due = self._now() + pause
+        # A request without an answer may have been carried out, and on a conflict another was.
+        self._stored = None
+        text = str(error)
+        self._report(StatusOutcome(self._ref, error=text, repeated=text == self._error))
+        self._error = text
+        self.failing = True
+        self.message = f"{self._ref}: {text}; it is retried"
+        return pause
+
+
+def _to_json(status: object) -> JsonObject:
+    """Encode a status struct as the JSON object of the API."""
+    content: JsonObject = msgspec.json.decode(msgspec.json.encode(status))
+    return content
