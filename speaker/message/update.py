@@ -194,16 +194,11 @@ class UpdateDecoder:
             faults += _missing_attributes(decoded, next_hop=bool(nlri))
         outcome = ErrorHandling.NONE
         if faults:
-            outcome = max([fault.outcome for fault in faults])
             alone = unreach is not None and field == unreach.octets
-            if outcome >= ErrorHandling.TREAT_AS_WITHDRAW and not reachable and not alone:
-                raise _nothing_to_withdraw(faults)
+            outcome = _error_handling(faults, withdrawable=reachable or alone)
         end_of_rib = None
-        if not withdrawn and not nlri and reach is None and not decoded.present:
-            if not field:
-                end_of_rib = IPV4_UNICAST
-            elif emptied is not None and not faults and not decoded.attributes.unknown:
-                end_of_rib = emptied
+        if not withdrawn and not nlri and reach is None:
+            end_of_rib = _end_of_rib(field, decoded, faults, emptied)
         return Update(
             tuple(announced), tuple(gone), end_of_rib, faults, outcome, tuple(ignored), decoded
         )
@@ -338,11 +333,34 @@ def _missing_attributes(
     )
 
 
-def _nothing_to_withdraw(faults: tuple[AttributeFault, ...]) -> Exception:
-    """Return the error for treat-as-withdraw without reachable NLRI (RFC 7606 section 5.2).
+def _error_handling(faults: tuple[AttributeFault, ...], *, withdrawable: bool) -> ErrorHandling:
+    """Return the strongest error handling of at least one fault.
 
-    It does not apply to an UPDATE whose only attribute is MP_UNREACH_NLRI.
+    ``withdrawable`` is whether the UPDATE has reachable NLRI, or MP_UNREACH_NLRI as its only
+    attribute. Without either, treat-as-withdraw has nothing to withdraw: raises `NotificationError`
+    (RFC 7606 section 5.2).
     """
-    fault = max(faults, key=lambda one: one.outcome)
-    subcode = UpdateSubcode(fault.subcode or 1)
-    return session_reset(fault.attribute, fault.rule, subcode, fault.data)
+    outcome = max([fault.outcome for fault in faults])
+    if outcome >= ErrorHandling.TREAT_AS_WITHDRAW and not withdrawable:
+        fault = max(faults, key=lambda one: one.outcome)
+        subcode = UpdateSubcode(fault.subcode or 1)
+        raise session_reset(fault.attribute, fault.rule, subcode, fault.data)
+    return outcome
+
+
+def _end_of_rib(
+    field: bytes,
+    decoded: DecodedAttributes,
+    faults: tuple[AttributeFault, ...],
+    emptied: Family | None,
+) -> Family | None:
+    """Return the family of an End-of-RIB marker (RFC 4724 section 2), or None.
+
+    The UPDATE has neither withdrawn routes nor NLRI nor MP_REACH_NLRI; ``emptied`` is the family of
+    an MP_UNREACH_NLRI without prefixes.
+    """
+    if not field:
+        return IPV4_UNICAST
+    if decoded.present or faults or decoded.attributes.unknown:
+        return None
+    return emptied

@@ -93,11 +93,8 @@ class LocRibFastPath:
         old = table.get(nlri[0])
         if old is None or type(old) is tuple or old.source is not source:  # type: ignore[union-attr]
             return 0
-        if self.replaced:
-            before = [prefixes for _, new, prefixes in self.replaced if new is old]
-            if before and (len(before) > 1 or not set(nlri).isdisjoint(before[0])):
-                # A prefix may be pending already, with another best path before the change.
-                return 0
+        if self.replaced and self._may_be_pending(nlri, old):  # type: ignore[arg-type]  # by type()
+            return 0
         prefixes: Sequence[bytes] = nlri
         if path is None:
             held = list(map(table.pop, nlri, repeat(None)))
@@ -120,6 +117,14 @@ class LocRibFastPath:
             self.replaced.append((old, path, prefixes))  # type: ignore[arg-type]  # by type()
             self.has_withdrawal = self.has_withdrawal or path is None
         return len(prefixes)
+
+    def _may_be_pending(self, nlri: Sequence[bytes], path: Path) -> bool:
+        """Return whether a pending replacement may have installed ``path`` for one of the prefixes.
+
+        Then the best path before both changes is another one.
+        """
+        before = [prefixes for _, new, prefixes in self.replaced if new is path]
+        return bool(before) and (len(before) > 1 or not set(nlri).isdisjoint(before[0]))
 
     def can_announce_beside(self, nlri: Sequence[bytes]) -> bool:
         """Return whether new prefixes can be announced while `replaced` stays as it is.
