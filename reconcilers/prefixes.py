@@ -31,6 +31,14 @@ def covers(prefix: bytes, nlri: bytes) -> bool:
     return nlri[0] >= prefix[0] and aggregate(nlri, prefix[0]) == prefix
 
 
+def covering(nlri: bytes) -> list[bytes]:
+    """Return a prefix and every shorter one that contains it, the longest first: 33 of an IPv4 address.
+
+    Lookups in this order find the longest match (RFC 4632 section 5.1).
+    """
+    return [aggregate(nlri, length) for length in range(nlri[0], -1, -1)]
+
+
 def covered(nlri: bytes, prefixes: Iterable[bytes]) -> bool:
     """True if a prefix is within one of several."""
     return any(covers(prefix, nlri) for prefix in prefixes)

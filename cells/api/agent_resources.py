@@ -22,12 +22,19 @@ class Facts(Protocol):
         """Return how the agent is."""
 
     def routes(
-        self, table: str, *, family: str | None, peer: str | None, instance: str | None
+        self,
+        table: str,
+        *,
+        family: str | None,
+        peer: str | None,
+        instance: str | None,
+        prefix: str | None,
     ) -> Iterator[Sequence[RouteItem]]:
         """Yield the routes of a table in groups.
 
-        Raises `NotFoundError`, and `BadRequestError` for a peer of several instances, before the
-        first.
+        ``prefix`` is a prefix, or an address for the longest match of each table. Raises
+        `NotFoundError`, and `BadRequestError` for a peer of several instances or a ``prefix`` that
+        is neither, before the first group.
         """
 
     def explain(
@@ -53,6 +60,7 @@ def agent_resources(
             family=query.get("family"),
             peer=query.get("peer"),
             instance=query.get("instance"),
+            prefix=query.get("prefix"),
         )
 
     return (
@@ -66,7 +74,7 @@ def agent_resources(
         ApiResource(
             path="/v1/routes",
             kind="RouteList",
-            parameters=("table", "family", "peer", "instance"),
+            parameters=("table", "family", "peer", "instance", "prefix"),
             read=routes,
         ),
         ApiResource(

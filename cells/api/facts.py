@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from cells.api.ages import RouteAges
 from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
 from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem
+from cells.api.prefix_filter import PrefixFilter, parse_prefix
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group, HealthTree, Readiness
 from cells.intent import IntentLoop
@@ -74,10 +75,16 @@ class AgentFacts:
         ]
 
     def routes(
-        self, table: str, *, family: str | None, peer: str | None, instance: str | None
+        self,
+        table: str,
+        *,
+        family: str | None,
+        peer: str | None,
+        instance: str | None,
+        prefix: str | None,
     ) -> Iterator[Sequence[RouteItem]]:
         """Yield the routes of a table, one group for each peer (or instance) and family."""
-        families = self._families(family)
+        families, wanted = _families(family, prefix)
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:
             raise NotFoundError(f"no instance is called {instance}")
@@ -91,47 +98,55 @@ class AgentFacts:
         among = sorted({status.instance for status in peers})
         if peer is not None and len(among) > 1:
             raise BadRequestError(
-                f"{peer} is a peer of the instances {', '.join(among)}: name the instance"
+                f"{peer} is a peer of the instances {', '.join(among)}: add --instance"
             )
         if table == "available":
             chosen = instances if instance is None else [instance]
             if peer is not None:
                 chosen = sorted({status.instance for status in peers})
-            return self._available(chosen, families, {p.name for p in peers} if peer else None)
-        return self._by_peer(table, peers, families)
-
-    def _families(self, name: str | None) -> list[Family]:
-        if name is None:
-            return [IPV4_UNICAST, IPV6_UNICAST]
-        try:
-            return [Family.parse(name)]
-        except ValueError:
-            raise NotFoundError(f"no family is called {name}") from None
+            names = {p.name for p in peers} if peer else None
+            return self._available(chosen, families, names, wanted)
+        return self._by_peer(table, peers, families, wanted)
 
     def _available(
-        self, instances: Sequence[str], families: Sequence[Family], peers: set[str] | None
+        self,
+        instances: Sequence[str],
+        families: Sequence[Family],
+        peers: set[str] | None,
+        wanted: PrefixFilter | None,
     ) -> Iterator[Sequence[RouteItem]]:
+        prefixes = None if wanted is None else wanted.prefixes
         for instance in instances:
             for family in families:
-                views = self._speaker.routes_available(instance, family)
-                yield [
-                    route_item(self._node, instance, view)
-                    for view in views
+                views = (
+                    view
+                    for view in self._speaker.routes_available(instance, family, prefixes)
                     if peers is None or view.peer in peers
-                ]
+                )
+                matching = views if wanted is None else wanted.first_match(views)
+                yield [route_item(self._node, instance, view) for view in matching]
 
     def _by_peer(
-        self, table: str, peers: Sequence[PeerStatus], families: Sequence[Family]
+        self,
+        table: str,
+        peers: Sequence[PeerStatus],
+        families: Sequence[Family],
+        wanted: PrefixFilter | None,
     ) -> Iterator[Sequence[RouteItem]]:
+        received = table == "received"
+        read = self._speaker.routes_received if received else self._speaker.routes_advertised
+        prefixes = None if wanted is None else wanted.prefixes
         for status in peers:
             snapshot = self._database.snapshot()
             for family in families:
-                if table == "received":
-                    received = self._speaker.routes_received(status.instance, status.name, family)
-                    yield [route_item(self._node, status.instance, view) for view in received]
-                    continue
-                advertised = self._speaker.routes_advertised(status.instance, status.name, family)
-                yield [self._advertised(snapshot, status, view) for view in advertised]
+                views = read(status.instance, status.name, family, prefixes)
+                matching = views if wanted is None else wanted.first_match(views)
+                yield [
+                    route_item(self._node, status.instance, view)
+                    if received
+                    else self._advertised(snapshot, status, view)
+                    for view in matching
+                ]
 
     def _advertised(self, snapshot: Snapshot, status: PeerStatus, view: RouteView) -> RouteItem:
         family, nlri = prefix_to_wire(view.prefix)
@@ -160,20 +175,20 @@ class AgentFacts:
         """Yield the explanations of a prefix or of an object, one group for each peer."""
         explainer = self._loop.explainer()
         if explainer is None:
-            raise NotFoundError("not all sources have been read yet; ask again in a moment")
+            raise NotFoundError("not all sources have been read yet; retry in a moment")
         self._check_names(peer, instance)
 
         def chosen(of: str, name: str | None, address: str | None) -> bool:
             return instance in (None, of) and (peer is None or peer in (name, address))
 
-        asked = None
+        parsed = None
         if target is not None:
             try:
-                asked = parse_target(target, self._kinds)
+                parsed = parse_target(target, self._kinds)
             except ValueError as error:
                 raise BadRequestError(str(error)) from None
         try:
-            groups = explainer.explain(asked, chosen)
+            groups = explainer.explain(parsed, chosen)
         except NothingFoundError as error:
             raise NotFoundError(str(error)) from None
         return (self._explained(group) for group in groups)
@@ -212,18 +227,23 @@ class AgentFacts:
             text = f"the session is {status.state}: {status.reason}"
             return [_not_advertised(item, "SessionDown", text) for item in items]
         silent = {str(f.family): f.note for f in status.families if not f.negotiated}
+        expected: dict[Family, list[bytes]] = {}
+        for text in dict.fromkeys(text for item in items for text in item.advertised_prefixes):
+            family, nlri = prefix_to_wire(text)
+            expected.setdefault(family, []).append(nlri)
         advertised = {
             view.prefix
-            for family in status.families
-            if family.negotiated
-            for view in self._speaker.routes_advertised(status.instance, status.name, family.family)
+            for family, prefixes in expected.items()
+            for view in self._speaker.routes_advertised(
+                status.instance, status.name, family, prefixes
+            )
         }
         found = []
         for item in items:
             if item.family in silent:
-                note = silent[item.family] or "the peer does not speak the family"
+                note = silent[item.family] or "the peer does not support the family"
                 found.append(_not_advertised(item, "FamilyNotNegotiated", note))
-            elif not advertised.issuperset(item.told):
+            elif not advertised.issuperset(item.advertised_prefixes):
                 text = "it has not been sent (yet)"
                 found.append(_not_advertised(item, "NotSent", text))
             else:
@@ -231,8 +251,25 @@ class AgentFacts:
         return found
 
 
+def _families(name: str | None, prefix: str | None) -> tuple[list[Family], PrefixFilter | None]:
+    """Return the families that are selected, and the prefixes of the only one."""
+    try:
+        family = None if name is None else Family.parse(name)
+    except ValueError:
+        raise NotFoundError(f"no family is called {name}") from None
+    if prefix is None:
+        return [IPV4_UNICAST, IPV6_UNICAST] if family is None else [family], None
+    try:
+        wanted = parse_prefix(prefix)
+    except ValueError as error:
+        raise BadRequestError(f"prefix: {error}") from None
+    if family not in (None, wanted.family):
+        raise BadRequestError(f"prefix: {prefix} is not of the family {name}")
+    return [wanted.family], wanted
+
+
 def _not_advertised(item: ExplainItem, reason: str, message: str) -> ExplainItem:
-    """Return an item that should be advertised with the reason why it is not; others unchanged."""
+    """Return an item that is to be advertised as not advertised yet; others unchanged."""
     if not item.advertised:
         return item
     return replace(item, advertised=False, reason=reason, message=message)

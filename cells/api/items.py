@@ -152,7 +152,9 @@ def explain_item(node: str, found: RouteExplanation) -> ExplainItem:
             None if family is None or found.nlri is None else prefix_to_text(family, found.nlri)
         ),
         advertised=bool(found.advertised),
-        told=[] if family is None else [prefix_to_text(family, nlri) for nlri in found.advertised],
+        advertised_prefixes=[]
+        if family is None
+        else [prefix_to_text(family, nlri) for nlri in found.advertised],
         reason=found.reason,
         message=found.message or None,
         rule=None if found.rule is None else origin_item(found.rule),

@@ -187,8 +187,8 @@ class ExplainItem(Item, frozen=True, kw_only=True):
     family: str | None = None
     prefix: str | None = None
     advertised: bool
-    told: list[str] = []
-    """The prefixes that are (to be) advertised for it: itself, an aggregate, or both."""
+    advertised_prefixes: list[str] = []
+    """The prefixes that the rules advertise for it: the prefix itself, an aggregate, or both."""
     reason: str
     """One word; "Advertised" where it is."""
     message: str | None = None

@@ -136,10 +136,10 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
 
 def row(item: dict[str, Any]) -> list[str]:
     """Return the cells of one line, in the order of `COLUMNS`."""
-    told = [prefix for prefix in item.get("told", ()) if prefix != item.get("prefix")]
+    aggregates = [p for p in item.get("advertisedPrefixes", ()) if p != item.get("prefix")]
     advertised = "no"
     if item["advertised"]:
-        advertised = f"as {', '.join(told)}" if told else "yes"
+        advertised = f"as {', '.join(aggregates)}" if aggregates else "yes"
     return [
         item.get("instance") or NONE,
         item.get("peer") or NONE,

@@ -1,14 +1,16 @@
-"""``waggle routes``: what a running agent knows, what it tells each peer, what peers tell it.
+"""``waggle routes``: the routes of a running agent: available, advertised and received.
 
-It shows what the agent says, in the agent's order (peers by name, prefixes in address order).
+The agent selects and orders the routes (peers by name, prefixes in address order); this module prints.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import difflib
+import ipaddress
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from waggle import agent, output
 from waggle.output import NONE, Column
@@ -16,6 +18,13 @@ from waggle.peers import add_output_flags, ask, read_time
 
 TABLES = ("available", "advertised", "received")
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
+
+EPILOG = """\
+tables:
+  available   Loc-RIB and route sets: all paths of the agent
+  advertised  Adj-RIB-Out: the routes that each peer has from the agent
+  received    Adj-RIB-In: the routes that each peer sent, accepted or not
+"""
 
 _DETAILS = (
     Column("INSTANCE", wide=True),
@@ -61,25 +70,23 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Describe the arguments of ``waggle routes``."""
     parser = subparsers.add_parser(
         "routes",
-        help="the agent's routes: available, advertised, received",
-        description="List the routes of a running agent.",
-        epilog="available: all that the agent chooses from; advertised: what each peer is told; "
-        "received: what each peer tells.",
+        help="list routes: available, advertised or received",
+        description="List the routes of a running agent: all of a table, those of one prefix, or the "
+        "longest match of an address.",
+        epilog=EPILOG,
     )
     parser.add_argument(
         "table",
         nargs="?",
-        choices=(*TABLES, *FAMILIES),
-        default="advertised",
         metavar="TABLE",
-        help="available, advertised (the default) or received",
+        help="advertised (the default), received or available",
     )
+    parser.add_argument("family", nargs="?", metavar="FAMILY", help="ipv4 or ipv6; default: both")
     parser.add_argument(
-        "family",
+        "prefix",
         nargs="?",
-        choices=tuple(FAMILIES),
-        metavar="FAMILY",
-        help="ipv4 or ipv6; both by default",
+        metavar="PREFIX|ADDRESS",
+        help="only this prefix, or the longest prefix that contains the address, at each peer",
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument("--instance", metavar="I", help="only this instance")
@@ -88,49 +95,93 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask and print."""
-    if args.table in FAMILIES:
-        if args.family:
-            output.complain("waggle routes", f"two families: {args.table} and {args.family}")
-            return output.EXIT_USAGE
-        args.table, args.family = "advertised", args.table
-    query = {
-        "table": args.table,
-        "family": FAMILIES.get(args.family) if args.family else None,
-        "peer": args.peer,
-        "instance": args.instance,
-    }
+    """Read the routes from the agent and print them; the exit status."""
+    try:
+        selection = _selection(filter(None, (args.table, args.family, args.prefix)))
+    except ValueError as error:
+        output.complain("waggle routes", str(error))
+        return output.EXIT_USAGE
+    query = {**selection._asdict(), "peer": args.peer, "instance": args.instance}
     answer = ask("routes", "RouteList", args, "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
     missing = [error for error in answer["errors"] if error.get("code") == "NotFound"]
+    status = output.EXIT_OK
+    if missing or (selection.prefix is not None and not answer["items"]):
+        status = output.EXIT_NOT_FOUND
     if args.output not in ("table", "wide"):
         output.dump(answer, args.output)
-        return output.EXIT_NOT_FOUND if missing else output.EXIT_OK
+        return status
     if missing:
         output.complain("waggle routes", missing[0]["message"])
-        return output.EXIT_NOT_FOUND
-    if not answer["items"]:
-        output.complain("waggle routes", _nothing(args))
-        return output.EXIT_OK
-    columns, draw = DRAWN[args.table]
-    rows = [draw(item) for item in answer["items"]]
-    output.table(columns, rows, wide=args.output == "wide", color=args.color)
-    return output.EXIT_OK
+    elif not answer["items"]:
+        output.complain("waggle routes", _no_routes(selection, args.peer))
+    else:
+        columns, draw = DRAWN[selection.table]
+        rows = [draw(item) for item in answer["items"]]
+        output.table(columns, rows, wide=args.output == "wide", color=args.color)
+    return status
 
 
-def _nothing(args: argparse.Namespace) -> str:
-    family = f"{args.family} " if args.family else ""
-    where = f" of peer {args.peer}" if args.peer else ""
+class Selection(NamedTuple):
+    """The routes that the positional arguments select; the members are query parameters."""
+
+    table: str = "advertised"
+    family: str | None = None
+    prefix: str | None = None
+
+
+def _selection(words: Iterable[str]) -> Selection:
+    """Read the positional arguments, each of which may be absent. Raises ValueError."""
+    found: dict[str, str] = {}
+    for word in words:
+        if word in TABLES:
+            key, value = "table", word
+        elif word in FAMILIES:
+            key, value = "family", FAMILIES[word]
+        elif _family(word) is not None:
+            key, value = "prefix", word
+        else:
+            close = difflib.get_close_matches(word, (*TABLES, *FAMILIES), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise ValueError(
+                f"{word} is neither a table ({', '.join(TABLES)}), a family "
+                f"({', '.join(FAMILIES)}), a prefix nor an address{hint}"
+            )
+        if key in found:
+            raise ValueError(f"more than one {key}: {found[key]} and {value}")
+        found[key] = value
+    prefix, family = found.get("prefix"), found.get("family")
+    if prefix is not None and family not in (None, _family(prefix)):
+        raise ValueError(f"{prefix} is not of the family {family}")
+    return Selection(**found)
+
+
+def _family(text: str) -> str | None:
+    """Return the family of a prefix or address; None for another text."""
+    try:
+        version = ipaddress.ip_network(text, strict=False).version
+    except ValueError:
+        return None
+    return FAMILIES[f"ipv{version}"]
+
+
+def _no_routes(selection: Selection, peer: str | None) -> str:
+    names = {value: name for name, value in FAMILIES.items()}
+    family = f"{names[selection.family]} " if selection.family else ""
+    where = f" of peer {peer}" if peer else ""
+    if selection.prefix is not None:
+        relation = "for" if "/" in selection.prefix else "that contains"
+        return f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
     why = {
         "advertised": "nothing is selected for advertisement, or no session is Established; "
         "see waggle peers",
         "received": "no session is Established, or what peers send is not accepted; "
         "see waggle peers",
         "available": "nothing is selected for advertisement and nothing was received",
-    }[args.table]
-    return f"no {args.table} {family}routes{where}: {why}"
+    }[selection.table]
+    return f"no {selection.table} {family}routes{where}: {why}"
 
 
 def _advertised(item: dict[str, Any]) -> list[str]:

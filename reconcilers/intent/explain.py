@@ -17,7 +17,7 @@ from reconcilers.dialect import Candidate, Dialect, NodeContext, Target
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers
 from reconcilers.tables import IntentTables
-from speaker.nlri import prefix_to_wire
+from speaker.nlri import Family, prefix_to_wire
 from statedb import Snapshot
 
 EXPLAINED_KINDS: Final[Mapping[str, str]] = {
@@ -130,19 +130,7 @@ class Explainer:
         ]
         if target is None or target.prefix is None:
             return made
-        family, nlri = target.prefix
-        exact = [
-            one
-            for one in made
-            if one.family == family and (one.nlri == nlri or nlri in one.advertised)
-        ]
-        if exact:
-            return exact
-        return [
-            one
-            for one in made
-            if one.family == family and one.nlri is not None and covers(one.nlri, nlri)
-        ]
+        return _longest_match(made, *target.prefix)
 
     # Candidates
 
@@ -198,6 +186,24 @@ class Explainer:
         if target.prefix is None:
             return f"nothing that node {node} could advertise is called {target.text}"
         return f"no Service, pod network, pool or interface of node {node} has {target.text}"
+
+
+def _longest_match(
+    made: Sequence[RouteExplanation], family: Family, nlri: bytes
+) -> Sequence[RouteExplanation]:
+    """Return the explanations with the longest prefix that contains ``nlri`` (RFC 4632).
+
+    A prefix of an explanation is that of its object, or an aggregate that is advertised for it.
+    """
+    matching = [
+        (prefix[0], one)
+        for one in made
+        if one.family == family
+        for prefix in {one.nlri, *one.advertised}
+        if prefix is not None and covers(prefix, nlri)
+    ]
+    longest = max((length for length, _ in matching), default=None)
+    return [one for length, one in matching if length == longest]
 
 
 def _concerns(candidate: Candidate, target: Target | None) -> bool:

@@ -6,7 +6,7 @@ that speaks BGP. All methods are quick, never block, and belong to the event loo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
@@ -102,16 +102,30 @@ class SpeakerPort(Protocol):
     def instances(self) -> Sequence[InstanceStatus]:
         """Return the status of all instances, by name."""
 
-    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
-        """Iterate over Loc-RIB and route sets: every path, with the reason why it is not the best."""
+    def routes_available(
+        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[RouteView]:
+        """Iterate over Loc-RIB and route sets: every path, with the reason why it is not the best.
+
+        ``prefixes`` limits this view and the two below to some prefixes in wire form, in their
+        order, at the cost of a lookup each. Raises `UnknownName`.
+        """
 
     def routes_advertised(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         """Iterate over the Adj-RIB-Out of one peer, or of all. Raises `UnknownName`."""
 
     def routes_received(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         """Iterate over the Adj-RIB-In of one peer, or of all, with why a route is not used.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from speaker.api import (
@@ -339,9 +339,11 @@ class Engine:
         for _, instance in sorted(self._instances.items()):
             yield views.instance_status(instance)
 
-    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
+    def routes_available(
+        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
-        return views.available(self.instance(instance), family)
+        return views.available(self.instance(instance), family, prefixes)
 
     def _established(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
         """Return the Established peers of an instance by name, or one. Raises `UnknownName`."""
@@ -352,15 +354,23 @@ class Engine:
         return [] if established is None else [established]
 
     def routes_advertised(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
         for established in self._established(instance, peer):
-            yield from views.advertised(established, family)
+            yield from views.advertised(established, family, prefixes)
 
     def routes_received(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
         for established in self._established(instance, peer):
-            yield from views.received(self.instance(instance), established, family)
+            yield from views.received(self.instance(instance), established, family, prefixes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
@@ -13,6 +13,7 @@ from speaker.peer.peer import Peer
 from speaker.peer.peer_status import retry_in
 from speaker.rib.decision import Reason, explain
 from speaker.rib.export import export_attributes, export_next_hop
+from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path
 
 ORIGINS = ("IGP", "EGP", "incomplete")
@@ -164,29 +165,53 @@ def _route(
     )
 
 
-def available(instance: Instance, family: Family) -> Iterator[RouteView]:
-    """Iterate over the Loc-RIB, then over the routes that only route sets have."""
+def available(
+    instance: Instance, family: Family, prefixes: Iterable[bytes] | None = None
+) -> Iterator[RouteView]:
+    """Iterate over the Loc-RIB, then over the routes that only route sets have.
+
+    With ``prefixes``: over the routes of each of them in turn, found by key.
+    """
+    loc = instance.outbound.loc.tables.get(family)
+    sets = [ribs.tables[family] for ribs in instance.outbound.sets.values() if family in ribs]
+    if prefixes is None:
+        yield from _available(family, _items(loc), map(_items, sets))
+        return
+    for nlri in prefixes:
+        yield from _available(family, _item(loc, nlri), [_item(table, nlri) for table in sets])
+
+
+_Paths = Iterable[tuple[bytes, Sequence[Path]]]
+
+
+def _items(table: LocRib | None) -> _Paths:
+    return () if table is None else table.items()
+
+
+def _item(table: LocRib | None, nlri: bytes) -> _Paths:
+    paths = () if table is None else table.paths(nlri)
+    return ((nlri, paths),) if paths else ()
+
+
+def _available(family: Family, loc: _Paths, sets: Iterable[_Paths]) -> Iterator[RouteView]:
     shown: set[tuple[bytes, PathAttributes]] = set()
-    if family in instance.outbound.loc:
-        for nlri, paths in instance.outbound.loc.table(family).items():
-            for path in paths:
-                reason = Reason.BEST if path is paths[0] else explain(path, paths)
-                peer = None if path.source.local else path.source.name
-                if peer is None:
-                    shown.add((nlri, path.attributes))
-                yield _route(
-                    family,
-                    nlri,
-                    path.attributes,
-                    peer=peer,
-                    best=reason is Reason.BEST,
-                    reason=reason.value,
-                    path_id=path.source.received_path_id,
-                )
-    for ribs in instance.outbound.sets.values():
-        if family not in ribs:
-            continue
-        for nlri, (path, *_) in ribs.table(family).items():
+    for nlri, paths in loc:
+        for path in paths:
+            reason = Reason.BEST if path is paths[0] else explain(path, paths)
+            peer = None if path.source.local else path.source.name
+            if peer is None:
+                shown.add((nlri, path.attributes))
+            yield _route(
+                family,
+                nlri,
+                path.attributes,
+                peer=peer,
+                best=reason is Reason.BEST,
+                reason=reason.value,
+                path_id=path.source.received_path_id,
+            )
+    for routes in sets:
+        for nlri, (path, *_) in routes:
             # A prefix with the same attributes in several sets is one route.
             if (nlri, path.attributes) not in shown:
                 shown.add((nlri, path.attributes))
@@ -195,14 +220,16 @@ def available(instance: Instance, family: Family) -> Iterator[RouteView]:
                 )
 
 
-def advertised(established: EstablishedPeer, family: Family) -> Iterator[RouteView]:
-    """Iterate over one session's Adj-RIB-Out."""
+def advertised(
+    established: EstablishedPeer, family: Family, prefixes: Iterable[bytes] | None = None
+) -> Iterator[RouteView]:
+    """Iterate over one session's Adj-RIB-Out; ``prefixes`` as in `available`."""
     group = established.group
     if group is None or established not in group.members:
         return
     rewritten: dict[Path, tuple[PathAttributes, bytes]] = {}
     skip = 4 if family in group.rules.add_path else 0
-    for wire, path in group.routes(family, established):
+    for wire, path in group.routes(family, established, prefixes):
         nlri = wire[skip:]
         known = rewritten.get(path)
         if known is None:
@@ -223,11 +250,17 @@ def advertised(established: EstablishedPeer, family: Family) -> Iterator[RouteVi
 
 
 def received(
-    instance: Instance, established: EstablishedPeer, family: Family
+    instance: Instance,
+    established: EstablishedPeer,
+    family: Family,
+    prefixes: Iterable[bytes] | None = None,
 ) -> Iterator[RouteView]:
-    """Iterate over one session's Adj-RIB-In, with the reason why a route is not used."""
+    """Iterate over one session's Adj-RIB-In, with the reason why a route is not used.
+
+    ``prefixes`` as in `available`.
+    """
     table = instance.outbound.loc.tables.get(family)
-    for nlri, path, used in established.adj_in.routes(family):
+    for nlri, path, used in established.adj_in.routes(family, prefixes):
         paths = table.paths(nlri) if table is not None and used is not None else ()
         if path.rejected is not None:
             reason, best = path.rejected, False

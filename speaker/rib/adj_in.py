@@ -304,6 +304,19 @@ class AdjRibIn:
             yield from self._shared[family].items()
         yield from self._tables.get(family, {}).items()
 
+    def _items_of(self, family: Family, prefixes: Iterable[bytes]) -> Iterator[tuple[bytes, Path]]:
+        """Iterate over the held routes of some prefixes: key, and path as received."""
+        table = self._tables.get(family, {})
+        shared = self._shared.get(family)
+        add_path = family in self.path_ids.families
+        for nlri in prefixes:
+            for key in self.path_ids.keys_of(family, nlri) if add_path else (nlri,):
+                path = table.get(key)
+                if path is None and shared is not None:
+                    path = shared.path(key)
+                if path is not None:
+                    yield key, path
+
     def received(self, family: Family) -> int:
         """Return the number of held routes."""
         shared = self._shared.get(family)
@@ -368,16 +381,22 @@ class AdjRibIn:
             for lists, part in policy.group_by_matching_lists(family, keys, skip)
         )
 
-    def routes(self, family: Family) -> Iterator[tuple[bytes, Path, Path | None]]:
-        """Iterate over the routes: prefix, path as received, and path in the Loc-RIB or None."""
+    def routes(
+        self, family: Family, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[tuple[bytes, Path, Path | None]]:
+        """Iterate over the routes: prefix, path as received, and path in the Loc-RIB or None.
+
+        With ``prefixes`` only over theirs, in their order, found by key.
+        """
+        items = self.items(family) if prefixes is None else self._items_of(family, prefixes)
         if family in self._shared:
-            for nlri, path in self.items(family):
+            for nlri, path in items:
                 yield nlri, path, None if path.rejected is not None else path
             return
         not_installed = self._not_installed.get(family, set())
         skip = 4 if family in self.path_ids.families else 0
         policy = self._policy
-        for key, path in self._tables.get(family, {}).items():
+        for key, path in items:
             nlri = key[skip:]
             if self._rejects_all or key in not_installed:
                 yield nlri, path, None

@@ -83,6 +83,12 @@ class ReceivedPathIds:
         used = {key[:4] for family in self.families for key in tables.get(family, ())}
         self.sources = {key: source for key, source in self.sources.items() if key in used}
 
+    def keys_of(self, family: Family, nlri: bytes) -> list[bytes]:
+        """Return the keys that a held prefix may have; none for a prefix that is not held."""
+        if nlri not in self._paths[family]:
+            return []
+        return [path_id + nlri for path_id in self.sources]
+
     def by_source(self, keys: Sequence[bytes]) -> list[tuple[Source, list[bytes]]]:
         """Group keys by the source of their path identifier; unknown identifiers are ignored."""
         by_id: dict[bytes, list[bytes]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -249,18 +249,28 @@ class Speaker(ConfigurationReads):
         """See `speaker.api.SpeakerPort`."""
         return [self._inputs.listeners.complete(status) for status in self._engine.instances()]
 
-    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
+    def routes_available(
+        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_available(instance, family)
+        return self._engine.routes_available(instance, family, prefixes)
 
     def routes_advertised(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_advertised(instance, peer, family)
+        return self._engine.routes_advertised(instance, peer, family, prefixes)
 
     def routes_received(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_received(instance, peer, family)
+        return self._engine.routes_received(instance, peer, family, prefixes)

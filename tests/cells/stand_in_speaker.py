@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from speaker.api import (
     ESTABLISHED,
@@ -105,23 +105,34 @@ class StandInSpeaker:
             for config in self._instances.values()
         ]
 
-    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
-        del instance, family
+    def routes_available(
+        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[RouteView]:
+        del instance, family, prefixes
         return iter(())
 
     def routes_advertised(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
         for (owner, name), config in self._peers.items():
             if owner == instance and peer in (None, name):
                 held = self._routes.get((owner, config.route_set or ""), {})
-                for nlri in held.get(family, {}):
+                routes = held.get(family, {})
+                for nlri in routes if prefixes is None else filter(routes.__contains__, prefixes):
                     yield self._view(name, family, nlri)
 
     def routes_received(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
-        del instance, peer, family
+        del instance, peer, family, prefixes
         return iter(())
 
     def _view(self, peer: str, family: Family, nlri: bytes) -> RouteView:

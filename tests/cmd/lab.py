@@ -102,8 +102,8 @@ def free_port(address: str) -> int:
 
 
 @contextmanager
-def routers(directory: Path, count: int) -> Iterator[list[int]]:
-    """Run routers; yield their ports."""
+def routers(directory: Path, count: int, originate: Sequence[str] = ()) -> Iterator[list[int]]:
+    """Run routers that originate these prefixes; yield their ports."""
     daemons: list[Daemon] = []
     ports: list[int] = []
     try:
@@ -111,10 +111,12 @@ def routers(directory: Path, count: int) -> Iterator[list[int]]:
             address = f"127.0.0.{number + 1}"
             ports.append(free_port(address))
             neighbor = {"address": "127.0.0.1", "asn": 65001, "passive": True, "import": "all"}
+            neighbor |= {"export": "local"} if originate else {}
             config = {
                 "asn": 65000,
                 "routerID": f"192.0.2.{number}",
                 "listen": [{"address": address, "port": ports[-1]}],
+                "originate": list(originate),
                 "neighbors": [neighbor],
             }
             path = directory / f"router-{number}.json"

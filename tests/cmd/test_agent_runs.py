@@ -58,6 +58,41 @@ def test_a_service_becomes_a_route_and_a_change_follows_in_no_time(tmp_path: Pat
             agent.stop()
 
 
+def test_routes_of_an_address_are_its_longest_match_at_each_peer(tmp_path: Path) -> None:
+    with routers(tmp_path, 2, originate=("0.0.0.0/0", "198.51.0.0/16")) as ports:
+        agent = Agent(None, tmp_path, node=NODE)
+        agent.write_objects("bgp.json", *configuration(ports))
+        agent.write_objects("web.json", service("web", "198.51.100.10"))
+        agent.start()
+        try:
+
+            def found(*arguments: str) -> list[tuple[str, str]]:
+                items = agent.command("routes", *arguments)["items"]
+                return [(item.get("peer", ""), item["prefix"]) for item in items]
+
+            def complete() -> None:
+                assert len(agent.routes("received")) == 4
+                assert len(agent.routes("advertised")) == 2
+
+            established(agent, 2)
+            eventually(complete, within=10)
+            default, sixteen, web = "0.0.0.0/0", "198.51.0.0/16", "198.51.100.10/32"
+            assert found("received", "198.51.100.10") == [("tor-1", sixteen), ("tor-2", sixteen)]
+            assert found("received", "192.0.2.1", "--peer", "tor-2") == [("tor-2", default)]
+            assert found("received", sixteen, "--peer", "tor-1") == [("tor-1", sixteen)]
+            assert found("198.51.100.10") == [("tor-1", web), ("tor-2", web)]
+            assert found("available", "198.51.100.10") == [("", web)]
+            (item, _) = agent.command("routes", "ipv4", "198.51.100.10")["items"]
+            assert item["origins"] == [{"kind": "Service", "namespace": "shop", "name": "web"}]
+            # Nothing is advertised for the address: exit status 4.
+            with pytest.raises(RuntimeError, match="status 4"):
+                found("198.51.100.11")
+            with pytest.raises(RuntimeError, match="status 2"):
+                found("ipv6", "198.51.100.10")
+        finally:
+            agent.stop()
+
+
 def test_explanations_know_the_sessions(tmp_path: Path) -> None:
     with routers(tmp_path, 1) as ports:
         agent = Agent(None, tmp_path, node=NODE)
@@ -76,7 +111,7 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
 
             eventually(explained, within=10)
             (item,) = agent.command("explain", "198.51.100.10", "--peer", "tor-2")["items"]
-            assert item["told"] == ["198.51.100.10/32"]
+            assert item["advertisedPrefixes"] == ["198.51.100.10/32"]
             assert item["message"].startswith("the session is ")
         finally:
             agent.stop()

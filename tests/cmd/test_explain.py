@@ -13,7 +13,7 @@ from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
 WEB = OriginItem(kind="Service", namespace="shop", name="web")
-TOLD = ExplainItem(
+ADVERTISED = ExplainItem(
     node="node-a",
     instance="i",
     peer="tor-1",
@@ -22,7 +22,7 @@ TOLD = ExplainItem(
     family="ipv4-unicast",
     prefix="198.51.100.7/32",
     advertised=True,
-    told=["198.51.100.0/24"],
+    advertised_prefixes=["198.51.100.0/24"],
     reason="Advertised",
     rule=OriginItem(kind="CiliumBGPAdvertisement", name="vips"),
 )
@@ -53,7 +53,7 @@ SCENARIO = "tests/scenarios/cilium/C10-C12-aggregation"
 @pytest.fixture(name="path")
 def agent(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "agent.sock"
-    with serving(path, MadeUp(explained=[TOLD, WITHHELD, NO_SUCH_ADDRESS])):
+    with serving(path, MadeUp(explained=[ADVERTISED, WITHHELD, NO_SUCH_ADDRESS])):
         yield path
 
 
@@ -97,7 +97,11 @@ def test_without_an_agent_manifests_say_it(capsys: pytest.CaptureFixture[str]) -
     offline = ["-f", SCENARIO, "--node", "test-node"]
     assert main(["explain", "10.10.10.1", *offline, "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
-    assert (item["peer"], item["told"], item["rule"]["name"]) == ("p", ["10.10.10.0/24"], "ad")
+    assert (item["peer"], item["advertisedPrefixes"], item["rule"]["name"]) == (
+        "p",
+        ["10.10.10.0/24"],
+        "ad",
+    )
     assert main(["explain", "192.0.2.99", *offline]) == 4
     assert "192.0.2.99" in capsys.readouterr().err
     assert main(["explain", "a/b/c/d", *offline]) == 2

@@ -98,6 +98,42 @@ def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "waggle routes: no peer is called tor-9\n"
 
 
+def test_a_prefix_selects_its_routes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["fd00:1::/64"], ["advertised", "ipv6", "fd00:1::/64"], ["fd00:1::/64", "ipv6"]):
+        assert [row.split()[2] for row in table(path, capsys, *words)[1:]] == ["fd00:1::/64"]
+
+
+def test_a_prefix_or_address_without_a_route_is_exit_4(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["routes", "received", "192.0.2.0/24", "--socket", str(path)]) == 4
+    assert capsys.readouterr().err == "waggle routes: no received route for 192.0.2.0/24\n"
+    assert main(["routes", "ipv4", "192.0.2.1", "--peer", "tor-1", "--socket", str(path)]) == 4
+    assert capsys.readouterr().err == (
+        "waggle routes: no advertised ipv4 route of peer tor-1 that contains 192.0.2.1\n"
+    )
+    assert main(["routes", "192.0.2.1", "-o", "json", "--socket", str(path)]) == 4
+    assert json.loads(capsys.readouterr().out)["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["recieved"], "did you mean received?"),
+        (["10.0.0.0/33"], "10.0.0.0/33 is neither a table"),
+        (["ipv4", "ipv6"], "more than one family"),
+        (["received", "advertised"], "more than one table"),
+        (["10.0.0.1", "10.0.0.2"], "more than one prefix"),
+        (["ipv6", "10.0.0.1"], "10.0.0.1 is not of the family ipv6-unicast"),
+    ],
+)
+def test_arguments_that_select_nothing_are_a_usage_error(
+    words: list[str], error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["routes", *words]) == 2
+    assert error in capsys.readouterr().err
+
+
 def test_nothing_is_a_sentence_that_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,9 +50,15 @@ class MadeUp:
         ]
 
     def routes(
-        self, table: str, *, family: str | None, peer: str | None, instance: str | None
+        self,
+        table: str,
+        *,
+        family: str | None,
+        peer: str | None,
+        instance: str | None,
+        prefix: str | None,
     ) -> Iterator[Sequence[RouteItem]]:
-        """Return the routes that match, whatever the table."""
+        """Return the routes that match, whatever the table; a prefix as text."""
         assert table in ("available", "advertised", "received")
         known = {item.name for item in self._peers} | {None}
         if peer not in known:
@@ -61,6 +67,7 @@ class MadeUp:
             item
             for item in self._routes
             if family in (None, item.family)
+            and prefix in (None, item.prefix)
             and peer in (None, item.peer)
             and instance in (None, item.instance)
         ]

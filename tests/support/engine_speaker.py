@@ -6,7 +6,7 @@ Reads are the engine's own. Calls are recorded, and fail where the test wants th
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from speaker.api import (
@@ -96,15 +96,25 @@ class EngineSpeaker(ConfigurationReads):
     def instances(self) -> Sequence[InstanceStatus]:
         return list(self.host.engine.instances())
 
-    def routes_available(self, instance: str, family: Family) -> Iterator[RouteView]:
-        return self.host.engine.routes_available(instance, family)
+    def routes_available(
+        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[RouteView]:
+        return self.host.engine.routes_available(instance, family, prefixes)
 
     def routes_advertised(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
-        return self.host.engine.routes_advertised(instance, peer, family)
+        return self.host.engine.routes_advertised(instance, peer, family, prefixes)
 
     def routes_received(
-        self, instance: str, peer: str | None, family: Family
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
     ) -> Iterator[RouteView]:
-        return self.host.engine.routes_received(instance, peer, family)
+        return self.host.engine.routes_received(instance, peer, family, prefixes)

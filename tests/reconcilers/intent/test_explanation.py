@@ -57,6 +57,28 @@ def test_what_is_advertised_is_told_with_its_rule() -> None:
     ]
 
 
+def test_an_address_without_an_object_of_its_own_has_the_longest_match() -> None:
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("web", "10.244.0.7"))
+    (exact,) = (v for v in ask(cluster, "10.244.0.7") if v.type == "LoadBalancerIP")
+    assert str(exact.object) == "Service/default/web"
+    (longest,) = ask(cluster, "10.244.0.8")
+    assert (str(longest.object), longest.reason) == (f"Node/{NODE}", "Advertised")
+    with pytest.raises(NothingFoundError):
+        ask(cluster, "10.245.0.8")
+
+
+def test_an_address_may_match_an_aggregate() -> None:
+    cluster = usual()
+    cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
+    cluster.put(kinds.ADVERTISEMENT, advertisement(service={
+        "addresses": ["LoadBalancerIP"], "aggregationLengthIPv4": 24
+    }))  # fmt: skip
+    (found,) = (v for v in ask(cluster, "198.51.100.200") if v.type == "LoadBalancerIP")
+    assert found.advertised
+    assert str(found.object) == "Service/default/web"
+
+
 def headless(value: dict[str, Any]) -> None:
     value["spec"] |= {"type": "ClusterIP", "clusterIP": "None"}
 

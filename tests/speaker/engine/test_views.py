@@ -1,0 +1,118 @@
+"""The views of the RIBs, limited to some prefixes: equal to the whole view, filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from speaker.api import (
+    Match,
+    PeerConfig,
+    Policy,
+    PrefixRule,
+    RouteAttributes,
+    RouteView,
+    Term,
+)
+from speaker.engine import Engine
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.nlri import Family, prefix_to_wire
+from tests.speaker.network import INSTANCE, Host, Network
+
+HUB = "10.0.0.1"
+PREFIXES = ("0.0.0.0/0", "10.0.0.0/8", "10.8.0.0/16", "10.8.1.0/24", "10.9.0.0/16", "fd00::/64")
+ABSENT = ("10.8.0.0/15", "10.8.1.1/32", "fd00::/65")
+LOOPED = "10.7.0.0/16"
+TENS = Policy(terms=(Term(match=Match(prefixes=(PrefixRule("10.0.0.0/8", le=32),))),))
+
+
+def peer(name: str, address: str, asn: int, **changes: object) -> PeerConfig:
+    values: dict[str, object] = {"import_": "all", "export": "all", "add_path": "both", **changes}
+    return PeerConfig(name=name, address=address, peer_asn=asn, **values)  # type: ignore[arg-type]
+
+
+def lab(**hub_options: object) -> Host:
+    """A hub with routes of its own and of two peers, and with a peer that has a route set."""
+    network = Network()
+    hub = network.host("hub", HUB, 65000)
+    leaves = []
+    for n in range(2):
+        leaf = network.host(f"leaf{n}", f"10.0.1.{n + 1}", 65001 + n)
+        hub.peer(peer(leaf.name, leaf.address, 65001 + n, passive=True, **hub_options))
+        leaf.peer(peer("hub", HUB, 65000))
+        leaves.append(leaf)
+    watcher = network.host("watcher", "10.0.1.9", 65009)
+    hub.peer(peer("watcher", watcher.address, 65009, passive=True, route_set="s", import_="none"))
+    watcher.peer(peer("hub", HUB, 65000))
+    # Its AS is that of the hub: ineligible there (RFC 4271 section 9.1.2).
+    twin = network.host("twin", "10.0.1.8", 65000)
+    leaves[0].peer(peer("twin", twin.address, 65000, passive=True))
+    twin.peer(peer("leaf0", leaves[0].address, 65001))
+    network.run(3)
+    attributes = RouteAttributes(med=5)
+    for place, host in enumerate((hub, *leaves)):
+        host.routes(dict.fromkeys(PREFIXES[place:], attributes))
+    hub.routes(dict.fromkeys(PREFIXES[::2], RouteAttributes(communities=(65000 << 16 | 1,))), "s")
+    watcher.routes({PREFIXES[3]: attributes})
+    twin.routes({LOOPED: attributes})
+    network.run(2)
+    return hub
+
+
+def tables(
+    engine: Engine, family: Family, prefixes: Iterable[bytes] | None
+) -> dict[str, list[RouteView]]:
+    """The three views; those by peer for every peer alone."""
+    # Each view consumes its prefixes.
+    wanted = None if prefixes is None else list(prefixes)
+    found = {"available": list(engine.routes_available(INSTANCE, family, wanted))}
+    for name in ("leaf0", "leaf1", "watcher"):
+        found[f"advertised {name}"] = list(engine.routes_advertised(INSTANCE, name, family, wanted))
+        found[f"received {name}"] = list(engine.routes_received(INSTANCE, name, family, wanted))
+    return found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"add_path": "none"},
+        {"add_path": "both"},
+        {"add_path": "none", "import_": TENS},
+        {"add_path": "both", "import_": TENS},
+        {"import_": "none"},
+        {"export": "none"},
+        {"add_path": "none", "export_policy": TENS},
+        {"add_path": "both", "export_policy": TENS},
+    ],
+)
+def test_a_view_of_some_prefixes_is_the_whole_view_filtered(options: dict[str, object]) -> None:
+    engine = lab(**options).engine
+    for family in (IPV4_UNICAST, IPV6_UNICAST):
+        whole = tables(engine, family, None)
+        assert whole["available"]
+        if family == IPV4_UNICAST:
+            assert LOOPED in {view.prefix for view in whole["received leaf0"]}
+            assert LOOPED not in {view.prefix for view in whole["available"]}
+        for text in (*PREFIXES, *ABSENT, LOOPED):
+            of, nlri = prefix_to_wire(text)
+            if of != family:
+                continue
+            assert tables(engine, family, [nlri]) == {
+                name: [view for view in views if view.prefix == text]
+                for name, views in whole.items()
+            }
+
+
+def test_routes_come_in_the_order_of_the_prefixes() -> None:
+    engine = lab().engine
+    texts = ["10.8.1.0/24", "10.8.1.1/32", "0.0.0.0/0", "10.8.0.0/16"]
+    wanted = [prefix_to_wire(text)[1] for text in texts]
+    for name, views in tables(engine, IPV4_UNICAST, wanted).items():
+        found = list(dict.fromkeys(view.prefix for view in views))
+        assert found == [text for text in texts if text in found], name
+    assert {view.prefix for view in engine.routes_available(INSTANCE, IPV4_UNICAST, wanted)} == {
+        texts[0],
+        texts[2],
+        texts[3],
+    }
