@@ -18,7 +18,7 @@ from statedb.errors import (
     UniqueViolation,
     UnknownIndex,
 )
-from statedb.index import Index, Key, LpmIndex
+from statedb.index import Index, Key
 from statedb.table import Initializer, Table
 from statedb.watch import Watch
 
@@ -31,7 +31,6 @@ __all__ = [
     "Initializer",
     "Key",
     "KeyShape",
-    "LpmIndex",
     "ReadTxn",
     "Snapshot",
     "StateDBError",

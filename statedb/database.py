@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from statedb.changes import ChangeIterator, LogEntry
 from statedb.errors import DuplicateTable, TableNotLocked, TransactionClosed
-from statedb.index import Index, LpmIndex
+from statedb.index import Index
 from statedb.state import Path, TableState
 from statedb.table import Table
 from statedb.watch import TABLE, Place
@@ -118,7 +118,7 @@ class Database:
         self,
         name: str,
         primary: Index[T],
-        indexes: Iterable[Index[T] | LpmIndex[T]] = (),
+        indexes: Iterable[Index[T]] = (),
     ) -> Table[T]:
         """Add a table; the primary index is always unique.
 

@@ -29,10 +29,10 @@ class DuplicateTable(StateDBError):  # noqa: N818  named after the event
 
 
 class UnknownIndex(StateDBError):  # noqa: N818
-    """The table has no index of that name, or not of that kind."""
+    """The table has no index of that name."""
 
-    def __init__(self, table: str, index: str, kind: str = "index") -> None:
-        super().__init__(f"table {table!r} has no {kind} {index!r}")
+    def __init__(self, table: str, index: str) -> None:
+        super().__init__(f"table {table!r} has no index {index!r}")
         self.table = table
         self.index = index
 

@@ -8,14 +8,12 @@ selects a group of rows. The rows are in `statedb.state`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from ipaddress import IPv4Network, IPv6Network
 from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 Component: TypeAlias = str | int | bytes | tuple[int, int]
 Key: TypeAlias = Component | tuple[Component, ...]
-Network: TypeAlias = IPv4Network | IPv6Network
 
 
 def as_path(key: Key) -> tuple[Component, ...]:
@@ -51,17 +49,3 @@ class Index(Generic[T]):
             one = key
             assert one is not None  # noqa: S101  exactly one of the two is given
             self.keys = lambda row: (one(row),)
-
-
-class LpmIndex(Generic[T]):
-    """Rows by networks, for the longest-prefix match of an address: see `Table.longest_match`.
-
-    ``networks`` returns any number of `ipaddress` networks for a row, of either version. If several
-    rows have the same network, the match is the row that was written first.
-    """
-
-    __slots__ = ("name", "networks")
-
-    def __init__(self, name: str, networks: Callable[[T], Iterable[Network]]) -> None:
-        self.name = name
-        self.networks = networks

@@ -8,13 +8,12 @@ of its keys, so a prefix of a key is a subtree. No locks, watches or subscribers
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple, TypeAlias
 
 from immutables import Map
 
 from statedb.errors import KeyShape
-from statedb.index import Component, Network
+from statedb.index import Component
 
 Path: TypeAlias = tuple[Component, ...]
 Tree: TypeAlias = "Map[Any, Any]"
@@ -37,8 +36,6 @@ class TableState(NamedTuple):
     size: int
     primary: Tree
     indexes: tuple[Tree, ...]
-    lpm: tuple[Tree, ...]
-    """For each LPM index: (version, prefix length) -> network number -> set of primary paths."""
     arities: tuple[int, ...]
     """Number of key components of the primary and of each other index; 0 before the first key."""
     pending: frozenset[str]
@@ -100,22 +97,3 @@ def group_remove(tree: Tree, path: Path, member: Path) -> Tree:
     """Remove a primary path from the set at a key of a non-unique index."""
     group = tree_get(tree, path).delete(member)
     return tree_set(tree, path, group) if group else tree_delete(tree, path)
-
-
-def lpm_path(network: Network) -> Path:
-    """Return the path of a network in an LPM tree."""
-    length = network.prefixlen
-    number = int(network.network_address) >> (network.max_prefixlen - length)
-    return (network.version << 8 | length, number)
-
-
-def lpm_search(tree: Tree, address: IPv4Address | IPv6Address) -> Map[Path, None] | None:
-    """Return the primary paths at the longest network that contains an address, or None."""
-    number, bits = int(address), address.max_prefixlen
-    version = address.version
-    for level in sorted((k for k in tree if k >> 8 == version), reverse=True):
-        group = tree[level].get(number >> (bits - (level & 0xFF)))
-        if group is not None:
-            found: Map[Path, None] = group
-            return found
-    return None

@@ -8,12 +8,11 @@ a new revision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from statedb.changes import ChangeIterator, ChangeLog
 from statedb.errors import UniqueViolation, UnknownIndex
-from statedb.index import Index, Key, LpmIndex, as_path
+from statedb.index import Index, Key, as_path
 from statedb.state import (
     EMPTY,
     Entry,
@@ -23,8 +22,6 @@ from statedb.state import (
     group_add,
     group_remove,
     leaves,
-    lpm_path,
-    lpm_search,
     tree_delete,
     tree_get,
     tree_set,
@@ -42,11 +39,8 @@ Initializer: TypeAlias = "Callable[[WriteTxn], None]"
 """To be called in a transaction of the table when its initial rows are complete."""
 
 
-class IndexKeys(NamedTuple):
-    """The keys of one row, in the order of the table's indexes."""
-
-    indexes: tuple[tuple[Path, ...], ...]
-    lpm: tuple[tuple[Path, ...], ...]
+IndexKeys: TypeAlias = tuple[tuple[Path, ...], ...]
+"""The keys of one row, in the order of the table's indexes."""
 
 
 class Table(Generic[T]):
@@ -58,7 +52,7 @@ class Table(Generic[T]):
         slot: int,
         name: str,
         primary: Index[T],
-        indexes: Iterable[Index[T] | LpmIndex[T]],
+        indexes: Iterable[Index[T]],
     ) -> None:
         self.name = name
         self.slot = slot
@@ -67,11 +61,8 @@ class Table(Generic[T]):
         self.log = ChangeLog()
         self.watches = WatchRegistry(database.report)
         self._database = database
-        declared = list(indexes)
-        self._indexes = [index for index in declared if isinstance(index, Index)]
-        self._lpm = [index for index in declared if isinstance(index, LpmIndex)]
+        self._indexes = list(indexes)
         self._order = {index.name: i for i, index in enumerate(self._indexes)}
-        self._lpm_order = {index.name: i for i, index in enumerate(self._lpm)}
         self._signal: Any = None
 
     def __repr__(self) -> str:
@@ -85,7 +76,6 @@ class Table(Generic[T]):
             size=0,
             primary=EMPTY,
             indexes=(EMPTY,) * len(self._indexes),
-            lpm=(EMPTY,) * len(self._lpm),
             arities=(0,) * (1 + len(self._indexes)),
             pending=frozenset(),
         )
@@ -127,26 +117,6 @@ class Table(Generic[T]):
         Raises `UnknownIndex`.
         """
         return self._below(txn.state(self), index, as_path(prefix))
-
-    def longest_match(
-        self, txn: ReadTxn, index: str, address: str | IPv4Address | IPv6Address
-    ) -> T | None:
-        """Return the row with the longest network that contains an address, or None.
-
-        Raises `UnknownIndex`, and ValueError for text that is no address.
-        """
-        if index not in self._lpm_order:
-            raise UnknownIndex(self.name, index, "longest-prefix-match index")
-        state = txn.state(self)
-        parsed = ip_address(address) if isinstance(address, str) else address
-        group = lpm_search(state.lpm[self._lpm_order[index]], parsed)
-        if group is None:
-            return None
-        found: Entry = min(
-            (tree_get(state.primary, path) for path in group), key=lambda entry: entry.revision
-        )
-        row: T = found.row
-        return row
 
     def _entries(self, txn: ReadTxn) -> Iterator[Entry]:
         state = txn.state(self)
@@ -218,38 +188,32 @@ class Table(Generic[T]):
         return as_path(key)
 
     def _keys_of(self, row: T) -> IndexKeys:
-        return IndexKeys(
-            tuple(tuple({as_path(k): None for k in ix.keys(row)}) for ix in self._indexes),
-            tuple(tuple({lpm_path(n): None for n in ix.networks(row)}) for ix in self._lpm),
-        )
+        return tuple(tuple({as_path(k): None for k in ix.keys(row)}) for ix in self._indexes)
 
     def _write(
         self, txn: WriteTxn, state: TableState, path: Path, old: Entry | None, row: T
     ) -> None:
         arities = list(state.arities)
         arities[0] = check_arity(self.name, self.primary.name, path, arities[0])
-        indexes, lpm = list(state.indexes), list(state.lpm)
+        indexes = list(state.indexes)
         after = self._keys_of(row)
         before = self._keys_of(old.row) if old is not None else None
         # All checks come before the first change.
         for i, index in enumerate(self._indexes):
-            for key in after.indexes[i]:
+            for key in after[i]:
                 arities[1 + i] = check_arity(self.name, index.name, key, arities[1 + i])
                 if index.unique and tree_get(indexes[i], key) not in (None, path):
                     raise UniqueViolation(self.name, index.name, key)
         if before != after:
             if before is not None:
-                self._unindex(indexes, lpm, before, path)
+                self._unindex(indexes, before, path)
             for i, index in enumerate(self._indexes):
-                for key in after.indexes[i]:
+                for key in after[i]:
                     indexes[i] = (
                         tree_set(indexes[i], key, path)
                         if index.unique
                         else group_add(indexes[i], key, path)
                     )
-            for i, paths in enumerate(after.lpm):
-                for key in paths:
-                    lpm[i] = group_add(lpm[i], key, path)
         revision = state.revision + 1
         txn.stage(
             self,
@@ -258,7 +222,6 @@ class Table(Generic[T]):
                 state.size + (old is None),
                 tree_set(state.primary, path, Entry(row, revision)),
                 tuple(indexes),
-                tuple(lpm),
                 tuple(arities),
                 state.pending,
             ),
@@ -266,8 +229,8 @@ class Table(Generic[T]):
         )
 
     def _erase(self, txn: WriteTxn, state: TableState, path: Path, old: Entry) -> None:
-        indexes, lpm = list(state.indexes), list(state.lpm)
-        self._unindex(indexes, lpm, self._keys_of(old.row), path)
+        indexes = list(state.indexes)
+        self._unindex(indexes, self._keys_of(old.row), path)
         revision = state.revision + 1
         txn.stage(
             self,
@@ -276,22 +239,18 @@ class Table(Generic[T]):
                 size=state.size - 1,
                 primary=tree_delete(state.primary, path),
                 indexes=tuple(indexes),
-                lpm=tuple(lpm),
             ),
             (revision, path, old.row, True, None),
         )
 
-    def _unindex(self, indexes: list[Any], lpm: list[Any], keys: IndexKeys, path: Path) -> None:
+    def _unindex(self, indexes: list[Any], keys: IndexKeys, path: Path) -> None:
         for i, index in enumerate(self._indexes):
-            for key in keys.indexes[i]:
+            for key in keys[i]:
                 indexes[i] = (
                     tree_delete(indexes[i], key)
                     if index.unique
                     else group_remove(indexes[i], key, path)
                 )
-        for i, paths in enumerate(keys.lpm):
-            for key in paths:
-                lpm[i] = group_remove(lpm[i], key, path)
 
     # Changes, watches, the Observable
 
@@ -333,7 +292,7 @@ class Table(Generic[T]):
     def places(self, row: T, path: Path) -> Iterator[Place]:
         """Iterate over the watch places that a change of a row affects."""
         yield from ((self.primary.name, path[:n]) for n in range(1, len(path) + 1))
-        for index, keys in zip(self._indexes, self._keys_of(row).indexes, strict=True):
+        for index, keys in zip(self._indexes, self._keys_of(row), strict=True):
             for key in keys:
                 yield from ((index.name, key[:n]) for n in range(1, len(key) + 1))
 

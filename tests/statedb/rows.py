@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_network
 from typing import NamedTuple
 
-from statedb import Database, Index, LpmIndex, Table
+from statedb import Database, Index, Table
 
 
 class Row(NamedTuple):
@@ -15,7 +14,6 @@ class Row(NamedTuple):
     name: str
     colors: tuple[str, ...] = ()
     serial: int | None = None
-    networks: tuple[str, ...] = ()
 
 
 def rows_table(db: Database, name: str = "rows") -> Table[Row]:
@@ -31,7 +29,6 @@ def rows_table(db: Database, name: str = "rows") -> Table[Row]:
                 keys=lambda row: [] if row.serial is None else [row.serial],
                 unique=True,
             ),
-            LpmIndex("network", lambda row: [ip_network(text) for text in row.networks]),
         ],
     )
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from statedb import (
     Database,
@@ -18,8 +14,8 @@ from statedb import (
 )
 from tests.statedb.rows import Row, put, rows_table
 
-A = Row("s", "a", ("red", "blue"), 1, ("10.0.0.0/8",))
-B = Row("s", "b", ("red",), 2, ("10.1.0.0/16", "fd00::/8"))
+A = Row("s", "a", ("red", "blue"), 1)
+B = Row("s", "b", ("red",), 2)
 C = Row("t", "a", (), None)
 
 
@@ -43,7 +39,6 @@ def test_an_empty_table_can_be_read() -> None:
     assert list(table.all(snapshot)) == []
     assert list(table.find(snapshot, "space", "s")) == []
     assert list(table.prefix(snapshot, "key", ("s",))) == []
-    assert table.longest_match(snapshot, "network", "10.0.0.1") is None
     assert list(table.changes(db).next(snapshot)) == []
 
 
@@ -60,69 +55,19 @@ def test_rows_are_found_by_secondary_indexes() -> None:
     assert set(table.prefix(snapshot, "color", ("s",))) == {A, B}
 
 
-def test_the_longest_network_that_contains_an_address_matches() -> None:
-    db = Database()
-    table = rows_table(db)
-    put(db, table, A, B)
-    snapshot = db.snapshot()
-    assert table.longest_match(snapshot, "network", "10.1.2.3") == B
-    assert table.longest_match(snapshot, "network", "10.2.0.1") == A
-    assert table.longest_match(snapshot, "network", "fd00::1") == B
-    assert table.longest_match(snapshot, "network", "192.0.2.1") is None
-
-
-def test_of_rows_with_the_same_network_the_first_written_one_matches() -> None:
-    db = Database()
-    table = rows_table(db)
-    put(db, table, A, C._replace(networks=A.networks))
-    assert table.longest_match(db.snapshot(), "network", "10.0.0.1") == A
-    put(db, table, A)
-    found = table.longest_match(db.snapshot(), "network", "10.0.0.1")
-    assert found is not None
-    assert found.space == "t"
-
-
-NETWORKS = st.one_of(
-    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)).map(
-        lambda pair: ip_network(pair, strict=False)
-    ),
-    st.tuples(st.integers(2**32, 2**128 - 1), st.integers(0, 128)).map(
-        lambda pair: ip_network(pair, strict=False)
-    ),
-)
-
-
-@given(st.lists(NETWORKS, max_size=12, unique=True), st.data())
-def test_the_longest_match_is_that_of_a_linear_search(
-    networks: list[IPv4Network | IPv6Network], data: st.DataObject
-) -> None:
-    db = Database()
-    table = rows_table(db)
-    rows = {net: Row("s", str(number), networks=(str(net),)) for number, net in enumerate(networks)}
-    put(db, table, *rows.values())
-    inside = st.sampled_from([net.network_address for net in networks] or [ip_address("::")])
-    address = data.draw(st.one_of(inside, st.integers(0, 2**128 - 1).map(ip_address)))
-    covering = [net for net in networks if net.version == address.version and address in net]
-    expected = max(covering, key=lambda net: net.prefixlen, default=None)
-    found = table.longest_match(db.snapshot(), "network", str(address))
-    assert found == (None if expected is None else rows[expected])
-
-
 def test_indexes_follow_a_row_that_changes() -> None:
     db = Database()
     table = rows_table(db)
     put(db, table, A)
-    put(db, table, A._replace(colors=("green",), serial=9, networks=("192.0.2.0/24",)))
+    put(db, table, A._replace(colors=("green",), serial=9))
     snapshot = db.snapshot()
     assert list(table.find(snapshot, "color", ("s", "red"))) == []
     assert len(list(table.find(snapshot, "color", ("s", "green")))) == 1
     assert list(table.find(snapshot, "serial", 1)) == []
-    assert table.longest_match(snapshot, "network", "10.0.0.1") is None
     with db.write(table) as txn:
         table.delete(txn, ("s", "a"))
     gone = db.snapshot()
     assert list(table.find(gone, "color", ("s", "green"))) == []
-    assert table.longest_match(gone, "network", "192.0.2.1") is None
 
 
 def test_every_write_and_delete_increases_the_revision() -> None:
@@ -161,8 +106,6 @@ def test_an_unknown_index_is_named_in_the_error() -> None:
     table = rows_table(db)
     with pytest.raises(UnknownIndex, match="nowhere"):
         list(table.find(db.snapshot(), "nowhere", "x"))
-    with pytest.raises(UnknownIndex, match="longest-prefix-match"):
-        table.longest_match(db.snapshot(), "space", "10.0.0.1")
 
 
 def test_a_table_is_initialized_when_all_initializers_have_completed() -> None:

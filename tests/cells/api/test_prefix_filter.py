@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from cells.api.prefix_filter import parse_prefix
 from speaker.api import RouteView
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text, prefix_to_wire
 
+LOOPBACK = ip_address("::1")
 VIEW = RouteView(
     family=IPV4_UNICAST,
     prefix="",
@@ -74,17 +75,27 @@ def test_the_first_prefix_with_routes_matches_with_all_its_paths() -> None:
     assert list(found.first_match([])) == []
 
 
-@given(
-    st.integers(0, 2**32 - 1),
-    st.sets(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)), max_size=20),
+NETWORKS = st.one_of(
+    st.builds(
+        IPv4Network, st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 32)), st.just(False)
+    ),
+    st.builds(
+        IPv6Network, st.tuples(st.integers(0, 2**128 - 1), st.integers(0, 128)), st.just(False)
+    ),
 )
+
+
+@given(st.sets(NETWORKS, max_size=12), st.data())
 def test_lookups_give_what_a_scan_of_all_networks_gives(
-    number: int, drawn: set[tuple[int, int]]
+    networks: set[IPv4Network | IPv6Network], data: st.DataObject
 ) -> None:
-    address = ip_address(number)
-    networks = {ip_network((base, length), strict=False) for base, length in drawn}
-    containing = [network for network in networks if address in network]
-    table = {prefix_to_wire(str(network))[1]: network for network in networks}
-    lookups = (table.get(nlri) for nlri in parse_prefix(str(address)).prefixes)
-    longest = max(containing, key=lambda network: network.prefixlen, default=None)
+    inside = st.sampled_from(
+        [net.network_address for net in sorted(networks, key=str)] or [LOOPBACK]
+    )
+    address = data.draw(st.one_of(inside, st.integers(0, 2**128 - 1).map(ip_address)))
+    containing = [net for net in networks if net.version == address.version and address in net]
+    table = {prefix_to_wire(str(net)): net for net in networks}
+    family, prefixes = parse_prefix(str(address))
+    lookups = (table.get((family, nlri)) for nlri in prefixes)
+    longest = max(containing, key=lambda net: net.prefixlen, default=None)
     assert next(filter(None, lookups), None) == longest
