@@ -26,8 +26,7 @@ from cells.hive import (
 from cells.hive.rounds import run_rounds
 from cells.metrics import Metrics, MetricsCollector
 from cells.node import ThisNode
-from cells.resources import SecretsNamespace
-from cells.trace_links import TraceLinks
+from cells.resources import EventTraceLinks, SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.intent.compiler import IntentCompiler
@@ -35,8 +34,8 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.model import Problem
 from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
-from resources.causes import PendingCauses
 from resources.tables import Tables
+from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table
 
 SETTLE_TURNS = 3
@@ -58,6 +57,10 @@ class IntentStep(Protocol):
         ...
 
 
+class IntentTraceLinks(TraceLinks):
+    """The spans of intent rounds, for the next apply round."""
+
+
 class IntentLoop:
     """The job that runs rounds of intent."""
 
@@ -66,7 +69,7 @@ class IntentLoop:
         database: Database,
         tables: Tables,
         intent: IntentTables,
-        causes: PendingCauses,
+        event_links: EventTraceLinks,
         node: ThisNode,
         secrets_namespace: SecretsNamespace,
         options: IntentOptions,
@@ -77,12 +80,12 @@ class IntentLoop:
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
-        trace_links: TraceLinks,
+        trace_links: IntentTraceLinks,
     ) -> None:
         self._database = database
         self._tables = tables
         self._intent = intent
-        self._causes = causes
+        self._event_links = event_links
         self._options = options
         self._node = node.name
         self._secrets_namespace = secrets_namespace.name
@@ -153,7 +156,7 @@ class IntentLoop:
             options=self._options,
             owners=self._claims.owners,
             operator_in_process=bool(self._steps),
-            causes=self._causes,
+            trace_links=self._event_links,
             on_error=_log_failed_dialect,
         )
 
@@ -237,7 +240,7 @@ CELL = Cell(
     name="intent",
     description="Works out what this node shall advertise, and to whom.",
     options=IntentOptions,
-    provides=(IntentTables, IntentLoop, TraceLinks),
+    provides=(IntentTables, IntentLoop, IntentTraceLinks),
     invokes=(IntentLoop,),
     contributes=(provide(IntentLoop, as_=MetricsCollector),),
 )

@@ -19,9 +19,8 @@ from cells.dialects.cell import DialectKinds
 from cells.hive import Cell, Group, Health, Jobs, Lifecycle, Options, provide, setting
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
-from cells.resources import SecretsNamespace
+from cells.resources import EventTraceLinks, SecretsNamespace
 from cells.watch import Watch
-from resources.causes import PendingCauses
 from resources.core.kinds import NODE
 from resources.ingest import Ingest
 from resources.kind import Kinds
@@ -71,7 +70,7 @@ class Kubernetes:
         self,
         database: Database,
         tables: Tables,
-        causes: PendingCauses,
+        trace_links: EventTraceLinks,
         access: Access,
         reading: Reading,
         source: KubernetesSource,
@@ -91,7 +90,9 @@ class Kubernetes:
         self.source = source
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
-        ingest = Ingest(database, tables, self.source, causes, fail, reading.kinds, reading.node)
+        ingest = Ingest(
+            database, tables, self.source, trace_links, fail, reading.kinds, reading.node
+        )
         self.source.statuses.subscribe(guarded(self._on_statuses, fail), fail)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 

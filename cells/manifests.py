@@ -12,8 +12,8 @@ from typing import Annotated
 import structlog
 
 from cells.hive import Cell, Health, Jobs, Lifecycle, Options, provide, setting
+from cells.resources import EventTraceLinks
 from cells.watch import Watch
-from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.manifests import ManifestsSource
 from resources.source import Source, SourceProblem
@@ -44,7 +44,7 @@ class Manifests:
         self,
         database: Database,
         tables: Tables,
-        causes: PendingCauses,
+        trace_links: EventTraceLinks,
         options: ManifestsOptions,
         source: ManifestsSource,
         health: Health,
@@ -57,7 +57,7 @@ class Manifests:
         self._known: frozenset[SourceProblem] = frozenset()
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
-        ingest = Ingest(database, tables, self.source, causes, fail, tables.kinds)
+        ingest = Ingest(database, tables, self.source, trace_links, fail, tables.kinds)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
         async def start() -> None:

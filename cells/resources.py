@@ -11,8 +11,8 @@ from typing import Annotated
 from cells.api.watch import watch_stream
 from cells.dialects.cell import DialectKinds
 from cells.hive import Cell, Group, Options, setting
-from resources.causes import PendingCauses
 from resources.tables import Tables
+from resources.trace_links import TraceLinks
 from statedb import Database
 
 
@@ -26,6 +26,10 @@ class ResourcesOptions(Options, frozen=True):
             flag="--secrets-namespace",
         ),
     ] = "kube-system"
+
+
+class EventTraceLinks(TraceLinks):
+    """The spans of object events, for the next intent round."""
 
 
 class SecretsNamespace:
@@ -50,6 +54,6 @@ CELL = Cell(
     name="resources",
     description="Tables of Kubernetes objects.",
     options=ResourcesOptions,
-    provides=(SecretsNamespace, make_tables, PendingCauses),
+    provides=(SecretsNamespace, make_tables, EventTraceLinks),
     contributes=(watch_stream,),
 )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.model import Condition
-from resources import conditions as metav1
+from resources import metav1
 
 LONGEST = 1024
 """Characters of a message: what names objects names any number of them, and there are others."""

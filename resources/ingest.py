@@ -12,11 +12,11 @@ from typing import Any
 from opentelemetry import trace
 from reactivex.abc import DisposableBase
 
-from resources.causes import PendingCauses
 from resources.kind import Kind
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.streams import guarded
 from resources.tables import Tables
+from resources.trace_links import TraceLinks
 from statedb import Database, Initializer, Table
 
 _tracer = trace.get_tracer("waggle.resources")
@@ -30,7 +30,7 @@ class Ingest:
         db: Database,
         tables: Tables,
         source: Source,
-        causes: PendingCauses,
+        trace_links: TraceLinks,
         on_error: Callable[[BaseException], None],
         kinds: Iterable[Kind[Any]],
         node: str | None = None,
@@ -39,7 +39,7 @@ class Ingest:
         self._db = db
         self._tables = tables
         self._source = source
-        self._causes = causes
+        self._trace_links = trace_links
         self._on_error = on_error
         self._node = node
         self._kinds = tuple(kinds)
@@ -66,7 +66,7 @@ class Ingest:
                     span.set_attribute("waggle.object", _name(event))
                 with _tracer.start_as_current_span("statedb.commit"):
                     self.commit(kind, event)
-                self._causes.add(span.get_span_context())
+                self._trace_links.add([span.get_span_context()])
 
         return handle
 

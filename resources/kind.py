@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from resources.crds.annotations import Definition
+from resources.crds.schema_markers import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.meta import Resource
 from resources.schema import structural_errors, unknown_fields, without_nulls

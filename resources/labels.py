@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from resources.crds.annotations import ATOMIC_LIST, doc
 from resources.crds.patterns import LABEL_VALUE
+from resources.crds.schema_markers import ATOMIC_LIST, doc
 from resources.errors import FieldError
 from resources.meta import Struct
 

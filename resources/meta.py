@@ -6,7 +6,7 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from resources.crds.annotations import Rule
+from resources.crds.schema_markers import Rule
 from resources.names import json_name
 
 ObjectKey: TypeAlias = tuple[str, str]

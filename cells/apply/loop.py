@@ -13,10 +13,9 @@ import structlog
 
 from cells.hive import Health, Jobs, Readiness, Signal
 from cells.hive.rounds import run_rounds
-from cells.intent import IntentLoop
+from cells.intent import IntentLoop, IntentTraceLinks
 from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
-from cells.trace_links import TraceLinks
 from reconcilers.apply import Runner
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
@@ -38,7 +37,7 @@ class ApplyLoop:
         tables: Tables,
         intent_tables: IntentTables,
         intent: IntentLoop,
-        trace_links: TraceLinks,
+        trace_links: IntentTraceLinks,
         runner: Runner,
         sessions: Sessions,
         metrics: Metrics,

@@ -21,7 +21,7 @@ from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from reconcilers.tables import KEY
 from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
-from resources.cilium.conditions import CONFLICTING_PEERING_POLICY
+from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY
 from resources.cilium.kinds import (
     LOAD_BALANCER_IP_POOL,
     NODE_CONFIG,

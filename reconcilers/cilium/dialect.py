@@ -13,8 +13,8 @@ from reconcilers.cilium.convert import PEERING_POLICIES
 from reconcilers.cilium.explain import explain
 from reconcilers.cilium.members import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
-from reconcilers.cilium.policy import RouteSet
 from reconcilers.cilium.report import NodeConfigReporter
+from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.cilium.services import ServiceOptions, facts
 from reconcilers.cilium.sources import (
     InterfaceSource,
@@ -36,7 +36,7 @@ from reconcilers.dialect import (
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.tables import IntentTables
 from resources.cilium import kinds as cilium
-from resources.cilium.conditions import (
+from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
     MISSING_AUTH_SECRET,
     MISSING_PEER_CONFIGS,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from reconcilers.cilium import interfaces, pod_ip_pools, services
 from reconcilers.cilium.candidates import POD_CIDR, Candidate
-from reconcilers.cilium.policy import Entry, RouteSet
+from reconcilers.cilium.route_sets import Entry, RouteSet
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import aggregate, covered
 

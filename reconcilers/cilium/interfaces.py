@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconcilers.cilium.policy import RouteSet
+from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.model import Contribution, ObjectRef, Origin
 from reconcilers.prefixes import host_route
 from resources.cilium import (

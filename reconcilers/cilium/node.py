@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium import sessions
-from reconcilers.cilium.policy import RouteSet, route_set
+from reconcilers.cilium.route_sets import RouteSet, route_set
 from reconcilers.model import Instance, NextHop, ObjectRef, Peer, Problem, SuppressedFamily
 from resources.addresses import canonical_address
 from resources.cilium import (

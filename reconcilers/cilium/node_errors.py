@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from reconcilers.model import Condition, ObjectRef, Problem, ReconcileStatus
-from resources.cilium.conditions import RECONCILE_ERROR
+from resources.cilium.condition_types import RECONCILE_ERROR
 
 FEW: Final = 5
 """Errors of one instance that are told."""

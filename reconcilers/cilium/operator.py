@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance
-from resources.cilium.conditions import (
+from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
     MISSING_AUTH_SECRET,
     MISSING_PEER_CONFIGS,

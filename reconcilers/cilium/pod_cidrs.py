@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconcilers.cilium.policy import RouteSet
+from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.model import Contribution, ObjectRef, Origin
 from resources.core import Node
 from speaker.nlri import Family, prefix_to_wire

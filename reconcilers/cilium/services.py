@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.cilium.policy import Entry, RouteSet
+from reconcilers.cilium.route_sets import Entry, RouteSet
 from reconcilers.intent.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from reconcilers.cilium import interfaces, pod_cidrs, pod_ip_pools, services
 from reconcilers.cilium.members import known_node
-from reconcilers.cilium.policy import RouteSet
+from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext
 from reconcilers.model import ObjectRef
 from resources.cilium.kinds import CILIUM_NODE, POD_IP_POOL

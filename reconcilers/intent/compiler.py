@@ -27,10 +27,10 @@ from reconcilers.model import Generated, ObjectRef, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from reconcilers.write import make_all
-from resources.causes import PendingCauses
 from resources.core import Node
 from resources.host.facts import Host
 from resources.tables import Tables
+from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table, WriteTxn
 
 _tracer = trace.get_tracer("waggle.reconcilers")
@@ -70,7 +70,7 @@ class IntentCompiler:
         options: IntentOptions = IntentOptions(),  # noqa: B008  frozen
         owners: Owners | None = None,
         operator_in_process: bool = False,
-        causes: PendingCauses | None = None,
+        trace_links: TraceLinks | None = None,
         on_error: Callable[[str, Exception], None] = lambda _dialect, _error: None,
     ) -> None:
         """``owners`` are the claims of an earlier process (`reconcilers.intent.arbitrate`).
@@ -88,7 +88,7 @@ class IntentCompiler:
             node, secrets_namespace, operator_in_process=operator_in_process
         )
         self._options = options
-        self._causes = causes or PendingCauses()
+        self._trace_links = trace_links or TraceLinks()
         self._on_error = on_error
         self.owners: Owners = owners or {}
         """The dialect that has each claim, for the next process."""
@@ -132,7 +132,8 @@ class IntentCompiler:
         snapshot = self._db.snapshot()
         if not self._is_ready(snapshot):
             return Summary(ready=False)
-        links = [trace.Link(context) for context in self._causes.take()]
+        contexts, _ = self._trace_links.take()
+        links = [trace.Link(context) for context in contexts]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
             summary = self._run(snapshot)
             if span.is_recording():

@@ -14,7 +14,7 @@ import msgspec
 from reconcilers import conditions
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator.writes import Apply
-from resources import conditions as metav1
+from resources import metav1
 from resources.kind import Kinds
 
 

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from resources.cilium import communities
 from resources.cilium.limits import LocalPreference, Name
-from resources.crds.annotations import ATOMIC_MAP, Rule, doc
 from resources.crds.patterns import LARGE_COMMUNITY, STANDARD_COMMUNITY
+from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct

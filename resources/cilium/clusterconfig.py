@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from resources.addresses import address_errors
 from resources.cilium.limits import AnyAsn, Asn, ListenPort, Name, duplicate_errors
-from resources.crds.annotations import ATOMIC_MAP, NAMED_LIST, Rule, doc
 from resources.crds.patterns import PEER_ADDRESS
+from resources.crds.schema_markers import ATOMIC_MAP, NAMED_LIST, Rule, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct

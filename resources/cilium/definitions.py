@@ -6,7 +6,7 @@ are ours: the API server shows only the first item of a list, so lists are not a
 
 from __future__ import annotations
 
-from resources.cilium.conditions import (
+from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
     MISSING_AUTH_SECRET,
     MISSING_PEER_CONFIGS,
@@ -14,8 +14,8 @@ from resources.cilium.conditions import (
     RECONCILE_ERROR,
 )
 from resources.cilium.status import NodeConfigStatus
-from resources.conditions import ConditionsStatus
-from resources.crds.annotations import Column, Definition
+from resources.crds.schema_markers import Column, Definition
+from resources.metav1 import ConditionsStatus
 
 _CATEGORIES = ("cilium", "ciliumbgp")
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")

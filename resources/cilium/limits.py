@@ -8,7 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from resources.crds.annotations import doc
+from resources.crds.schema_markers import doc
 from resources.errors import FieldError
 
 MAX_ASN = 4294967295

@@ -17,8 +17,8 @@ from resources.cilium.clusterconfig import (
     instance_list_errors,
 )
 from resources.cilium.limits import Asn, ListenPort, Name, duplicate_errors
-from resources.crds.annotations import NAMED_LIST, doc
 from resources.crds.patterns import ADDRESS, ROUTER_ID
+from resources.crds.schema_markers import NAMED_LIST, doc
 from resources.errors import FieldError
 from resources.meta import Resource, Struct
 

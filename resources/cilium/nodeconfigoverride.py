@@ -10,8 +10,8 @@ from msgspec import Meta
 from resources.addresses import address_errors, router_id_errors
 from resources.cilium.clusterconfig import instance_list_errors
 from resources.cilium.limits import Asn, Name, Port, duplicate_errors
-from resources.crds.annotations import NAMED_LIST, doc
 from resources.crds.patterns import ADDRESS, ROUTER_ID
+from resources.crds.schema_markers import NAMED_LIST, doc
 from resources.errors import FieldError
 from resources.meta import Resource, Struct
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from resources.cilium.limits import ConnectRetryTime, Name, Port
-from resources.crds.annotations import ATOMIC_MAP, Rule, doc
+from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct

@@ -17,8 +17,8 @@ from resources.addresses import canonical_prefix
 from resources.cilium.advertisement import AddressType, Communities, community_errors
 from resources.cilium.limits import AnyAsn, ConnectRetryTime, LocalPreference, Name, Port
 from resources.cilium.peerconfig import Afi, GracefulRestart, Safi, timer_errors
-from resources.crds.annotations import ATOMIC_MAP, SchemaPart, doc
 from resources.crds.patterns import HOST_PREFIX
+from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct

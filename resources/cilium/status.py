@@ -10,9 +10,9 @@ from typing import Annotated
 
 from resources.cilium.limits import AnyAsn, Name
 from resources.cilium.peerconfig import Afi, Safi
-from resources.conditions import Conditions
-from resources.crds.annotations import NAMED_LIST, doc
+from resources.crds.schema_markers import NAMED_LIST, doc
 from resources.meta import Struct
+from resources.metav1 import Conditions
 
 
 class RouteCount(Struct, frozen=True):

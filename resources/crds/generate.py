@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from resources.crds.annotations import Column, Definition
 from resources.crds.schema import Schema, schema_of
+from resources.crds.schema_markers import Column, Definition
 from resources.kind import Kind
 
 

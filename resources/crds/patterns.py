@@ -7,7 +7,7 @@ message is short. The agent itself does not use these: its messages name the rul
 
 from __future__ import annotations
 
-from resources.crds.annotations import SchemaPart
+from resources.crds.schema_markers import SchemaPart
 
 
 def up_to(limit: int) -> str:

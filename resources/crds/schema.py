@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import inspect as shapes
 
-from resources.crds.annotations import VERSIONS
+from resources.crds.schema_markers import VERSIONS
 from resources.meta import Struct
 from resources.schema import shape_of
 from resources.secret_value import SecretValue

@@ -7,11 +7,11 @@ from typing import Any
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.kind import Kind
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
 from resources.tables import Tables
+from resources.trace_links import TraceLinks
 from statedb import Database
 from tests.support.kinds import KINDS, NODE
 
@@ -44,7 +44,7 @@ def _node(name: str, **labels: str) -> Any:  # noqa: ANN401
 def _started() -> tuple[Database, Tables, Source, list[BaseException]]:
     db, source, errors = Database(), Source(), list[BaseException]()
     tables = Tables(db)
-    Ingest(db, tables, source, PendingCauses(), errors.append, tables.kinds).subscribe()
+    Ingest(db, tables, source, TraceLinks(), errors.append, tables.kinds).subscribe()
     return db, tables, source, errors
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from reconcilers.cilium import sessions
 from reconcilers.cilium.node import Compiled, next_hops_of, router_id_of
-from reconcilers.cilium.policy import Entry, RouteSet, compile_attributes, named_set
+from reconcilers.cilium.route_sets import Entry, RouteSet, compile_attributes, named_set
 from reconcilers.cilium.v1.annotations import (
     AnnotationError,
     router_settings,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reconcilers.model import Condition, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
-from resources.cilium.conditions import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
+from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
 
 PEERING_POLICY = "CiliumBGPPeeringPolicy"

@@ -22,11 +22,11 @@ from cells.api.client import AgentError, stream
 from cells.api.watch import find_kind
 from cells.hive import Cell, Hive, load, provide, supply
 from resources import streams
-from resources.causes import PendingCauses
 from resources.ingest import Ingest
 from resources.kind import Kind
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.tables import Tables
+from resources.trace_links import TraceLinks
 from statedb import Database
 from tests.support.api import MadeUp
 from tests.support.kinds import KINDS, NODE, SECRET, SERVICE
@@ -44,7 +44,7 @@ class ChosenSource:
     def __init__(self, database: Database, tables: Tables) -> None:
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in KINDS}
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
-        Ingest(database, tables, self, PendingCauses(), self.fail, self.kinds).subscribe()
+        Ingest(database, tables, self, TraceLinks(), self.fail, self.kinds).subscribe()
 
     def fail(self, error: BaseException) -> None:
         raise error

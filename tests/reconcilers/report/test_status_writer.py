@@ -18,9 +18,9 @@ from reconcilers.report.status_writer import (
     StatusWriter,
 )
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
-from resources.conditions import Condition
 from resources.kubernetes import KubernetesError, Refused
 from resources.kubernetes.errors import Unreachable
+from resources.metav1 import Condition
 from tests.support import looptime
 from tests.support.kinds import KINDS
 

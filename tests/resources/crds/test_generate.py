@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from resources.crds.annotations import NAMED_LIST, Rule, doc
 from resources.crds.generate import (
     KindWithoutDefinitionError,
     custom_resource_definition,
     defined,
 )
 from resources.crds.schema import UnschematicTypeError, schema_of
+from resources.crds.schema_markers import NAMED_LIST, Rule, doc
 from resources.kind import Kind
 from resources.meta import Struct
 from tests.support import kinds

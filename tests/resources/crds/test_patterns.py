@@ -19,7 +19,7 @@ from resources.addresses import canonical_address, router_id_errors
 from resources.cilium import communities
 from resources.cilium.peeringpolicy import host_address
 from resources.crds import patterns
-from resources.crds.annotations import SchemaPart
+from resources.crds.schema_markers import SchemaPart
 
 
 def _matches(part: SchemaPart, text: str) -> bool:

@@ -6,7 +6,7 @@ import itertools
 
 from reconcilers.cilium.v1.selection import Selection, select
 from resources.cilium import CiliumBGPPeeringPolicy
-from resources.cilium.conditions import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
+from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
 from resources.core import Node
 from tests.reconcilers.cilium.v1.build import node, policy
 

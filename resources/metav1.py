@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from resources.crds.annotations import TYPED_LIST, doc
+from resources.crds.schema_markers import TYPED_LIST, doc
 from resources.meta import Struct
 
 _DNS = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

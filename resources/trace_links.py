@@ -1,0 +1,39 @@
+"""Trace links: the spans that caused a round, passed from one loop to the next as values.
+
+Span contexts do not travel through streams or tables. The loop that commits rows adds the contexts of
+its spans here, and the loop that reads the rows links its next span to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opentelemetry.trace import SpanContext
+
+MAX_LINKS = 32
+"""Links of one span: a bulk load causes one round, and its trace stays readable."""
+
+
+class TraceLinks:
+    """The spans of the changes since the last round, and the time of the first change."""
+
+    def __init__(self) -> None:
+        self._contexts: list[SpanContext] = []
+        self._since: float | None = None
+
+    def add(self, contexts: Iterable[SpanContext], since: float | None = None) -> None:
+        """Add spans that cause the next round; ``since`` is the first change's monotonic time.
+
+        Spans that are not recorded are ignored, as are those after the first `MAX_LINKS`.
+        """
+        for context in contexts:
+            if context.is_valid and len(self._contexts) < MAX_LINKS:
+                self._contexts.append(context)
+        if since is not None and (self._since is None or since < self._since):
+            self._since = since
+
+    def take(self) -> tuple[list[SpanContext], float | None]:
+        """Return what was added since the last call: the spans and the first time."""
+        contexts, since = self._contexts, self._since
+        self._contexts, self._since = [], None
+        return contexts, since
