@@ -1,7 +1,7 @@
 """One peer: its connections through the state machine, collisions, damping, and its status.
 
 * `session`, `message_stream`, `update_run`: one connection, and the messages in its octets
-* `peer`, `connections`: the peer, with one connection or, during a collision, two
+* `peer`, `peer_context`, `connections`: the peer, with one connection or, during a collision, two
 * `session_end`, `retry_backoff`: how the last session ended, and when the next attempt is made
 * `open_exchange`: the OPEN that is sent, and the validation of the one received
 * `collision`, `damping`: pure rules

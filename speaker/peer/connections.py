@@ -20,7 +20,7 @@ from speaker.peer.session import COLLISION_WAIT_SECONDS, Session, SessionOwner
 COLLISION: Final = Notification.cease(CeaseSubcode.CONNECTION_COLLISION_RESOLUTION)
 
 
-class ConnectionsOwner(SessionOwner, Protocol):
+class ConnectionsOwner(SessionOwner[Session], Protocol):
     """What the connections need of their peer."""
 
     @property

@@ -6,7 +6,7 @@ record of how sessions ended, and the retry backoff are units of their own.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 from speaker.api import Confederation, PeerConfig, SessionError, StateChanged
 from speaker.capability import Capability
@@ -18,6 +18,7 @@ from speaker.peer import open_exchange, peer_status
 from speaker.peer.actions import Connect
 from speaker.peer.connections import COLLISION, Connections
 from speaker.peer.engine_context import EngineContext, Timer
+from speaker.peer.peer_context import PeerContext
 from speaker.peer.retry_backoff import RetryBackoff
 from speaker.peer.session import Session
 from speaker.peer.session_end import SessionEnd
@@ -29,38 +30,13 @@ CONFIGURATION_CHANGE: Final = Notification.cease(CeaseSubcode.OTHER_CONFIGURATIO
 CONFIGURATION_CHANGED: Final = "configuration changed"
 
 
-class PeerContext(Protocol):
-    """What a peer needs of its instance, and all that it shares with other peers."""
-
-    name: str
-    local_asn: int
-    router_id: int
-    confederation: Confederation | None
-
-    @property
-    def restarting(self) -> bool:
-        """Whether this router has just restarted (RFC 4724 section 4.1)."""
-
-    def session_up(self, peer: Peer, session: Session) -> None:
-        """Start the exchange of routes."""
-
-    def session_down(self, peer: Peer, *, restart: bool) -> None:
-        """Remove the session's routes, or keep them as stale for a peer that restarts."""
-
-    def keeps_routes(self, peer: Peer) -> bool:
-        """Return whether routes of the peer are kept without a session."""
-
-    def remove_dynamic_peer(self, peer: Peer) -> None:
-        """Remove a dynamic peer whose session has ended."""
-
-
 class Peer:
     """One peer of one instance (`speaker.peer.session.SessionOwner`)."""
 
     def __init__(
         self,
         context: EngineContext,
-        instance: PeerContext,
+        instance: PeerContext[Peer],
         config: PeerConfig,
         *,
         dynamic: str | None = None,

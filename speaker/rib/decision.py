@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from speaker.rib.path import Path
+from speaker.rib.path import Path
 
 
 class Reason(enum.Enum):

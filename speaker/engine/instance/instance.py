@@ -1,7 +1,7 @@
 """One BGP instance: its peers and their sessions, from the configuration to the routes.
 
-The context of its peers (`speaker.peer.peer.PeerContext`). An error in one peer ends at that peer's
-fence; an instance never touches another.
+The context of its peers (`speaker.peer.peer_context.PeerContext`). An error in one peer ends at that
+peer's fence; an instance never touches another.
 """
 
 from __future__ import annotations

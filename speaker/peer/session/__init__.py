@@ -1,11 +1,14 @@
 """One connection in the state machine, with its timers and the UPDATEs that it receives.
 
 * `session`: the state machine's actions, the connection, and every message
+* `session_owner`: what a session needs of its peer
+* `event_tables`: timers, events and error codes of the state machine's actions
 * `session_timers`: the timers, by RFC 4271 section 8
 * `update_receiver`: fast path for UPDATEs in Established
 """
 
-from speaker.peer.session.session import COLLISION_WAIT_SECONDS, Session, SessionOwner
+from speaker.peer.session.session import COLLISION_WAIT_SECONDS, Session
+from speaker.peer.session.session_owner import SessionOwner
 from speaker.peer.session.update_receiver import PlainUpdateHandler, RouteHandler
 
 __all__ = [

@@ -8,21 +8,28 @@ connection never outlives its end here: input that arrives later is ignored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Protocol, final
+from typing import Final, final
 
-from speaker.api import Fault, PeerConfig
+from speaker.api import Fault
 from speaker.errors import NotificationError
 from speaker.fsm import Action, Event, State, step
-from speaker.iana import CeaseSubcode, ErrorCode, FsmSubcode, MessageType
-from speaker.message import HEADER_SIZE, KEEPALIVE, Notification, Open, decode_open
-from speaker.negotiated import MAX_MESSAGE, Negotiated
-from speaker.peer.actions import Close, Connect, Write
+from speaker.iana import CeaseSubcode, ErrorCode, MessageType
+from speaker.message import KEEPALIVE, Notification, Open, decode_open
+from speaker.negotiated import Negotiated
+from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext, Timer
 from speaker.peer.message_stream import MessageStream
-from speaker.peer.retry_backoff import RetryBackoff
+from speaker.peer.session.event_tables import (
+    ERROR_EVENT,
+    EXPIRY_CODE,
+    EXPIRY_EVENT,
+    FSM_SUBCODE,
+    MAX_ERROR_DATA,
+    STOPS_TIMER,
+)
+from speaker.peer.session.session_owner import SessionOwner
 from speaker.peer.session.session_timers import SessionTimers
 from speaker.peer.session.update_receiver import UpdateReceiver
-from speaker.peer.session_end import SessionEnd
 
 OPEN_DEADLINE_SECONDS: Final = 240.0
 """Until the peer's OPEN has to arrive: the large hold time of RFC 4271 section 8.2.2."""
@@ -33,96 +40,6 @@ LATE_SECONDS: Final = 1.0
 COLLISION_WAIT_SECONDS: Final = 5.0
 MIN_SEND_HOLD_SECONDS: Final = 480.0
 """RFC 9687 section 3.1: the send hold time is the greater of this and twice the hold time."""
-
-_FSM_SUBCODE: Final = {
-    State.OPEN_SENT: FsmSubcode.UNEXPECTED_IN_OPEN_SENT,
-    State.OPEN_CONFIRM: FsmSubcode.UNEXPECTED_IN_OPEN_CONFIRM,
-    State.ESTABLISHED: FsmSubcode.UNEXPECTED_IN_ESTABLISHED,
-}
-_ERROR_EVENT: Final = {
-    ErrorCode.MESSAGE_HEADER: Event.BGP_HEADER_ERR,
-    ErrorCode.OPEN_MESSAGE: Event.BGP_OPEN_MSG_ERR,
-    ErrorCode.UPDATE_MESSAGE: Event.UPDATE_MSG_ERR,
-}
-_STOPS_TIMER: Final = {
-    Action.STOP_CONNECT_RETRY: Timer.CONNECT_RETRY,
-    Action.STOP_DELAY_OPEN: Timer.DELAY_OPEN,
-    Action.STOP_IDLE_HOLD: Timer.IDLE_HOLD,
-}
-_EXPIRY_EVENT: Final = {
-    Timer.CONNECT_RETRY: Event.CONNECT_RETRY_TIMER_EXPIRES,
-    Timer.KEEPALIVE: Event.KEEPALIVE_TIMER_EXPIRES,
-    Timer.DELAY_OPEN: Event.DELAY_OPEN_TIMER_EXPIRES,
-}
-_EXPIRY_CODE: Final = {
-    Action.SEND_HOLD_EXPIRED: ErrorCode.HOLD_TIMER_EXPIRED,
-    Action.SEND_SEND_HOLD_EXPIRED: ErrorCode.SEND_HOLD_TIMER_EXPIRED,
-}
-_MAX_ERROR_DATA: Final = MAX_MESSAGE - HEADER_SIZE - 2
-
-
-class CollisionResolver(Protocol):
-    """Decides between the two connections of a peer (RFC 4271 section 6.8)."""
-
-    def is_primary(self, session: Session) -> bool:
-        """Return whether the session is the one that the peer's status shows."""
-
-    def rival_confirmed(self, session: Session) -> bool:
-        """Return whether the other connection is in OpenConfirm."""
-
-    def survives(self, session: Session, opened: Open) -> bool:
-        """Resolve a collision by the peer's OPEN; False where this session was ended."""
-
-    def established(self, session: Session) -> None:
-        """End the other connection."""
-
-
-class SessionOwner(Protocol):
-    """What a session needs of its peer."""
-
-    @property
-    def where(self) -> tuple[str, str]:
-        """The names of the instance and the peer."""
-
-    @property
-    def config(self) -> PeerConfig:
-        """The present configuration."""
-
-    @property
-    def connections(self) -> CollisionResolver:
-        """The one or two connections of the peer."""
-
-    @property
-    def session_end(self) -> SessionEnd:
-        """The record of how sessions ended."""
-
-    @property
-    def backoff(self) -> RetryBackoff:
-        """The retry backoff."""
-
-    def connect_request(self, connection: int) -> Connect:
-        """Return the action that opens a connection to the peer."""
-
-    def open_message(self) -> bytes:
-        """Return the OPEN to send."""
-
-    def accept_open(self, opened: Open) -> Negotiated:
-        """Validate the peer's OPEN and negotiate. Raises `NotificationError`."""
-
-    def session_up(self, session: Session) -> None:
-        """Start the exchange of routes: the session enters Established."""
-
-    def state_changed(self, session: Session, before: State) -> None:
-        """Follow a session that entered another state."""
-
-    def start_idle_hold(self, session: Session) -> None:
-        """Start the idle hold timer, unless the peer stays down."""
-
-    def idle_hold_expired(self) -> None:
-        """Start again."""
-
-    def notification(self, message: Notification, *, sent: bool, text: str | None = None) -> None:
-        """Record and report a NOTIFICATION; ``text`` in place of its own."""
 
 
 @final
@@ -158,7 +75,9 @@ class Session:
         "withheld",
     )
 
-    def __init__(self, context: EngineContext, owner: SessionOwner, *, outgoing: bool) -> None:
+    def __init__(
+        self, context: EngineContext, owner: SessionOwner[Session], *, outgoing: bool
+    ) -> None:
         self._context = context
         self.owner = owner
         self.timers = SessionTimers(context, self)
@@ -235,7 +154,7 @@ class Session:
         self.fire(event)
 
     def _perform(self, action: Action, before: State) -> None:
-        stopped = _STOPS_TIMER.get(action)
+        stopped = STOPS_TIMER.get(action)
         if stopped is not None:
             self.timers.stop(stopped)
         elif not self._start_timer(action) and not self._send_for(action, before):
@@ -281,9 +200,9 @@ class Session:
                 if self._cease is not None:
                     self._notify(self._cease)
             case Action.SEND_HOLD_EXPIRED | Action.SEND_SEND_HOLD_EXPIRED:
-                self._notify(Notification(_EXPIRY_CODE[action]))
+                self._notify(Notification(EXPIRY_CODE[action]))
             case Action.SEND_FSM_ERROR:
-                self._notify(Notification(ErrorCode.FSM, _FSM_SUBCODE.get(before, 0)))
+                self._notify(Notification(ErrorCode.FSM, FSM_SUBCODE.get(before, 0)))
             case Action.SEND_ERROR:
                 self._send_error()
             case _:
@@ -329,7 +248,7 @@ class Session:
                 self.owner.session_end.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
             case _:
-                self.fire(_EXPIRY_EVENT[timer])
+                self.fire(EXPIRY_EVENT[timer])
 
     # -------------------------------------------------------------- transport
 
@@ -445,7 +364,7 @@ class Session:
     def _send_error(self) -> None:
         error, self._error = self._error, None
         if error is not None:
-            data = error.data[:_MAX_ERROR_DATA]
+            data = error.data[:MAX_ERROR_DATA]
             self._notify(Notification(error.code, error.subcode, data), str(error))
 
     def release(self) -> None:
@@ -485,7 +404,7 @@ class Session:
                 self._control_received += 1
                 self._control(kind, bodies[0])
         except NotificationError as error:
-            self._fail(_ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
+            self._fail(ERROR_EVENT.get(ErrorCode(error.code), Event.UPDATE_MSG_ERR), error)
         except Exception as error:  # noqa: BLE001  the documented fence
             instance, peer = self.owner.where
             self._context.report(
