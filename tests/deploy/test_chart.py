@@ -235,7 +235,7 @@ def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:
         ({"agent": {"cells": {"http": {"address": "1"}}}}, "http"),
         ({"agent": {"capabilities": ["SYS_ADMIN"]}}, "capabilities"),
         ({"operator": {"replicas": 0}}, "replicas"),
-        ({"operator": {"cells": {"kubernetes": {"kubeconfig": "/x"}}}}, "kubeconfig"),
+        ({"operator": {"cells": {"kubernetes": {"kubeconfig": "/x"}}}}, "kubernetes"),
         ({"routerIdAllocationIpPool": "2001:db8::/64"}, "routerIdAllocationIpPool"),
         ({"image": {"digest": "sha256:12"}}, "digest"),
         ({"secrets": {"namespace": "Not A Name"}}, "namespace"),
