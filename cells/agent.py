@@ -1,6 +1,7 @@
 """The cells of ``waggle-agent``, in the order in which they are listed and, where free, started.
 
-Adding a cell is a line here and a file beside it. This module decides nothing else.
+Adding a cell is a line here and a file beside it. This module decides nothing else; the API dialects
+are the program's choice.
 """
 
 from __future__ import annotations
@@ -24,35 +25,34 @@ from cells import (
 )
 from cells.api.cell import CELL as API
 from cells.apply.cell import CELL as APPLY
-from cells.dialects import cilium
 from cells.hive import Cell
 from cells.operator.local import CELL as LOCAL_OPERATOR
 from cells.report.cell import CELL as REPORT
 from cells.speaker.cell import CELL as SPEAKER
 
-DIALECTS = (cilium.AGENT,)
-"""The API dialects."""
 
-CELLS: tuple[Cell, ...] = (
-    logging.CELL,
-    telemetry.CELL,
-    metrics.CELL,
-    http.CELL,
-    node.CELL,
-    database.CELL,
-    resources.CELL,
-    *DIALECTS,
-    manifests.CELL,
-    kubernetes.CELL,
-    snapshot.CELL,
-    host.CELL,
-    claims.CELL,
-    LOCAL_OPERATOR,
-    intent.CELL,
-    SPEAKER,
-    APPLY,
-    readiness.CELL,
-    status.CELL,
-    REPORT,
-    API,
-)
+def agent_cells(*dialects: Cell) -> tuple[Cell, ...]:
+    """Return the cells of an agent with the cells of these API dialects."""
+    return (
+        logging.CELL,
+        telemetry.CELL,
+        metrics.CELL,
+        http.CELL,
+        node.CELL,
+        database.CELL,
+        resources.CELL,
+        *dialects,
+        manifests.CELL,
+        kubernetes.CELL,
+        snapshot.CELL,
+        host.CELL,
+        claims.CELL,
+        LOCAL_OPERATOR,
+        intent.CELL,
+        SPEAKER,
+        APPLY,
+        readiness.CELL,
+        status.CELL,
+        REPORT,
+        API,
+    )

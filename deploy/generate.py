@@ -1,6 +1,8 @@
 """Writes what follows from the code and from the chart's values, so that it cannot drift from them.
 
-* the chart's CustomResourceDefinitions, from the types that read the objects
+* the chart's CustomResourceDefinitions, one file for each API dialect, from the types that read the
+  objects
+* the rules of the chart's ClusterRoles (``templates/_dialects.tpl``), from what the dialects declare
 * the chart's ``values.schema.json`` and the table of values in its README, from ``values.yaml``, its
   comments, and the options that the cells declare
 * ``manifests/waggle.yaml``, which is what helm renders from the chart (with ``--helm PROGRAM``)
@@ -22,10 +24,16 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from cells import agent
+from cells.dialects.cell import DialectCell
 from cells.hive import Cell
-from cells.operator import cells as operator
+from deploy import rbac
+from reconcilers.dialect import Dialect
+from resources.crds.generate import custom_resource_definition, defined
+from resources.kind import Kinds
 from resources.option_spelling import Setting, describe
+from waggle import crds
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
 HERE: Final = Path(__file__).parent
 CHART: Final = HERE / "helm" / "waggle"
@@ -128,8 +136,10 @@ def files(helm: str | None) -> dict[Path, str]:
     values = yaml.safe_load(values_text)
     described = dict(descriptions(values_text))
     schema = json.dumps(values_schema(values, described), indent=2) + "\n"
+    cells = [cell for cell in AGENT_CELLS if isinstance(cell, DialectCell)]
     made = {
-        CHART / "crds" / "cilium.yaml": definitions(),
+        **{CHART / "crds" / f"{cell.name}.yaml": definitions(cell.dialect) for cell in cells},
+        CHART / "templates" / "_dialects.tpl": rbac.template(cells),
         CHART / "values.schema.json": schema,
         CHART / "README.md": readme(values, described),
     }
@@ -138,10 +148,10 @@ def files(helm: str | None) -> dict[Path, str]:
     return made
 
 
-def definitions() -> str:
-    """Print the CustomResourceDefinitions, as `waggle crds` does."""
-    command = [sys.executable, "-m", "waggle", "crds"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+def definitions(dialect: type[Dialect]) -> str:
+    """Print the CustomResourceDefinitions of a dialect, as `waggle crds` does."""
+    kinds = defined(Kinds(dialect.kinds, dialect.cluster_kinds))
+    return crds.as_yaml([custom_resource_definition(kind) for kind in kinds])
 
 
 def manifests(helm: str) -> str:
@@ -221,7 +231,7 @@ def _schema_without_description(value: object, path: str, described: Mapping[str
 
 def _cells_schema(owner: str) -> Schema:
     """Say which options may be set: a program's own, or those that both programs have."""
-    programs: dict[str, Sequence[Cell]] = {"agent": agent.CELLS, "operator": operator.CELLS}
+    programs: dict[str, Sequence[Cell]] = {"agent": AGENT_CELLS, "operator": OPERATOR_CELLS}
     own = {name: _options(cells) for name, cells in programs.items()}
     found = own.get(owner)
     if found is None:
@@ -230,12 +240,13 @@ def _cells_schema(owner: str) -> Schema:
             name: {key: item for key, item in items.items() if key in own["operator"][name]}
             for name, items in both.items()
         }
+    dialects = {cell.name for cell in AGENT_CELLS if isinstance(cell, DialectCell)}
     properties: Schema = {}
     for name, items in found.items():
         free = {key: item for key, item in items.items() if f"{name}.{key}" not in BY_CHART}
         keys: Schema = {key: msgspec.json.schema(item.type) for key, item in free.items()}
-        if len(free) == len(items):
-            # A cell that the chart configures is one that it needs.
+        if len(free) == len(items) or name in dialects:
+            # A cell that the chart configures is one that it needs, unless it is an API dialect.
             keys["enabled"] = {"type": "boolean", "description": "Whether the cell is on."}
         if keys:
             properties[name] = {"type": "object", "properties": keys, "additionalProperties": False}

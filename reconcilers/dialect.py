@@ -15,7 +15,7 @@ Two ways from objects to routes, on purpose different:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -239,7 +239,11 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     uid: str
     """Of the object in the API server; empty where it is generated in this process only."""
     status: Any
-    """A frozen struct, encoded to the object's ``status``; conditions are in ``conditions``."""
+    """A frozen struct, encoded to the object's ``status``, which this node writes as a whole.
+
+    A field ``conditions`` has conditions; if the struct has none, ``conditions`` of the object are left
+    to the operator.
+    """
     dialect: str = ""
 
 
@@ -273,37 +277,59 @@ class Converter(msgspec.Struct, frozen=True):
     """What ``--to`` calls the result; empty is the default."""
 
 
-class Command(Protocol):
-    """A subcommand of ``waggle`` that a dialect adds."""
+Ask: TypeAlias = Callable[[str, Mapping[str, str]], list[dict[str, Any]]]
+"""Path and query parameters of the agent's local API to the items of the answer."""
+
+
+def _no_flags(parser: argparse.ArgumentParser) -> None:
+    """Add no flag."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A subcommand of ``waggle`` that a dialect adds; ``--socket`` is added to its flags."""
 
     name: str
-
-    def add_parser(self, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-        """Declare the command and its flags."""
-        ...
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Run it; the exit status."""
-        ...
+    help: str
+    run: Callable[[argparse.Namespace, Ask], int]
+    """Print; returns the exit status. An error of the agent ends the command with status 1."""
+    add_flags: Callable[[argparse.ArgumentParser], None] = _no_flags
 
 
 class ApiPath(msgspec.Struct, frozen=True):
     """A path of the agent's local API that a dialect adds; read-only."""
 
     path: str
-    answer: Callable[[Mapping[str, str]], tuple[int, bytes, str]]
-    """Query parameters to HTTP status, body and content type."""
+    """Such as ``/v1/beacons``."""
+    kind: str
+    """The kind of the answer, such as ``BeaconList``."""
+    read: Callable[[Snapshot, Mapping[str, str]], Sequence[Any]]
+    """Query parameters to items, which are encoded as JSON.
+
+    Raises ValueError for a parameter that cannot be read, LookupError where nothing has the name.
+    """
+    parameters: tuple[str, ...] = ()
+
+
+class Gauge(msgspec.Struct, frozen=True):
+    """A metric that a dialect adds: present values, read at each scrape of an agent."""
+
+    name: str
+    """``waggle_<dialect>_...``, with the unit at the end."""
+    help: str
+    values: Mapping[tuple[str, ...], float]
+    """By the values of the labels."""
+    labels: tuple[str, ...] = ()
 
 
 class RbacRule(msgspec.Struct, frozen=True):
-    """A permission beyond reading the dialect's kinds (rbac.authorization.k8s.io/v1 PolicyRule)."""
+    """A permission beyond those that follow from the dialect's kinds (RBAC PolicyRule)."""
 
-    groups: tuple[str, ...]
-    resources: tuple[str, ...]
+    kinds: tuple[Kind[Any], ...]
     verbs: tuple[str, ...]
-    names: tuple[str, ...] = ()
     operator: bool = False
     """True for the operator's role, False for the agent's."""
+    option: str | None = None
+    """The key of the option, in the configuration file, without which it is not needed."""
 
 
 class Rival(msgspec.Struct, frozen=True):
@@ -347,15 +373,18 @@ class Dialect:
     managed_conditions: ClassVar[frozenset[str]] = frozenset()
     """The types of conditions that the operator writes, and removes where they no longer hold."""
     rivals: ClassVar[tuple[Rival, ...]] = ()
+    reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose status an agent writes."""
+    condition_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose conditions the operator writes."""
+    generated_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose objects the operator writes and deletes."""
     rbac: ClassVar[tuple[RbacRule, ...]] = ()
-    metrics: ClassVar[tuple[str, ...]] = ()
-    """Names of metrics that the dialect adds, for the documentation's index."""
+    """Permissions that do not follow from the kinds."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
     """How the kinds that ``waggle explain`` takes may be spelled, in lower case, to the kind."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()
     """Kinds whose problems may be the reason that no peer selects this node."""
-    generated_kinds: ClassVar[frozenset[str]] = frozenset()
-    """Kinds that ``compile`` or ``operate`` generates."""
 
     def __init__(self, tables: Tables, options: Options) -> None:
         self.tables = tables
@@ -446,16 +475,18 @@ class Dialect:
         """Return the object that Events about this node as a whole are regarding, if it exists."""
         return None
 
-    # Admission, conversion, views
-
-    def admission_problems(self, kind: Kind[Any], row: Any, snapshot: Snapshot) -> list[Problem]:  # noqa: ANN401, ARG002
-        """Return why an object that is valid by itself must not be admitted to the cluster."""
-        return []
+    # Conversion and views
 
     converters: ClassVar[tuple[Converter, ...]] = ()
+    """Conversions of ``waggle convert``."""
     commands: ClassVar[tuple[Command, ...]] = ()
+    """Subcommands of ``waggle``."""
 
     @property
     def api_paths(self) -> tuple[ApiPath, ...]:
-        """Paths of the agent's API."""
+        """Paths of the agent's local API."""
+        return ()
+
+    def metrics(self, snapshot: Snapshot) -> Iterable[Gauge]:  # noqa: ARG002
+        """Return the metrics of an agent that the dialect adds."""
         return ()

@@ -20,7 +20,7 @@ class Condition(Struct, frozen=True):
     type: Annotated[
         str,
         Meta(max_length=316, pattern=_TYPE),
-        doc("Which aspect this is, such as cilium.io/MissingPeerConfigs."),
+        doc("The type of the condition, a qualified name."),
     ]
     status: Annotated[
         Literal["True", "False", "Unknown"], doc("Whether it is the case: True, False or Unknown.")

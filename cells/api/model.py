@@ -183,7 +183,7 @@ class ExplainItem(Item, frozen=True, kw_only=True):
     peer: str | None = None
     object: OriginItem | None = None
     address_type: str | None = None
-    """LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR, CiliumPodIPPool or Interface."""
+    """Such as LoadBalancerIP, ClusterIP, ExternalIP, PodCIDR, Interface, or the kind of a pool."""
     family: str | None = None
     prefix: str | None = None
     advertised: bool

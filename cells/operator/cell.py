@@ -275,7 +275,7 @@ class Operator:
 
 CELL = Cell(
     name="operator",
-    description="Writes NodeConfigs and conditions while it leads.",
+    description="Writes generated objects and conditions while it leads.",
     options=OperatorOptions,
     invokes=(Operator,),
     contributes=(provide(Operator, as_=MetricsCollector),),

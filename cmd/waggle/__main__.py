@@ -1,7 +1,8 @@
 """The front end of ``waggle``: find the sub-command, import that one alone, run it.
 
-A sub-command is only imported when it is the one that was asked for (or when help lists them
-all), so that ``waggle render`` does not pay for a table library or an HTTP server.
+Only the requested sub-command is imported (or all of them, when help lists them), so that ``waggle
+render`` does not pay for a table library or an HTTP server. API dialects add sub-commands; they are
+imported when no other has the name.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import importlib
 import importlib.metadata
 import os
 import sys
-from collections.abc import Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from cells.arguments import Parser
+from waggle.dialects import DIALECTS, Dialects
 from waggle.output import EXIT_INTERRUPTED, EXIT_PIPE
 
 COMMANDS = (
@@ -33,6 +35,10 @@ COMMANDS = (
     "router",
     "demo",
 )
+"""Modules of this package with ``add_parser(subparsers)`` and ``run(args)``, which returns the exit
+status. ``add_parser`` imports nothing slow."""
+OF_DIALECTS = frozenset({"explain", "render", "convert", "crds"})
+"""Those whose ``add_parser(subparsers, dialects)`` takes the API dialects as well."""
 
 EXIT_CODES = """\
 exit status:
@@ -44,22 +50,16 @@ exit status:
 """
 
 
-class Command(Protocol):
-    """What a sub-command's module has."""
-
-    def add_parser(self, subparsers: argparse._SubParsersAction[Parser]) -> None:
-        """Describe the arguments; imports nothing slow."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Do it and return the exit status."""
+Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - no public name
+Run: TypeAlias = Callable[[argparse.Namespace], int]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program; returns its exit status."""
+def main(argv: Sequence[str] | None = None, dialects: Dialects = DIALECTS) -> int:
+    """Run the program with these API dialects; returns its exit status."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
         try:
-            status = _dispatch(arguments)
+            status = _dispatch(arguments, dialects)
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _dispatch(arguments: Sequence[str]) -> int:
+def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
     asked = next((word for word in arguments if not word.startswith("-")), None)
     names = (asked,) if asked in COMMANDS else COMMANDS
     parser = Parser(
@@ -83,13 +83,28 @@ def _dispatch(arguments: Sequence[str]) -> int:
     version = importlib.metadata.version("waggle-bgp")
     parser.add_argument("--version", action="version", version=f"waggle {version}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    modules = {}
-    for name in names:
-        module = cast("Command", importlib.import_module(f"waggle.{name}"))
-        module.add_parser(subparsers)
-        modules[name] = module
+    commands = {name: _command(name, subparsers, dialects) for name in names}
+    if asked not in COMMANDS:
+        commands |= _of_dialects(subparsers, dialects)
     args = parser.parse_args(arguments)
-    return modules[args.command].run(args)
+    return commands[args.command](args)
+
+
+def _command(name: str, subparsers: Subparsers, dialects: Dialects) -> Run:
+    module: Any = importlib.import_module(f"waggle.{name}")
+    module.add_parser(subparsers, *((dialects,) if name in OF_DIALECTS else ()))
+    run: Run = module.run
+    return run
+
+
+def _of_dialects(subparsers: Subparsers, dialects: Dialects) -> dict[str, Run]:
+    from waggle import dialect_command
+
+    return {
+        command.name: dialect_command.add_parser(subparsers, command)
+        for dialect in dialects.load()
+        for command in dialect.commands
+    }
 
 
 if __name__ == "__main__":

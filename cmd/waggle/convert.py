@@ -1,4 +1,4 @@
-"""`waggle convert`: Cilium's BGP v1 policies as objects of v2. Offline; writes nothing to a cluster."""
+"""`waggle convert`: objects of one API as objects of another. Offline; writes nothing to a cluster."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from waggle.dialects import Dialects
+
 if TYPE_CHECKING:
     from reconcilers.model import Problem
 
 NAME = "convert"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
+) -> None:
     """Declare the command and its flags."""
     parser = subparsers.add_parser(
         NAME,
-        help="turn Cilium's BGP v1 policies into objects of v2",
-        description="Reads manifests and prints, for each CiliumBGPPeeringPolicy, the objects of "
-        "Cilium's BGP v2 that stand for it. Nodes (for annotations and labels) and "
-        "CiliumLoadBalancerIPPools among the manifests make the result more exact. What v2 cannot "
-        "say is left out, and told on standard error.",
-        epilog="Exit status: 0, also with notes; 1 with notes and --strict, when a policy breaks a "
-        "rule of its kind, or when there is none; 2 when the input could not be read.",
+        help="turn objects of one API into the equivalent objects of another",
+        description="Reads manifests and prints, for each object of a kind that can be converted, the "
+        "equivalent objects. Other objects among the manifests (Nodes, pools) make the result more "
+        "exact. What has no equivalent is left out, with a note on standard error. docs/cli.md lists "
+        "the conversions.",
+        epilog="Exit status: 0, also with notes; 1 with notes and --strict, when an object breaks a "
+        "rule of its kind, or when there is none; 2 when the input could not be read, or for an "
+        "unknown target.",
     )
     parser.add_argument(
         "-f",
@@ -40,18 +45,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="yaml",
         help="how to print it (default: %(default)s)",
     )
+    parser.add_argument(
+        "--to",
+        default="",
+        metavar="API",
+        help="the API of the result; by default the present version of the API of the objects",
+    )
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are notes")
+    parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
     """Convert; the exit status."""
     from reconcilers.offline import kinds_of
     from resources.manifests import UnreadablePathError, load
-    from waggle import dialects
     from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, safe_json
 
-    chosen = dialects.load()
-    converters = [one for dialect in chosen for one in dialect.converters if one.target == ""]
+    chosen = args.dialects.load()
+    known = [one for dialect in chosen for one in dialect.converters]
+    converters = [one for one in known if one.target == args.to]
+    if not converters:
+        targets = ", ".join(sorted({one.target for one in known if one.target})) or "none"
+        complain("waggle convert", f"--to: no conversion to {args.to}; there are: {targets}")
+        return EXIT_USAGE
     kinds = {kind.name for converter in converters for kind in converter.kinds}
     paths = [path for group in args.filename for path in group]
     try:

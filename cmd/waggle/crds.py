@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import Any
 
+from waggle.dialects import Dialects
 from waggle.output import EXIT_NOT_FOUND, EXIT_OK
 
 NAME = "crds"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
+) -> None:
     """Declare the command and its flags."""
     parser = subparsers.add_parser(
         NAME,
         help="the CustomResourceDefinitions, for kubectl apply",
         description="Prints the CustomResourceDefinitions of the kinds that Waggle reads. They are "
-        "made from the types that read the objects. Where Cilium's are installed, leave those.",
+        "made from the types that read the objects. Keep the definitions that the owner of an API has "
+        "installed.",
         epilog="For example: waggle crds | kubectl apply --server-side -f -",
     )
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these (default: all)")
@@ -27,15 +33,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="yaml",
         help="documents, or one List (default: %(default)s)",
     )
+    parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print them; the exit status."""
     from reconcilers.offline import kinds_of
     from resources.crds.generate import custom_resource_definition, defined
-    from waggle import dialects
 
-    known_kinds = defined(kinds_of(dialects.load()))
+    known_kinds = defined(kinds_of(args.dialects.load()))
     by_name = {word.lower(): kind for kind in known_kinds for word in (kind.name, kind.plural)}
     unknown = [name for name in args.kinds if name.lower() not in by_name]
     if unknown:
@@ -50,10 +56,15 @@ def run(args: argparse.Namespace) -> int:
         document = {"apiVersion": "v1", "kind": "List", "items": found}
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
-        import yaml
-
-        print(yaml.dump_all(found, Dumper=_plain_dumper(), sort_keys=False, width=96), end="")
+        print(as_yaml(found), end="")
     return EXIT_OK
+
+
+def as_yaml(definitions: Sequence[dict[str, Any]]) -> str:
+    """Print definitions as YAML documents."""
+    import yaml
+
+    return str(yaml.dump_all(definitions, Dumper=_plain_dumper(), sort_keys=False, width=96))
 
 
 def _plain_dumper() -> type:

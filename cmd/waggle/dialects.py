@@ -1,11 +1,12 @@
 """The API dialects of ``waggle``: their options for the flags, and they themselves when needed.
 
-Importing this module is cheap; a dialect's reconcilers are imported by `load` alone.
+Importing this module is cheap; a dialect's reconcilers are imported when a command uses them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from reconcilers.cilium.options import CiliumOptions
 from resources.option_declarations import Options
@@ -13,12 +14,34 @@ from resources.option_declarations import Options
 if TYPE_CHECKING:
     from reconcilers.dialect import Dialect
 
-OPTIONS: dict[str, type[Options]] = {"cilium": CiliumOptions}
-"""By the name of the dialect."""
+
+class DialectEntry(NamedTuple):
+    """One dialect: its name, the options of `Dialect.options_type`, and what imports it."""
+
+    name: str
+    options: type[Options]
+    load: Callable[[], type[Dialect]]
 
 
-def load() -> tuple[type[Dialect], ...]:
-    """Return the dialects, all of which are on."""
+class Dialects(tuple[DialectEntry, ...]):
+    """The dialects of a program, all of which are on."""
+
+    __slots__ = ()
+
+    @property
+    def options(self) -> Mapping[str, type[Options]]:
+        """The options of the dialects by name."""
+        return {entry.name: entry.options for entry in self}
+
+    def load(self) -> tuple[type[Dialect], ...]:
+        """Import the dialects."""
+        return tuple(entry.load() for entry in self)
+
+
+def _cilium() -> type[Dialect]:
     from reconcilers.cilium.dialect import CiliumDialect
 
-    return (CiliumDialect,)
+    return CiliumDialect
+
+
+DIALECTS = Dialects((DialectEntry("cilium", CiliumOptions, _cilium),))

@@ -10,7 +10,8 @@ import argparse
 import sys
 from typing import Any
 
-from waggle import agent, dialects, output
+from waggle import agent, output
+from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.output import NONE, Column
 from waggle.peers import add_output_flags, ask
@@ -28,16 +29,16 @@ COLUMNS = (
 )
 
 
-def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) -> None:
     """Describe the arguments of ``waggle explain``."""
     parser = subparsers.add_parser(
         "explain",
         help="why a prefix or a Service is advertised to a peer, or is not",
-        description="Say of a prefix, an address or an object what each peer is told, and which rule "
-        "keeps it from those that are not. Without a target: of everything that is not advertised.",
+        description="Show what is advertised to each peer for a prefix, an address or an object, and "
+        "the rule that decides. Without a target: everything that is not advertised.",
         epilog="A target is a prefix or an address (10.0.0.1, 10.0.0.0/24), a Service "
-        "(NAMESPACE/NAME or NAME), or KIND/[NAMESPACE/]NAME with KIND Service, Node, CiliumPodIPPool "
-        "or Interface.",
+        "(NAMESPACE/NAME or NAME), or KIND/[NAMESPACE/]NAME with KIND Service, Node, Interface or a "
+        "kind of an enabled API dialect.",
     )
     parser.add_argument("target", nargs="?", metavar="PREFIX|OBJECT", help="what to explain")
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
@@ -54,8 +55,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help="ask no agent, but manifests: a file, a directory tree, or - for standard input",
     )
     offline.add_argument("--node", metavar="NAME", help="the node; with -f")
-    add_intent_flags(offline)
+    add_intent_flags(offline, dialects)
     add_output_flags(parser)
+    parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,13 +118,13 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
     def refused(code: str, error: Exception) -> dict[str, Any]:
         return output.document("ExplainList", [], [{"code": code, "message": str(error)}])
 
-    chosen_dialects = dialects.load()
+    chosen_dialects = args.dialects.load()
     kinds = {k: v for dialect in chosen_dialects for k, v in dialect.explained_kinds.items()}
     try:
         target = None if args.target is None else parse_target(args.target, kinds)
         paths = [path for group in args.filename for path in group]
         loaded = load(paths, kinds_of(chosen_dialects), sys.stdin.buffer)
-        made = OfflineIntent(loaded, chosen_dialects, offline_settings(args))
+        made = OfflineIntent(loaded, chosen_dialects, offline_settings(args, args.dialects))
         groups = list(made.explainer().explain(target, chosen))
     except (ValueError, UnreadablePathError) as error:
         return refused("BadRequest", error)

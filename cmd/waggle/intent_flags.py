@@ -14,7 +14,7 @@ import msgspec
 from reconcilers.options import IntentOptions
 from resources.option_declarations import Options
 from resources.option_spelling import Setting, describe
-from waggle import dialects
+from waggle.dialects import Dialects
 
 if TYPE_CHECKING:
     from reconcilers.offline import OfflineSettings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Options)
 
 
-def add_intent_flags(parser: argparse._ActionsContainer) -> None:
+def add_intent_flags(parser: argparse._ActionsContainer, dialects: Dialects) -> None:
     """Add the flags."""
     parser.add_argument(
         "--secrets-namespace",
@@ -31,11 +31,11 @@ def add_intent_flags(parser: argparse._ActionsContainer) -> None:
         metavar="NAME",
         help="namespace of the Secrets with TCP MD5 passwords (default: %(default)s)",
     )
-    for item in _settings():
+    for item in _settings(dialects):
         _add(parser, item)
 
 
-def offline_settings(args: argparse.Namespace) -> OfflineSettings:
+def offline_settings(args: argparse.Namespace, dialects: Dialects) -> OfflineSettings:
     """Return what `add_intent_flags` and ``--node`` were given."""
     from reconcilers.offline import OfflineSettings
 
@@ -43,13 +43,13 @@ def offline_settings(args: argparse.Namespace) -> OfflineSettings:
         args.node,
         args.secrets_namespace,
         _read(args, "", IntentOptions),
-        {name: _read(args, name, kind) for name, kind in dialects.OPTIONS.items()},
+        {name: _read(args, name, kind) for name, kind in dialects.options.items()},
     )
 
 
-def _settings() -> Iterator[Setting]:
+def _settings(dialects: Dialects) -> Iterator[Setting]:
     yield from describe("", IntentOptions)
-    for name, options in dialects.OPTIONS.items():
+    for name, options in dialects.options.items():
         yield from describe(name, options)
 
 

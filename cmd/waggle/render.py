@@ -8,13 +8,15 @@ import sys
 from typing import Any
 
 from resources.option_declarations import InvalidOption
-from waggle import dialects
+from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 
 NAME = "render"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
+) -> None:
     """Declare the command and its flags."""
     parser = subparsers.add_parser(
         NAME,
@@ -42,7 +44,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="how to print it (default: %(default)s)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are problems")
-    add_intent_flags(parser)
+    add_intent_flags(parser, dialects)
+    parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,10 +54,11 @@ def run(args: argparse.Namespace) -> int:
     from resources.manifests import UnreadablePathError
 
     paths = [path for group in args.filename for path in group]
+    settings = offline_settings(args, args.dialects)
     # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
     gc.disable()
     try:
-        document = render(paths, dialects.load(), offline_settings(args), sys.stdin.buffer)
+        document = render(paths, args.dialects.load(), settings, sys.stdin.buffer)
     except UnreadablePathError as error:
         print(f"waggle render: {error}", file=sys.stderr)
         return 2

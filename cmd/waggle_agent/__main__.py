@@ -21,19 +21,24 @@ import msgspec
 import structlog
 import uvloop
 
-from cells.agent import CELLS
+from cells.agent import agent_cells
 from cells.api.client import AgentError, get
 from cells.api.model import ReconcilerItem, default_path
 from cells.api.server import ApiOptions
 from cells.apply.api import reconciler_item
 from cells.apply.show import lines
 from cells.arguments import Parser
-from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
+from cells.dialects import cilium
+from cells.hive import Cell, Hive, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
 from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
 from reconcilers.apply import Runner
+
+DIALECTS = (cilium.AGENT,)
+"""The cells of the API dialects."""
+CELLS = agent_cells(*DIALECTS)
 
 SOURCES = ("manifests", "kubernetes")
 """The cells that bring objects; one of them does."""
@@ -57,16 +62,20 @@ T = TypeVar("T")
 log = structlog.get_logger("waggle.agent")
 
 
-def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
-    """Run the program; returns its exit status."""
-    args = _parser().parse_args(argv)
+def main(
+    argv: Sequence[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    cells: Sequence[Cell] = CELLS,
+) -> int:
+    """Run the program with these cells; returns its exit status."""
+    args = _parser(cells).parse_args(argv)
     try:
-        settings = _settings(vars(args), os.environ if env is None else env)
+        settings = _settings(cells, vars(args), os.environ if env is None else env)
         if args.command == "cells":
-            return _quietly_cut(lambda: _cells(settings, as_dot=args.dot))
+            return _quietly_cut(lambda: _cells(cells, settings, as_dot=args.dot))
         if args.command == "reconcilers":
-            return _quietly_cut(lambda: _reconcilers(settings))
-        hive = Hive(CELLS, settings)
+            return _quietly_cut(lambda: _reconcilers(cells, settings))
+        hive = Hive(cells, settings)
     except HiveError as error:
         _complain(error)
         return EXIT_USAGE
@@ -85,7 +94,7 @@ def _quietly_cut(work: Callable[[], int]) -> int:
     return status
 
 
-def _parser() -> Parser:
+def _parser(cells: Sequence[Cell]) -> Parser:
     parser = Parser(prog="waggle-agent", description=DESCRIPTION, epilog=EPILOG)
     version = importlib.metadata.version("waggle-bgp")
     parser.add_argument("--version", action="version", version=f"waggle-agent {version}")
@@ -101,32 +110,32 @@ def _parser() -> Parser:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
-    add_flags(parser, CELLS)
+    add_flags(parser, cells)
     return parser
 
 
-def _settings(flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
+def _settings(cells: Sequence[Cell], flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
     path = flags["config"] or (Path(env[CONFIG_ENV]) if env.get(CONFIG_ENV) else None)
     file = read_file(path) if path is not None else {}
-    settings = load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
+    settings = load(cells, flags=flags, env=env, file=file, file_name=str(path or ""))
     if all(settings.enabled[source] for source in SOURCES):
         # Each would take away what only the other one has.
         raise SettingError("", "--kubeconfig", "there is a source already: --manifests")
     return settings
 
 
-def _cells(settings: Settings, *, as_dot: bool) -> int:
+def _cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> int:
     if as_dot:
-        print(dot(views(CELLS, settings)))
+        print(dot(views(cells, settings)))
         return EXIT_OK
     # Building shows what would fail at start, without starting anything.
-    Hive(CELLS, settings)
-    print(tree(_running(settings, "/v1/cells", CellView) or views(CELLS, settings)))
+    Hive(cells, settings)
+    print(tree(_running(settings, "/v1/cells", CellView) or views(cells, settings)))
     return EXIT_OK
 
 
-def _reconcilers(settings: Settings) -> int:
-    runner = Hive(CELLS, settings).get(Runner)
+def _reconcilers(cells: Sequence[Cell], settings: Settings) -> int:
+    runner = Hive(cells, settings).get(Runner)
     known = _running(settings, "/v1/reconcilers", ReconcilerItem)
     print(lines(known or map(reconciler_item, runner.reports())))
     return EXIT_OK

@@ -18,17 +18,22 @@ from pathlib import Path
 import structlog
 
 from cells.arguments import EXIT_USAGE, Parser
-from cells.hive import Hive, HiveError, Settings, add_flags, load, read_file
+from cells.dialects import cilium
+from cells.hive import Cell, Hive, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
 from cells.kubernetes import KubernetesOptions
-from cells.operator.cells import CELLS
+from cells.operator.cells import operator_cells
 from cells.text import escape
+
+DIALECTS = (cilium.OPERATOR,)
+"""The cells of the API dialects."""
+CELLS = operator_cells(*DIALECTS)
 
 EXIT_OK, EXIT_ERROR = 0, 1
 
 DESCRIPTION = """\
-The cluster-wide part of Waggle: writes a NodeConfig for each node that a
-ClusterConfig selects, and the conditions of BGP objects. Of several operators
+The cluster-wide part of Waggle: writes the objects that the enabled API dialects
+generate for the cluster, and the conditions of BGP objects. Of several operators
 one leads.
 """
 EPILOG = """\
@@ -37,39 +42,45 @@ configuration file; the flag wins over the variable, the variable over the file.
 """
 
 
-def main(argv: Sequence[str] | None = None, env: Mapping[str, str] | None = None) -> int:
-    """Run the program; returns its exit status."""
-    args = vars(_parser().parse_args(argv))
+def main(
+    argv: Sequence[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    cells: Sequence[Cell] = CELLS,
+) -> int:
+    """Run the program with these cells; returns its exit status."""
+    args = vars(_parser(cells).parse_args(argv))
     environment = os.environ if env is None else env
     try:
-        settings = _settings(args, environment)
+        settings = _settings(cells, args, environment)
         options = settings.options["kubernetes"]
         if isinstance(options, KubernetesOptions) and options.kubeconfig is None:
             _complain("it has nothing to operate on: --kubeconfig FILE, or in-cluster")
             return EXIT_USAGE
-        hive = Hive(CELLS, settings)
+        hive = Hive(cells, settings)
     except HiveError as error:
         _complain(str(error))
         return EXIT_USAGE
     return asyncio.run(_run(hive))
 
 
-def _parser() -> Parser:
+def _parser(cells: Sequence[Cell]) -> Parser:
     parser = Parser(prog="waggle-operator", description=DESCRIPTION, epilog=EPILOG)
     version = importlib.metadata.version("waggle-bgp")
     parser.add_argument("--version", action="version", version=f"waggle-operator {version}")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
-    add_flags(parser, CELLS)
+    add_flags(parser, cells)
     return parser
 
 
-def _settings(flags: Mapping[str, object], env: Mapping[str, str]) -> Settings:
+def _settings(
+    cells: Sequence[Cell], flags: Mapping[str, object], env: Mapping[str, str]
+) -> Settings:
     given = flags["config"] or env.get(CONFIG_ENV)
     path = Path(str(given)) if given else None
     file = read_file(path) if path is not None else {}
-    return load(CELLS, flags=flags, env=env, file=file, file_name=str(path or ""))
+    return load(cells, flags=flags, env=env, file=file, file_name=str(path or ""))
 
 
 async def _run(hive: Hive) -> int:

@@ -29,6 +29,7 @@ from reconcilers.dialect import (
     Dialect,
     NodeContext,
     NodeIntent,
+    RbacRule,
     Rival,
     RouteSource,
     Target,
@@ -49,6 +50,8 @@ from statedb import Snapshot, Table
 
 _TRANSLATED: Final = (cilium.PEERING_POLICY, cilium.ADVERTISEMENT, cilium.LOAD_BALANCER_IP_POOL)
 """What the operator reads as well where it translates v1's policies."""
+_TRANSLATE: Final = "translatePeeringPolicies"
+"""The key of the operator's option that does so."""
 
 
 class CiliumDialect(Dialect):
@@ -91,14 +94,22 @@ class CiliumDialect(Dialect):
         "pool": pod_ip_pools.ENTRY,
     }
     selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
-    generated_kinds: ClassVar = frozenset(
-        {
-            cilium.NODE_CONFIG.name,
-            cilium.CLUSTER_CONFIG.name,
-            cilium.PEER_CONFIG.name,
-            cilium.ADVERTISEMENT.name,
-            cilium.NODE_CONFIG_OVERRIDE.name,
-        }
+    reported_kinds: ClassVar = (cilium.NODE_CONFIG,)
+    condition_kinds: ClassVar = (cilium.CLUSTER_CONFIG, cilium.PEER_CONFIG)
+    generated_kinds: ClassVar = (cilium.NODE_CONFIG,)
+    rbac: ClassVar = (
+        RbacRule(_TRANSLATED, ("list", "watch"), operator=True, option=_TRANSLATE),
+        RbacRule(
+            (
+                cilium.ADVERTISEMENT,
+                cilium.CLUSTER_CONFIG,
+                cilium.NODE_CONFIG_OVERRIDE,
+                cilium.PEER_CONFIG,
+            ),
+            ("get", "create", "patch", "delete"),
+            operator=True,
+            option=_TRANSLATE,
+        ),
     )
     converters: ClassVar[tuple[Converter, ...]] = (PEERING_POLICIES,)
 

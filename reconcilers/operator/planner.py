@@ -70,7 +70,8 @@ class Planner:
             for ref in intent.reported:
                 conditions.setdefault(ref, ())
             for condition in intent.conditions if self._report else ():
-                conditions[condition.object] = (*conditions[condition.object], condition)
+                before = conditions.get(condition.object, ())
+                conditions[condition.object] = (*before, condition)
         writes: list[Write] = [
             Apply(row.object, row.content)
             for intent in intents

@@ -1,9 +1,9 @@
 """Writes the statuses of the objects that a node reports on.
 
 A status is written when it changes, at most once in `WRITE_INTERVAL_SECONDS`, and replaces what other
-writers put there. The stored status is read before the first write, and again every
-`READ_INTERVAL_SECONDS`, as an API server may be restored from an older state. A failed write is
-retried with backoff.
+writers put there, except the operator's conditions where the node reports none. The stored status is
+read before the first write, and again every `READ_INTERVAL_SECONDS`, as an API server may be restored
+from an older state. A failed write is retried with backoff.
 """
 
 from __future__ import annotations
@@ -157,18 +157,20 @@ class _ObjectWriter:
         if now < self._due:
             return self._due - now
         try:
-            return await (self._write(row) if self._enabled else self._remove())
+            return await (self._write(row) if self._enabled else self._remove(row))
         except KubernetesError as error:
             return self._fail(error)
 
     async def _write(self, row: ObjectStatus) -> float:
         stored = self._stored
         if stored is None or self._now() >= self._read_at + READ_INTERVAL_SECONDS:
-            stored = await self._read()
+            stored = await self._read(row)
             if stored is None:
                 return WRITE_INTERVAL_SECONDS
-        known = conditions.read({"status": stored})
-        wanted = _to_json(conditions.with_times(row.status, known))
+        status = row.status
+        if _has_conditions(row):
+            status = conditions.with_times(status, conditions.read({"status": stored}))
+        wanted = _to_json(status)
         if wanted != stored:
             # A merge patch removes a field by null.
             content = dict.fromkeys(stored.keys() - wanted.keys()) | wanted
@@ -178,17 +180,18 @@ class _ObjectWriter:
             return WRITE_INTERVAL_SECONDS
         return max(WRITE_INTERVAL_SECONDS, self._read_at + READ_INTERVAL_SECONDS - self._now())
 
-    async def _remove(self) -> float | None:
-        stored = self._stored if self._stored is not None else await self._read()
+    async def _remove(self, row: ObjectStatus) -> float | None:
+        stored = self._stored if self._stored is not None else await self._read(row)
         if stored is None:
             return WRITE_INTERVAL_SECONDS
         if stored:
-            await self._patch({"status": None}, {})
+            none = None if _has_conditions(row) else dict.fromkeys(stored)
+            await self._patch({"status": none}, {})
         self.message = "switched off (--status-report=false); there is none"
         return None
 
-    async def _read(self) -> JsonObject | None:
-        """Read the stored status; None if the object does not exist."""
+    async def _read(self, row: ObjectStatus) -> JsonObject | None:
+        """Read the node's part of the stored status; None if the object does not exist."""
         content = await self._request("get", self._client.get(self._path))
         self._recover()
         if content is None:
@@ -196,7 +199,9 @@ class _ObjectWriter:
             self.message = NOT_STORED
             return None
         status = content.get("status")
-        self._stored = status if isinstance(status, dict) else {}
+        self._stored = dict(status) if isinstance(status, dict) else {}
+        if not _has_conditions(row):
+            self._stored.pop("conditions", None)
         self._read_at = self._now()
         return self._stored
 
@@ -237,6 +242,11 @@ class _ObjectWriter:
         self.failing = True
         self.message = f"{self._ref}: {text}; it is retried"
         return pause
+
+
+def _has_conditions(row: ObjectStatus) -> bool:
+    """True if the node reports the conditions of the object, too; False: they are the operator's."""
+    return hasattr(row.status, "conditions")
 
 
 def _to_json(status: object) -> JsonObject:

@@ -76,7 +76,7 @@ def _object(kind: Kind[Any], definition: Definition, version: str) -> Schema:
     }
     if definition.status is not None:
         properties["status"] = schema_of(definition.status, version) | {
-            "description": "What became of it; written by Waggle or Cilium, not by people."
+            "description": "The observed state; written by programs, not by people."
         }
     return {
         "type": "object",

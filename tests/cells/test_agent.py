@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from cells.agent import CELLS
 from cells.api.client import get
 from cells.hive import Cell, DisabledCellError, Hive, HiveError, load, provide
 from cells.hive.show import dot, views
@@ -27,6 +26,7 @@ from statedb import Database
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
 from tests.support.wait import until
+from waggle_agent.__main__ import CELLS
 
 EVERYTHING = {
     "--http-address": "0",

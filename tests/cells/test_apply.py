@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from cells.agent import CELLS
 from cells.apply.cell import CELL as APPLY
 from cells.apply.loop import FirstPass
 from cells.hive import Hive, load, provide
@@ -28,6 +27,7 @@ from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
 from tests.support.wait import until
 from waggle.__main__ import main
+from waggle_agent.__main__ import CELLS
 
 T = TypeVar("T")
 

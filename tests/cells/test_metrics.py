@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import cast
 
 from cells import metrics
-from cells.agent import CELLS
 from cells.hive import Hive, Level, load
 from cells.metrics import Metrics
 from tests.support import looptime
+from waggle_agent.__main__ import CELLS
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 

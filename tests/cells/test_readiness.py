@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cells.agent import CELLS
 from cells.hive import Hive, load
 from cells.readiness import GATE, NAMED_PEERS, _names, without_initial_table
 from reconcilers.model import Peer
@@ -20,6 +19,7 @@ from tests.cmd.lab import NODE, configuration, free_port, service
 from tests.reconcilers.build import usual
 from tests.reconcilers.cilium.test_report import session
 from tests.support.wait import until
+from waggle_agent.__main__ import CELLS
 
 
 def wanted() -> Peer:

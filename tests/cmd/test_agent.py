@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cells.agent import CELLS
 from cells.hive import describe
-from waggle_agent.__main__ import main
+from waggle_agent.__main__ import CELLS, main
 
 
 def failing(

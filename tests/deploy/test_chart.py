@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from cells import agent
 from cells.hive import Hive, Settings, load
 from cells.http import HttpOptions
 from cells.kubernetes import KubernetesOptions
 from cells.logging import LoggingOptions
 from cells.operator.cell import OperatorOptions
-from cells.operator.cells import CELLS as OPERATOR_CELLS
 from cells.resources import ResourcesOptions
 from cells.snapshot import SnapshotOptions
 from deploy.generate import files
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from tests.support.helm import Helm
+from waggle_agent.__main__ import CELLS as AGENT_CELLS
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 
 pytestmark = pytest.mark.helm
 
@@ -55,7 +55,7 @@ def settings(objects: list[Object], part: str) -> Settings:
         or fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]
         for variable in container(objects, part)["env"]
     }
-    cells = agent.CELLS if part == "agent" else OPERATOR_CELLS
+    cells = AGENT_CELLS if part == "agent" else OPERATOR_CELLS
     found = load(cells, env=environment, file=yaml.safe_load(text), file_name="config.yaml")
     Hive(cells, found)
     return found
@@ -150,6 +150,14 @@ def test_an_operator_may_touch_definitions_where_it_is_set_to(
     objects = helm.template({"operator": {"cells": cells}})
     rules = find(objects, "ClusterRole", "waggle-operator")["rules"]
     assert any("apiextensions.k8s.io" in rule["apiGroups"] for rule in rules) is granted
+
+
+def test_a_dialect_that_is_off_needs_no_permission(helm: Helm) -> None:
+    objects = helm.template({"cells": {"cilium": {"enabled": False}}})
+    for part in ("agent", "operator"):
+        assert not settings(objects, part).enabled["cilium"]
+        rules = find(objects, "ClusterRole", f"waggle-{part}")["rules"]
+        assert "cilium.io" not in {group for rule in rules for group in rule["apiGroups"]}
 
 
 def test_what_is_committed_is_what_is_generated(helm: Helm) -> None:

@@ -18,7 +18,6 @@ import yaml
 
 from cells.hive import Hive, load
 from cells.operator import cell
-from cells.operator.cells import CELLS
 from reconcilers.operator import plan_writer
 from resources.kind import Kind
 from resources.kubernetes import ElectionTiming, migration
@@ -26,6 +25,7 @@ from tests.support.apiserver import ApiServer
 from tests.support.kinds import KINDS
 from tests.support.scenario import Scenario, Step, differences, directories
 from tests.support.scenario import load as read
+from waggle_operator.__main__ import CELLS
 
 SCENARIOS = [path for path in directories() if read(path).operator]
 WITHIN = 20.0

@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.live import Live
 
 from reconcilers.offline import OfflineSettings, render
-from waggle import dialects
 from waggle.demo.processes import Child
 from waggle.demo.view import LearntRoute, Session, Snapshot, changes, line, screen
+from waggle.dialects import DIALECTS
 from waggle.router.client import ask
 
 LOOK = 0.1
@@ -88,7 +88,7 @@ class Demo:
             return
         self._rendered_at = now
         document = render(
-            [str(self._args.manifests)], dialects.load(), OfflineSettings(self._args.node)
+            [str(self._args.manifests)], DIALECTS.load(), OfflineSettings(self._args.node)
         )
         peers = [peer for instance in document["instances"] for peer in instance["peers"]]
         self._promised = [route for peer in peers for route in peer["advertise"]]

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from cells.agent import CELLS
 from cells.hive import Hive, Level, load
 from cells.report import cell as report
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
@@ -25,6 +24,7 @@ from tests.cells.hurry import hurry
 from tests.reconcilers.build import advertisement, cluster_config, node, peer, peer_config, service
 from tests.support.apiserver import ApiServer, Object
 from tests.support.wait import until
+from waggle_agent.__main__ import CELLS
 
 NODE = "n1"
 PODS = "10.244.0.0/24"

@@ -14,7 +14,6 @@ import pytest
 from cells.hive import Hive, Level, SettingError, load
 from cells.metrics import Metrics
 from cells.operator import cell
-from cells.operator.cells import CELLS
 from cells.operator.election import Leadership, LostLeadershipError
 from reconcilers.operator import plan_writer
 from resources.kubernetes import migration
@@ -25,7 +24,7 @@ from tests.resources.kubernetes.objects import advertisement
 from tests.resources.kubernetes.test_migration import definition
 from tests.support.apiserver import ApiServer, cut, status
 from tests.support.wait import until
-from waggle_operator.__main__ import main
+from waggle_operator.__main__ import CELLS, main
 
 CONFIGS = "ciliumbgpnodeconfigs"
 CLUSTERS = "ciliumbgpclusterconfigs"

@@ -1,0 +1,33 @@
+"""A sub-command of ``waggle`` that an API dialect adds (`reconcilers.dialect.Command`)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reconcilers.dialect import Command
+from waggle import agent, output
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[Any], command: Command
+) -> Callable[[argparse.Namespace], int]:
+    """Add the command with its flags and ``--socket``; returns what runs it."""
+    parser = subparsers.add_parser(command.name, help=command.help, description=command.help)
+    command.add_flags(parser)
+    agent.add_socket_flag(parser)
+
+    def run(args: argparse.Namespace) -> int:
+        def ask(path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+            socket = args.socket or agent.default_socket()
+            items: list[dict[str, Any]] = agent.get(socket, path, dict(query))["items"]
+            return items
+
+        try:
+            return command.run(args, ask)
+        except agent.AgentError as error:
+            output.complain(f"waggle {command.name}", str(error))
+            return output.EXIT_ERROR
+
+    return run
