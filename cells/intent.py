@@ -124,7 +124,8 @@ class IntentLoop:
                     step.run()
                 summary = compiler.run()
             if not summary.ready:
-                self._health.ok("waiting for the first reading of all sources")
+                names = ", ".join(summary.waiting_for)
+                self._health.ok(f"waiting for the first reading of all sources: {names}")
                 return
             self.ready = True
             self._trace_links.add([summary.span] if summary.span else [], since)

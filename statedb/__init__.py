@@ -1,7 +1,7 @@
 """An in-memory, multi-version database of immutable rows.
 
 Typed tables with several indexes, snapshots that cost one pointer, write transactions over several
-tables, a revision per row, change iterators that see deletions, one-shot watches, initializers and
+tables, a revision per row, change iterators that see deletions, initializers and
 an Observable per table. The guide is docs/statedb.md.
 
 Knows nothing of Kubernetes or BGP, and does no I/O.
@@ -20,7 +20,6 @@ from statedb.errors import (
 )
 from statedb.index import Index, Key
 from statedb.table import Initializer, Table
-from statedb.watch import Watch
 
 __all__ = [
     "Change",
@@ -39,6 +38,5 @@ __all__ = [
     "TransactionClosed",
     "UniqueViolation",
     "UnknownIndex",
-    "Watch",
     "WriteTxn",
 ]

@@ -3,7 +3,7 @@
 A snapshot is the present root: one attribute load, no lock, valid as long as it is referenced. A write
 transaction locks the tables that it names, in the order of their names so that writers cannot
 deadlock, builds new states of them, and replaces all of them in the root at once. Then, with no lock
-held, watches fire and observables emit.
+held, observables emit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from statedb.errors import DuplicateTable, TableNotLocked, TransactionClosed
 from statedb.index import Index
 from statedb.state import Path, TableState
 from statedb.table import Table
-from statedb.watch import TABLE, Place
 
 T = TypeVar("T")
 
@@ -103,7 +102,7 @@ def _log_error(error: BaseException) -> None:
 class Database:
     """A set of tables with common snapshots and transactions.
 
-    ``on_error`` is called with exceptions of watch callbacks and of observables' subscribers; by
+    ``on_error`` is called with exceptions of observables' subscribers; by
     default they are logged.
     """
 
@@ -162,7 +161,7 @@ class Database:
         finally:
             for name in reversed(names):
                 self._locks[name].release()
-        self._notify(states, written)
+        self._notify(states)
 
     def _commit(
         self, states: dict[int, TableState], written: dict[Table[Any], list[Written]]
@@ -178,22 +177,10 @@ class Database:
                 root[slot] = state
             self._root = tuple(root)
 
-    def _notify(
-        self, states: dict[int, TableState], written: dict[Table[Any], list[Written]]
-    ) -> None:
-        """Fire the watches and emit the observables of a commit."""
-        for table, entries in written.items():
-            if table.watches:
-                places: set[Place] = {TABLE}
-                for _, path, row, _, old in entries:
-                    places.update(table.places(row, path))
-                    if old is not None:
-                        places.update(table.places(old, path))
-                table.watches.fire(places)
+    def _notify(self, states: dict[int, TableState]) -> None:
+        """Emit the observables of the tables that a commit changed."""
         for table in self._tables.values():
             if table.slot in states:
-                if table not in written and table.watches:
-                    table.watches.fire({TABLE})  # an initializer completed
                 table.emit(states[table.slot].revision)
 
     def follow(self, table: Table[T]) -> ChangeIterator[T]:

@@ -2,7 +2,7 @@
 
 States are persistent maps (`immutables.Map`, a hash trie): a new state shares everything unchanged with
 the one before, so a snapshot is one pointer. An index is a map of maps, one level for each component
-of its keys, so a prefix of a key is a subtree. No locks, watches or subscribers here.
+of its keys, so a prefix of a key is a subtree. No locks or subscribers here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A typed table: reads of a snapshot, writes in a transaction, changes, watches, an Observable.
+"""A typed table: reads of a snapshot, writes in a transaction, changes, an Observable.
 
 The table object holds no rows: each read takes the snapshot or transaction to read, so all reads of one
 snapshot are consistent, over all tables. Rows must be immutable. Writing an equal row is a write with
@@ -26,7 +26,6 @@ from statedb.state import (
     tree_get,
     tree_set,
 )
-from statedb.watch import TABLE, Place, Watch, WatchRegistry
 
 if TYPE_CHECKING:
     from reactivex import Observable
@@ -59,7 +58,6 @@ class Table(Generic[T]):
         """The table's position in every snapshot."""
         self.primary = primary
         self.log = ChangeLog()
-        self.watches = WatchRegistry(database.report)
         self._database = database
         self._indexes = list(indexes)
         self._order = {index.name: i for i, index in enumerate(self._indexes)}
@@ -86,11 +84,6 @@ class Table(Generic[T]):
         """Return the row with a primary key, or None."""
         entry = tree_get(txn.state(self).primary, as_path(key))
         return entry.row if isinstance(entry, Entry) else None
-
-    def get_with_revision(self, txn: ReadTxn, key: Key) -> tuple[T, int] | None:
-        """Return the row with a primary key and the revision of its last write, or None."""
-        entry = tree_get(txn.state(self).primary, as_path(key))
-        return (entry.row, entry.revision) if isinstance(entry, Entry) else None
 
     def all(self, txn: ReadTxn) -> Iterator[T]:
         """Iterate over all rows, in no particular order."""
@@ -252,49 +245,11 @@ class Table(Generic[T]):
                     else group_remove(indexes[i], key, path)
                 )
 
-    # Changes, watches, the Observable
+    # Changes, the Observable
 
     def changes(self, database: Database) -> ChangeIterator[T]:
         """Return a change iterator: all rows first, then the changes."""
         return database.follow(self)
-
-    def watch_key(self, txn: ReadTxn, key: Key) -> Watch:
-        """Watch the row with a primary key for changes since a snapshot."""
-        return self.watch_prefix(txn, self.primary.name, key)
-
-    def watch_prefix(self, txn: ReadTxn, index: str, prefix: Key) -> Watch:
-        """Watch the rows whose key in an index starts with components. Raises `UnknownIndex`."""
-        if index != self.primary.name:
-            self._position(index)
-        return self._watch(txn, (index, as_path(prefix)))
-
-    def watch_table(self, txn: ReadTxn) -> Watch:
-        """Watch the table for changes since a snapshot."""
-        return self._watch(txn, TABLE)
-
-    def _watch(self, txn: ReadTxn, place: Place) -> Watch:
-        watch = self.watches.add(place)
-        # A commit between the snapshot and the registration of the watch fires it immediately.
-        then, now = txn.state(self), self._database.snapshot().state(self)
-        if then.revision != now.revision and (
-            place == TABLE or self._subtree(then, place) is not self._subtree(now, place)
-        ):
-            self.watches.cancel(place, watch)
-        return watch
-
-    def _subtree(self, state: TableState, place: Place) -> Any:  # noqa: ANN401
-        index, path = place
-        if index == self.primary.name:
-            return tree_get(state.primary, path)
-        # An index has keys, not rows: any change of the table counts.
-        return state
-
-    def places(self, row: T, path: Path) -> Iterator[Place]:
-        """Iterate over the watch places that a change of a row affects."""
-        yield from ((self.primary.name, path[:n]) for n in range(1, len(path) + 1))
-        for index, keys in zip(self._indexes, self._keys_of(row), strict=True):
-            for key in keys:
-                yield from ((index.name, key[:n]) for n in range(1, len(key) + 1))
 
     @property
     def observable(self) -> Observable[int]:

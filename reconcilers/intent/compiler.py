@@ -45,6 +45,8 @@ class Summary(msgspec.Struct, frozen=True):
 
     ready: bool
     """False until every source has been read once; nothing is compiled before that."""
+    waiting_for: tuple[str, ...] = ()
+    """The tables that have not been read, where it is not ready."""
     dialects: tuple[str, ...] = ()
     """The dialects whose configuration was compiled."""
     objects: int = 0
@@ -130,8 +132,9 @@ class IntentCompiler:
     def run(self) -> Summary:
         """Compile what is due."""
         snapshot = self._db.snapshot()
-        if not self._is_ready(snapshot):
-            return Summary(ready=False)
+        waiting_for = self._waiting_for(snapshot)
+        if waiting_for:
+            return Summary(ready=False, waiting_for=waiting_for)
         contexts, _ = self._trace_links.take()
         links = [trace.Link(context) for context in contexts]
         with _tracer.start_as_current_span("intent.round", links=links) as span:
@@ -143,11 +146,13 @@ class IntentCompiler:
                 span.set_attribute("waggle.routes", summary.routes)
         return replace(summary, span=span.get_span_context())
 
-    def _is_ready(self, snapshot: Snapshot) -> bool:
+    def _waiting_for(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return the tables that some source has not filled yet."""
         r = self._resources
-        return all(table.initialized(snapshot) for table in r.resources) and (
-            r.host.initialized(snapshot) or not self._needs_host(snapshot)
-        )
+        tables = [table for table in r.resources if table.pending_initializers(snapshot)]
+        if r.host.pending_initializers(snapshot) and self._needs_host(snapshot):
+            tables.append(r.host)
+        return tuple(table.name for table in tables)
 
     def _needs_host(self, snapshot: Snapshot) -> bool:
         return is_host_needed(

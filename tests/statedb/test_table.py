@@ -26,7 +26,8 @@ def test_a_row_is_found_by_its_primary_key() -> None:
     snapshot = db.snapshot()
     assert table.get(snapshot, ("s", "a")) == A
     assert table.get(snapshot, ("s", "x")) is None
-    assert table.get_with_revision(snapshot, ("t", "a")) == (C, 2)
+    assert table.get(snapshot, ("t", "a")) == C
+    assert table.revision(snapshot) == 2
     assert table.count(snapshot) == 2
     assert set(table.all(snapshot)) == {A, C}
 
