@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconcilers.cilium import operator, router_ids
+from reconcilers.cilium import node_configs, router_ids
 from reconcilers.cilium.members import known_nodes
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
@@ -78,7 +78,7 @@ class ClusterConfiguration:
             self._policy_owners = selected.owners
             conditions += selected.conditions
             problems += selected.problems
-        operated = operator.operate(
+        result = node_configs.generate(
             counting.cluster_configs.values(),
             known.values(),
             counting.overrides,
@@ -86,23 +86,23 @@ class ClusterConfiguration:
             counting.node_configs,
             self._owners,
         )
-        self._owners = {} if context.stored else operated.owners
+        self._owners = {} if context.stored else result.owners
         if self._pool is not None:
             # What was allocated before is in the NodeConfigs, whichever writer they have.
             given = router_ids.allocate(
-                operated.node_configs, counting.node_configs, self._router_ids, self._pool
+                result.node_configs, counting.node_configs, self._router_ids, self._pool
             )
-            operated = operated._replace(node_configs=given.node_configs)
+            result = result._replace(node_configs=given.node_configs)
             self._router_ids = given.held
             problems += given.problems
-        problems += operated.problems
-        conditions += operated.conditions
-        conditions += operator.peer_config_conditions(
+        problems += result.problems
+        conditions += result.conditions
+        conditions += node_configs.peer_config_conditions(
             counting.peer_configs.values(), self._secrets(snapshot, context)
         )
-        generated += operator.generated(operated)
-        outdated |= _outdated(operated.node_configs, objects)
-        deletions += _unselected(operated.node_configs, objects)
+        generated += node_configs.generated(result)
+        outdated |= _outdated(result.node_configs, objects)
+        deletions += _unselected(result.node_configs, objects)
         return ClusterIntent(
             generated=tuple(generated),
             outdated=frozenset(outdated),
@@ -135,5 +135,6 @@ def _unselected(wanted: Mapping[str, CiliumBGPNodeConfig], objects: Objects) -> 
     return [
         Delete(ObjectRef(NODE_CONFIG.name, "", name), there.metadata.uid)
         for name, there in sorted(objects.node_configs.items())
-        if name not in wanted and operator.owner_name(there, objects.cluster_configs) is not None
+        if name not in wanted
+        and node_configs.owner_name(there, objects.cluster_configs) is not None
     ]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from reconcilers.cilium import node as v2
-from reconcilers.cilium import operator
+from reconcilers.cilium import node_configs
 from reconcilers.cilium.members import known_nodes
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
@@ -134,9 +134,9 @@ class NodeConfiguration:
             made = context.generated.get((NODE_CONFIG.name, "", context.node))
             if made is not None:
                 return NODE_CONFIG.decode(made)
-            ours = written is not None and operator.controller(written) is not None
+            ours = written is not None and node_configs.controller(written) is not None
             return None if ours else written
-        operated = operator.operate(
+        result = node_configs.generate(
             objects.cluster_configs.values(),
             known.values(),
             objects.overrides,
@@ -144,10 +144,10 @@ class NodeConfiguration:
             objects.node_configs,
             self._owners,
         )
-        self._owners = operated.owners
-        found.generated.extend(operator.generated(operated))
-        found.problems.extend(operated.problems)
-        return written if written is not None else operated.node_configs.get(context.node)
+        self._owners = result.owners
+        found.generated.extend(node_configs.generated(result))
+        found.problems.extend(result.problems)
+        return written if written is not None else result.node_configs.get(context.node)
 
     def _follow(
         self,
