@@ -65,6 +65,8 @@ class Instance(msgspec.Struct, frozen=True):
     """Prefixes that the instance itself originates, whichever route set a peer gets."""
     imports: tuple[InstanceImport, ...] = ()
     dialect: str = ""
+    configured_name: str | None = None
+    """The name that the dialect gives, where another dialect's instance has it; otherwise None."""
 
 
 class GracefulRestart(msgspec.Struct, frozen=True):

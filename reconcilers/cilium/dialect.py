@@ -198,7 +198,7 @@ class CiliumDialect(Dialect):
 
     def reporter(self, intent: IntentTables, node: str) -> NodeConfigReporter:
         """Return what reports the status of the node's NodeConfig."""
-        return NodeConfigReporter(self.tables, intent, node)
+        return NodeConfigReporter(self.tables, intent, node, self.name)
 
     def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:
         """Return the node's NodeConfig."""

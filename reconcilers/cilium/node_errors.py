@@ -37,8 +37,8 @@ def errors_of(
     """Find the errors of a node whose NodeConfig has these instances, in a steady order."""
     found: Errors = []
     for problem in sorted(problems):
-        ref = problem.objects[0]
-        if ref.kind not in _CONFIGURATION:
+        ref = problem.objects[0] if problem.objects else None
+        if ref is None or ref.kind not in _CONFIGURATION:
             continue
         if ref.kind in (NODE_CONFIG, "CiliumBGPNodeConfigOverride") and ref.name != node:
             continue

@@ -23,7 +23,9 @@ from statedb import Snapshot, Table
 class NodeConfigReporter:
     """Reports one node's NodeConfig."""
 
-    def __init__(self, tables: Tables, intent: IntentTables, node: str) -> None:
+    def __init__(self, tables: Tables, intent: IntentTables, node: str, dialect: str) -> None:
+        """``dialect`` is the name that the rows of the intent have."""
+        self._dialect = dialect
         self._tables = tables
         self._intent = intent
         self._ref = ObjectRef(NODE_CONFIG.name, "", node)
@@ -37,6 +39,7 @@ class NodeConfigReporter:
             i.generated,
             i.problems,
             i.reconcile_statuses,
+            i.instances,
             i.peers,
         )
 
@@ -57,16 +60,23 @@ class NodeConfigReporter:
             for peer in self._intent.peers.all(snapshot)
             if peer.origins[:1] == (self._ref,)
         }
+        instances = list(self._intent.instances.all(snapshot))
+        names = {row.name: row.configured_name or row.name for row in instances}
         states = {
-            (session.instance, session.name): session
+            (names.get(session.instance, session.instance), session.name): session
             for session in sessions
             if (session.instance, session.name) in ours
         }
+        foreign = {row.name for row in instances if row.dialect != self._dialect}
         errors = errors_of(
             self._ref.name,
             [instance.name for instance in config.spec.bgp_instances],
             self._intent.problems.all(snapshot),
-            self._intent.reconcile_statuses.all(snapshot),
+            (
+                status
+                for status in self._intent.reconcile_statuses.all(snapshot)
+                if status.object.partition("/")[0] not in foreign
+            ),
         )
         error = reconcile_error(self._ref, errors, config.metadata.generation or None)
         last = before.get(self._ref)

@@ -1,16 +1,20 @@
-"""Arbitration between dialects: who gets a peer's address, a listening port, an instance's name.
+"""Arbitration between dialects: which one has a peer's address, a listening port, an instance's name.
 
 Two instances of different dialects cannot both have a session with one address in one VRF, nor
 listen on one port of it. The dialect that has it keeps it (also over a restart, where `Owners` is
 kept); otherwise the older object gets it: by creationTimestamp, where an absent one is the oldest,
 then by kind, namespace and name. The other one is left out, with a problem that names both, and gets
 it when the first one goes. Within one dialect its own rules count. Pure.
+
+A name is different: the other instance gets another name, and keeps that one for as long as it
+exists, as a change of the name would reset its sessions.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,9 +22,15 @@ from reconcilers.model import Instance, ObjectRef, Peer, Problem
 
 Claim = tuple[str, str, str]
 """What is claimed: "peer", "port" or "instance"; the VRF, empty for the default one; and the address
-(with ``%interface``), the port or the name."""
+(a link-local one with ``%interface``), the port or the name. Or `RENAMED`, the name that the dialect
+gives, and the name that the instance has."""
+RENAMED: Final = "renamed"
 Owners = Mapping[Claim, str]
 """The dialect that has each claim."""
+Created = Callable[[ObjectRef], str]
+"""Returns the creationTimestamp of an object, or an empty string."""
+Names = dict[tuple[str, str], str]
+"""The names of instances, by dialect and the name that the dialect gives."""
 
 
 class Claimant(NamedTuple):
@@ -28,77 +38,129 @@ class Claimant(NamedTuple):
 
     dialect: str
     object: ObjectRef | None
+    what: str
+    """The instance or peer, for people."""
 
 
 class Arbitrated(NamedTuple):
-    """The rows that count, what the others are left out for, and who has what from now on."""
+    """The rows that count, why others are left out, and the owners from now on."""
 
     instances: list[Instance]
     peers: list[Peer]
     problems: list[Problem]
     owners: dict[Claim, str]
-    """Only contested claims and those of earlier contests need it, but all are kept: the next
-    dialect may claim any of them."""
+    """All claims: a dialect that comes later may contest any of them."""
 
 
 def arbitrate(
-    instances: Iterable[Instance],
-    peers: Iterable[Peer],
-    owners: Owners,
-    created: Callable[[ObjectRef], str],
+    instances: Iterable[Instance], peers: Iterable[Peer], owners: Owners, created: Created
 ) -> Arbitrated:
-    """Decide every claim; ``created`` returns an object's creationTimestamp, or an empty string."""
-    found = list(instances)
+    """Decide every claim; ``owners`` are those of the last decision."""
+    found, sessions = list(instances), list(peers)
+    names, owned = _names(found, owners, created)
     vrfs = {(row.dialect, row.name): row.vrf or "" for row in found}
-    sessions = [(row, _peer_claim(row, vrfs)) for row in peers]
-    claims: dict[Claim, list[Claimant]] = {}
-    for row in found:
-        for claim in _instance_claims(row):
-            claims.setdefault(claim, []).append(Claimant(row.dialect, row.origin))
-    for peer, claim in sessions:
-        origin = peer.origins[0] if peer.origins else None
-        claims.setdefault(claim, []).append(Claimant(peer.dialect, origin))
-    winners = {
-        claim: _winner(claimants, owners.get(claim), created) for claim, claimants in claims.items()
-    }
     problems: list[Problem] = []
-    names: dict[tuple[str, str], str] = {}
-    kept: list[Instance] = []
-    for row in found:
-        made = row
-        port, name = _port_claim(row), _name_claim(row)
-        if port is not None and winners[port].dialect != row.dialect:
-            what = f"instance {row.name!r} does not listen: port {row.listen_port}"
-            problems.append(_problem(row.dialect, row.origin, winners[port], what, ()))
-            made = replace(made, listen_port=None)
-        if winners[name].dialect != row.dialect:
-            made = replace(made, name=f"{row.dialect}.{row.name}")
-        names[row.dialect, row.name] = made.name
-        kept.append(made)
+    kept = _listeners(found, names, owners, created, problems, owned)
+    claims: dict[Claim, list[Claimant]] = {}
+    for peer in sessions:
+        claims.setdefault(_peer_claim(peer, vrfs), []).append(_of_peer(peer))
+    winners = _winners(claims, owners, created)
     sessions_kept: list[Peer] = []
-    for peer, claim in sessions:
-        instance = names.get((peer.dialect, peer.instance), peer.instance)
+    for peer in sessions:
+        claim = _peer_claim(peer, vrfs)
         winner = winners[claim]
+        instance = names.get((peer.dialect, peer.instance), peer.instance)
         if winner.dialect == peer.dialect:
             sessions_kept.append(
                 peer if instance == peer.instance else replace(peer, instance=instance)
             )
             continue
-        what = f"peer {peer.name!r} is left out: its address {claim[2]}"
-        origin = peer.origins[0] if peer.origins else None
-        problems.append(_problem(peer.dialect, origin, winner, what, (instance, peer.name)))
-    return Arbitrated(
-        kept, sessions_kept, problems, {claim: winners[claim].dialect for claim in winners}
-    )
+        vrf = f" in VRF {claim[1]!r}" if claim[1] else ""
+        text = (
+            f"peer {peer.name!r} is left out: its address {claim[2]}{vrf} belongs to "
+            f"{_described(winner)} until that peer is removed"
+        )
+        problems.append(_problem(_of_peer(peer), winner, text, (instance, peer.name)))
+    owned |= {claim: winner.dialect for claim, winner in winners.items()}
+    return Arbitrated(kept, sessions_kept, problems, owned)
 
 
-def _instance_claims(row: Instance) -> Iterable[Claim]:
-    port = _port_claim(row)
-    return (_name_claim(row),) if port is None else (_name_claim(row), port)
+def _names(
+    instances: list[Instance], owners: Owners, created: Created
+) -> tuple[Names, dict[Claim, str]]:
+    """Give each instance a name that no other instance has."""
+    kept = {
+        (dialect, configured): name
+        for (what, configured, name), dialect in owners.items()
+        if what == RENAMED
+    }
+    names: Names = {}
+    contenders: dict[Claim, list[Claimant]] = {}
+    for row in instances:
+        key = (row.dialect, row.name)
+        if key in kept:
+            names[key] = kept[key]
+        else:
+            contenders.setdefault(_name_claim(row.name), []).append(_of_instance(row))
+    taken = set(names.values())
+    winners = _winners(contenders, owners, created)
+    owned: dict[Claim, str] = {}
+    for dialect, configured in sorted((row.dialect, row.name) for row in instances):
+        claim = _name_claim(configured)
+        name = names.get((dialect, configured))
+        if name is None and winners[claim].dialect == dialect and configured not in taken:
+            name = configured
+            owned[claim] = dialect
+        if name is None:
+            name = f"{dialect}.{configured}"
+            while name in taken or _name_claim(name) in winners:
+                name = f"{dialect}.{name}"
+        if name != configured:
+            owned[RENAMED, configured, name] = dialect
+        names[dialect, configured] = name
+        taken.add(name)
+    return names, owned
 
 
-def _name_claim(row: Instance) -> Claim:
-    return ("instance", "", row.name)
+def _listeners(
+    instances: list[Instance],
+    names: Names,
+    owners: Owners,
+    created: Created,
+    problems: list[Problem],
+    owned: dict[Claim, str],
+) -> list[Instance]:
+    """Return the instances with their names; those that do not get their port do not listen."""
+    claims: dict[Claim, list[Claimant]] = {}
+    for row in instances:
+        claim = _port_claim(row)
+        if claim is not None:
+            claims.setdefault(claim, []).append(_of_instance(row))
+    winners = _winners(claims, owners, created)
+    kept = []
+    for row in instances:
+        claim, made = _port_claim(row), row
+        if claim is not None and winners[claim].dialect != row.dialect:
+            made = replace(made, listen_port=None)
+            vrf = f" in VRF {row.vrf!r}" if row.vrf else ""
+            text = (
+                f"instance {row.name!r} does not listen: port {row.listen_port}{vrf} belongs to "
+                f"{_described(winners[claim])} until that instance is removed"
+            )
+            problems.append(_problem(_of_instance(row), winners[claim], text, ()))
+        name = names[row.dialect, row.name]
+        if name != row.name:
+            made = replace(made, name=name, configured_name=row.name)
+        kept.append(made)
+    owned |= {claim: winner.dialect for claim, winner in winners.items()}
+    return kept
+
+
+# Claims
+
+
+def _name_claim(name: str) -> Claim:
+    return ("instance", "", name)
 
 
 def _port_claim(row: Instance) -> Claim | None:
@@ -106,15 +168,41 @@ def _port_claim(row: Instance) -> Claim | None:
 
 
 def _peer_claim(row: Peer, vrfs: Mapping[tuple[str, str], str]) -> Claim:
-    end = row.address or ""
-    if row.interface is not None:
-        end = f"{end}%{row.interface}"
-    return ("peer", vrfs.get((row.dialect, row.instance), ""), end)
+    vrf = vrfs.get((row.dialect, row.instance), "")
+    if row.address is None:
+        return ("peer", vrf, f"%{row.interface}")
+    address = ipaddress.ip_address(row.address)
+    # Only a link-local address may be another router's at each interface (RFC 4007 section 6).
+    zone = f"%{row.interface}" if row.interface is not None and address.is_link_local else ""
+    return ("peer", vrf, f"{address}{zone}")
 
 
-def _winner(
-    claimants: list[Claimant], owner: str | None, created: Callable[[ObjectRef], str]
-) -> Claimant:
+# Claimants
+
+
+def _of_instance(row: Instance) -> Claimant:
+    return Claimant(row.dialect, row.origin, f"instance {row.name!r}")
+
+
+def _of_peer(row: Peer) -> Claimant:
+    origin = row.origins[0] if row.origins else None
+    return Claimant(row.dialect, origin, f"peer {row.name!r}")
+
+
+def _described(claimant: Claimant) -> str:
+    of = "" if claimant.object is None else f" of {claimant.object}"
+    return f"{claimant.what}{of} (dialect {claimant.dialect})"
+
+
+def _winners(
+    claims: Mapping[Claim, list[Claimant]], owners: Owners, created: Created
+) -> dict[Claim, Claimant]:
+    return {
+        claim: _winner(claimants, owners.get(claim), created) for claim, claimants in claims.items()
+    }
+
+
+def _winner(claimants: list[Claimant], owner: str | None, created: Created) -> Claimant:
     if len({claimant.dialect for claimant in claimants}) == 1:
         return claimants[0]
     present = [claimant for claimant in claimants if claimant.dialect == owner]
@@ -128,16 +216,6 @@ def _winner(
     return min(present or claimants, key=age)
 
 
-def _problem(
-    dialect: str, loser: ObjectRef | None, winner: Claimant, what: str, leaves_out: tuple[str, ...]
-) -> Problem:
-    objects = tuple(ref for ref in (loser, winner.object) if ref is not None)
-    owner = f"{winner.object} ({winner.dialect})" if winner.object is not None else winner.dialect
-    return Problem(
-        objects,
-        "",
-        f"{what} belongs to {owner}",
-        leaves_out,
-        category="conflict",
-        dialect=dialect,
-    )
+def _problem(loser: Claimant, winner: Claimant, text: str, leaves_out: tuple[str, ...]) -> Problem:
+    objects = tuple(ref for ref in (loser.object, winner.object) if ref is not None)
+    return Problem(objects, "", text, leaves_out, category="conflict", dialect=loser.dialect)

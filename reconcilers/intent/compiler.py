@@ -297,11 +297,16 @@ class IntentCompiler:
         self._problems = [*problems, *arbitrated.problems]
 
     def _created(self, snapshot: Snapshot, ref: ObjectRef) -> str:
+        """Return the creationTimestamp of an object; of a generated one, that of its owner."""
         kind = self._resources.kinds.named(ref.kind)
-        if kind is None:
+        key = (ref.namespace, ref.name)
+        row = None if kind is None else self._resources.of(kind).get(snapshot, key)
+        if row is not None:
+            return str(row.metadata.creation_timestamp)
+        generated = self._intent.generated.get(snapshot, (ref.kind, *key))
+        if generated is None or generated.owner == ref:
             return ""
-        row = self._resources.of(kind).get(snapshot, (ref.namespace, ref.name))
-        return "" if row is None else row.metadata.creation_timestamp
+        return self._created(snapshot, generated.owner)
 
     def _write_problems(self, txn: WriteTxn) -> None:
         i = self._intent

@@ -111,9 +111,9 @@ class Explainer:
         )
         if peers and target is not None:
             first = next(groups, None)
-            if first is None:
+            if first is None and not (general and _has(found, target)):
                 raise NothingFoundError(self._nothing(target))
-            groups = itertools.chain([first], groups)
+            groups = itertools.chain(filter(None, [first]), groups)
         return itertools.chain(filter(None, [general]), groups)
 
     def _at(
@@ -210,6 +210,18 @@ def _concerns(candidate: Candidate, target: Target | None) -> bool:
     if target is None or target.prefix is not None:
         return target is None or candidate.nlri is not None
     return target.names(candidate.object)
+
+
+def _has(found: Mapping[str, Sequence[Candidate]], target: Target) -> bool:
+    """True if some dialect has a candidate that is the target, or whose prefix covers it."""
+    candidates = itertools.chain.from_iterable(found.values())
+    if target.prefix is None:
+        return any(True for _ in candidates)
+    family, nlri = target.prefix
+    return any(
+        one.family == family and one.nlri is not None and covers(one.nlri, nlri)
+        for one in candidates
+    )
 
 
 def _order(candidate: Candidate) -> tuple[Any, ...]:

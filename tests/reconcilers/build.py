@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import Dialect
+from reconcilers.intent.arbitrate import Owners
 from reconcilers.intent.compiler import IntentCompiler, Summary
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.render import document
@@ -21,24 +24,36 @@ NODE = "test-node"
 class Cluster:
     """Objects of one cluster as an agent on `NODE` sees them.
 
-    ``operator``: the operator's part runs in the same process, as with manifests.
+    ``operator``: the operator's part runs in the same process, as with manifests. ``also`` are
+    dialects beside Cilium's, ``owners`` the claims of an earlier process.
     """
 
-    def __init__(self, *, operator: bool = True, **options: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *,
+        operator: bool = True,
+        also: Sequence[type[Dialect]] = (),
+        owners: Owners | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> None:
         self.db = Database()
-        self.resources = Tables(self.db, kinds.CILIUM_KINDS)
+        of_others = [kind for dialect in also for kind in dialect.kinds]
+        self.resources = Tables(self.db, [*kinds.CILIUM_KINDS, *of_others])
         self.intent = IntentTables(self.db)
         settings = offline_settings(NODE, options)
         self.dialect = CiliumDialect(self.resources, cilium_options(settings))
-        planner = Planner(self.db, [self.dialect], "kube-system", stored=False)
+        others = [dialect(self.resources, dialect.options_type()) for dialect in also]
+        dialects = [self.dialect, *others]
+        planner = Planner(self.db, dialects, "kube-system", stored=False)
         self.operator = LocalOperator(self.db, self.intent, planner) if operator else None
         self.compiler = IntentCompiler(
             self.db,
             self.resources,
             self.intent,
-            [self.dialect],
+            dialects,
             NODE,
             options=settings.intent,
+            owners=owners,
             operator_in_process=operator,
         )
 

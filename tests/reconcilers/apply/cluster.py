@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from reconcilers.apply import Reconciler, RoundSummary, Runner
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
 from reconcilers.apply.route_sets import RouteSets
+from reconcilers.dialect import Dialect
 from speaker.api import PeerConfig, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_text
 from tests.reconcilers.build import Cluster, service, usual
@@ -34,8 +35,11 @@ def reconcilers(cluster: Cluster, speaker: SpeakerPort) -> list[Reconciler]:
 class Applied:
     """A cluster with one instance, one peer, a pod network and a Service; nothing has run yet."""
 
-    def __init__(self, also: Iterable[Reconciler] = ()) -> None:
-        self.cluster = usual()
+    def __init__(
+        self, also: Iterable[Reconciler] = (), dialects: Sequence[type[Dialect]] = ()
+    ) -> None:
+        """``also`` are reconcilers before those of the speaker, ``dialects`` those beside Cilium's."""
+        self.cluster = usual(also=dialects)
         self.cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
         self.network = Network()
         self.speaker = EngineSpeaker(self.network)

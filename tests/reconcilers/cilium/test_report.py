@@ -19,6 +19,7 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from tests.reconcilers.build import NODE, Cluster, peer, usual
 from tests.reconcilers.cilium.v1.build import policy_object
 from tests.support import kinds
+from tests.support.second_dialect import HIVE, BeeDialect, hive
 
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""
@@ -269,3 +270,19 @@ def test_after_a_restart_a_condition_keeps_the_time_that_it_has_in_the_api_serve
     assert with_times(row.status, known).conditions == before.status.conditions
     assert with_times(row.status, {}) == row.status
     assert with_times(NodeConfigStatus(), known) == NodeConfigStatus()
+
+
+def test_an_instance_that_another_dialect_has_the_name_of_is_reported_by_its_own_name() -> None:
+    cluster = usual(also=[BeeDialect], owners={("instance", "", "i"): "bees"})
+    queen = {"name": "p", "address": "192.0.2.77", "asn": 65010}
+    cluster.put(HIVE, hive("i", queen))
+    theirs = session(instance="i", state="Idle")
+    reported = Reported(cluster, theirs, session(instance="cilium.i"))
+    (instance,) = reported.status()["bgpInstances"]
+    assert instance["name"] == "i"
+    assert [peer["peeringState"] for peer in instance["peers"]] == ["established"]
+    # Errors of the other dialect's instance are its own.
+    table = cluster.intent.reconcile_statuses
+    with cluster.db.write(table) as txn:
+        table.upsert(txn, ReconcileStatus("peer", "i/p", error="no route"))
+    assert reported.error() == ("False", "")

@@ -1,0 +1,144 @@
+"""What the neutral model has room for and nothing applies yet is rejected, each field by its name."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from reconcilers.intent.unsupported import supported
+from reconcilers.model import (
+    BfdProfile,
+    Confederation,
+    FieldRef,
+    Instance,
+    InstanceImport,
+    NextHop,
+    ObjectRef,
+    Peer,
+    PrefixRule,
+    Problem,
+    SecretRef,
+)
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
+
+ROUTER = ObjectRef("Router", "", "r")
+NEIGHBOR = ObjectRef("Neighbor", "ns", "n")
+
+INSTANCE = Instance("i", None, 65001, "192.0.2.1", None, origin=ROUTER, dialect="ant")
+PEER = Peer(
+    instance="i",
+    name="p",
+    address="192.0.2.9",
+    interface=None,
+    peer_asn=65010,
+    peer_port=179,
+    local_address=None,
+    local_asn=None,
+    hold_time=90,
+    keepalive_time=30,
+    connect_retry_time=120,
+    ebgp_multihop=1,
+    password=None,
+    graceful_restart=None,
+    bfd=None,
+    families=(IPV4_UNICAST,),
+    route_set=None,
+    origins=(NEIGHBOR,),
+    dialect="ant",
+)
+
+
+def rejected(instance: Instance, *peers: Peer) -> tuple[list[Problem], list[Peer]]:
+    """Return the problems, and the peers that are left."""
+    problems: list[Problem] = []
+    instances, kept = supported([instance], peers, problems)
+    assert (instances == [instance]) is not any(len(p.leaves_out) == 1 for p in problems)
+    return problems, kept
+
+
+def test_what_is_supported_is_left_as_it_is() -> None:
+    assert rejected(INSTANCE, PEER) == ([], [PEER])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("confederation", Confederation(65100, (65002,)), "a confederation (identifier 65100)"),
+        (
+            "originates",
+            ("10.0.0.0/8", "192.0.2.0/24"),
+            "originating prefixes of the instance's own (10.0.0.0/8, 192.0.2.0/24)",
+        ),
+        ("imports", (InstanceImport("blue"),), "importing routes of instance 'blue'"),
+    ],
+)
+def test_a_field_of_an_instance_rejects_the_instance_with_its_peers(
+    field: str,
+    value: object,
+    reason: str,
+) -> None:
+    problems, kept = rejected(replace(INSTANCE, **{field: value}), PEER)
+    text = f"instance 'i' is left out: {reason} is not supported"
+    assert problems == [Problem((ROUTER,), "", text, ("i",), "unsupported", "ant")]
+    assert kept == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("peer_asn", "internal", "an AS number that is only known to be internal"),
+        ("peer_asn", "external", "an AS number that is only known to be external"),
+        (
+            "reject",
+            (PrefixRule("10.0.0.0/8"),),
+            "a list of prefixes that are never accepted (10.0.0.0/8 ...)",
+        ),
+        (
+            "password",
+            FieldRef(NEIGHBOR, "spec.password"),
+            "a password in a field (spec.password of Neighbor/ns/n)",
+        ),
+        ("bfd", BfdProfile(300, 300, 3), "BFD"),
+        (
+            "next_hops",
+            (NextHop(IPV4_UNICAST, "192.0.2.5"),),
+            "the next hop 192.0.2.5 for ipv4-unicast",
+        ),
+    ],
+)
+def test_a_field_of_a_peer_rejects_that_peer_alone(
+    field: str,
+    value: object,
+    reason: str,
+) -> None:
+    other = replace(PEER, name="q")
+    problems, kept = rejected(INSTANCE, replace(PEER, **{field: value}), other)
+    text = f"peer 'p' is left out: {reason} is not supported"
+    assert problems == [Problem((NEIGHBOR,), "", text, ("i", "p"), "unsupported", "ant")]
+    assert kept == [other]
+
+
+def test_an_ipv6_next_hop_is_supported_over_an_ipv4_session_only() -> None:
+    hop = (NextHop(IPV6_UNICAST, "2001:db8::5"),)
+    over_ipv4 = replace(PEER, next_hops=hop)
+    assert rejected(INSTANCE, over_ipv4) == ([], [over_ipv4])
+    for peer in (
+        replace(PEER, next_hops=hop, address="2001:db8::9"),
+        replace(PEER, next_hops=hop, address=None, interface="eth0"),
+    ):
+        (problem,), kept = rejected(INSTANCE, peer)
+        assert "the next hop 2001:db8::5 for ipv6-unicast" in problem.message
+        assert kept == []
+
+
+def test_a_secret_as_the_password_is_supported() -> None:
+    peer = replace(PEER, password=SecretRef("ns", "s"))
+    assert rejected(INSTANCE, peer) == ([], [peer])
+
+
+def test_an_instance_of_another_dialect_with_the_same_name_keeps_its_peers() -> None:
+    problems: list[Problem] = []
+    bad = replace(INSTANCE, originates=("10.0.0.0/8",))
+    good = replace(INSTANCE, dialect="bee")
+    theirs = replace(PEER, dialect="bee")
+    assert supported([bad, good], [PEER, theirs], problems) == ([good], [theirs])

@@ -1,0 +1,126 @@
+"""A second API dialect, for tests of what dialects do beside each other.
+
+Each `Hive` object is one instance with its peers, which are advertised nothing. ``python -m
+tests.support.second_dialect`` is ``waggle-agent`` with this dialect, which is off by default.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, ClassVar
+
+from cells.agent import agent_cells
+from cells.dialects import cilium
+from cells.dialects.cell import agent_cell
+from reconcilers.dialect import Dialect, NodeContext, NodeIntent, Rival
+from reconcilers.model import Instance, ObjectRef, Peer
+from resources.kind import Kind
+from resources.meta import Resource, Struct
+from speaker.nlri import IPV4_UNICAST
+from statedb import Snapshot
+from waggle_agent.__main__ import main
+
+
+class HivePeer(Struct, frozen=True):
+    """One neighbour."""
+
+    name: str
+    address: str
+    asn: int
+    port: int = 179
+    local_address: str | None = None
+
+
+class HiveSpec(Struct, frozen=True):
+    """One instance."""
+
+    asn: int
+    router_id: str
+    listen_port: int | None = None
+    vrf: str | None = None
+    peers: tuple[HivePeer, ...] = ()
+
+
+class HiveRow(Resource, frozen=True):
+    """An object of kind Hive."""
+
+    spec: HiveSpec
+
+
+HIVE = Kind(
+    "Hive",
+    HiveRow,
+    group="bees.example",
+    versions=("v1",),
+    plural="hives",
+    namespaced=False,
+    table="hives",
+)
+
+
+class BeeDialect(Dialect):
+    """Compiles every Hive to an instance of its name."""
+
+    name: ClassVar = "bees"
+    title: ClassVar = "Bees' BGP"
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (HIVE,)
+    rivals: ClassVar = (Rival("the beekeeper's speaker", "app=beekeeper"),)
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+        """See `Dialect`."""
+        del context
+        instances, peers = [], []
+        for row in self.tables.of(HIVE).all(snapshot):
+            ref = ObjectRef(HIVE.name, "", row.metadata.name)
+            spec = row.spec
+            instances.append(
+                Instance(
+                    name=row.metadata.name,
+                    vrf=spec.vrf,
+                    local_asn=spec.asn,
+                    router_id=spec.router_id,
+                    listen_port=spec.listen_port,
+                    origin=ref,
+                )
+            )
+            peers += [_peer(row.metadata.name, ref, peer) for peer in spec.peers]
+        return NodeIntent(tuple(instances), tuple(peers))
+
+
+def _peer(instance: str, ref: ObjectRef, peer: HivePeer) -> Peer:
+    return Peer(
+        instance=instance,
+        name=peer.name,
+        address=peer.address,
+        interface=None,
+        peer_asn=peer.asn,
+        peer_port=peer.port,
+        local_address=peer.local_address,
+        local_asn=None,
+        hold_time=90,
+        keepalive_time=30,
+        connect_retry_time=1,
+        ebgp_multihop=1,
+        password=None,
+        graceful_restart=None,
+        bfd=None,
+        families=(IPV4_UNICAST,),
+        route_set=None,
+        origins=(ref,),
+    )
+
+
+def hive(name: str, *peers: dict[str, Any], **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Spell a Hive; ``created`` is its creationTimestamp."""
+    metadata = {"name": name, "creationTimestamp": spec.pop("created", "")}
+    given = {"asn": 65001, "routerID": "192.0.2.77", **spec, "peers": list(peers)}
+    return {"apiVersion": "bees.example/v1", "kind": "Hive", "metadata": metadata, "spec": given}
+
+
+CELL = agent_cell(BeeDialect)
+"""Off by default."""
+CELLS = agent_cells(cilium.AGENT, CELL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(cells=CELLS))
