@@ -25,7 +25,7 @@ from speaker.api import DynamicPeerConfig, PeerConfig, RouteAttributes, Secret
 from speaker.engine.inputs import BytesReceived, Input, SetPeer, UpdateRoutes
 from speaker.nlri import Family
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 INPUTS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in get_args(Input)}
 """Every input by its name in a recording."""

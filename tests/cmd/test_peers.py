@@ -162,10 +162,6 @@ def test_without_an_agent_there_is_one_sentence_and_exit_1(
         (["peers", "--sockt", "x"], "unknown flag --sockt (did you mean --socket?)"),
         (["peers", "-o", "jsn"], "-o/--output: unknown jsn (did you mean json?)"),
         (["pers"], "COMMAND: unknown pers (did you mean peers?)"),
-        (
-            ["routes", "all"],
-            "TABLE: unknown all (one of available, advertised, received,",
-        ),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_2(

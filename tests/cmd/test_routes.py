@@ -147,3 +147,12 @@ def test_nothing_is_a_sentence_that_says_why(
         assert json.loads(capsys.readouterr().out)["items"] == []
         assert main(["routes", "-o", "jsonl", "--socket", str(path)]) == 0
         assert capsys.readouterr().out == ""
+
+
+def test_a_word_that_is_no_table_family_or_prefix_is_one_sentence_and_exit_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["routes", "all"]) == 2
+    error = capsys.readouterr().err
+    assert "all is neither a table (available, advertised, received)" in error
+    assert error.count("\n") == 1

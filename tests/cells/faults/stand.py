@@ -35,7 +35,7 @@ AGENT, ROUTER = "127.0.0.1", "127.0.0.2"
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the agents of a test try again, and report, within its time."""
     hurry(monkeypatch)
-    monkeypatch.setattr(report, "SETTLE", 0.1)
+    monkeypatch.setattr(report, "SETTLE_SECONDS", 0.1)
 
 
 @dataclass(slots=True)
