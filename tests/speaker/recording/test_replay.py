@@ -252,7 +252,7 @@ def test_an_incomplete_last_line_is_ignored() -> None:
         (lambda _: [], "line 1: the file is empty"),
         (lambda lines: lines[1:], "line 1: a recording begins with its header"),
         (lambda _: [b"hello\n"], "line 1: "),
-        (lambda lines: [lines[0].replace(b'"format":1', b'"format":9')], "line 1: format 9"),
+        (lambda lines: [lines[0].replace(b'"format":2', b'"format":9')], "line 1: format 9"),
         (lambda lines: [lines[0].replace(b'"rng":"', b'"rng":"00')], "line 1: rng"),
         (lambda lines: [lines[0], lines[2]], "line 2: input 2 follows input 0"),
         (lambda lines: [lines[0], b"{\n", lines[1]], "line 2: "),
