@@ -22,6 +22,7 @@ from cells import (
     snapshot,
     status,
     telemetry,
+    unused_objects,
 )
 from cells.api.cell import CELL as API
 from cells.apply.cell import CELL as APPLY
@@ -45,6 +46,7 @@ def agent_cells(*dialects: Cell) -> tuple[Cell, ...]:
         manifests.CELL,
         kubernetes.CELL,
         snapshot.CELL,
+        unused_objects.CELL,
         host.CELL,
         claims.CELL,
         LOCAL_OPERATOR,

@@ -112,7 +112,7 @@ CELL = Cell(
     description="A watched directory of manifests as the source of objects.",
     options=ManifestsOptions,
     on_with="directory",
-    private=(make_source,),
+    provides=(make_source,),
     invokes=(Manifests,),
     contributes=(provide(make_source, as_=Source),),
 )

@@ -32,7 +32,7 @@ from reconcilers.model import (
 )
 from reconcilers.tables import IntentTables
 from resources.host.facts import Host
-from resources.kind import Kind
+from resources.kind import Kind, Kinds
 from resources.option_declarations import Options
 from resources.tables import Tables
 from speaker.api import PeerStatus
@@ -389,6 +389,15 @@ class Dialect:
     def __init__(self, tables: Tables, options: Options) -> None:
         self.tables = tables
         self.options = options
+
+    @classmethod
+    def configuration_kinds(cls) -> tuple[Kind[Any], ...]:
+        """The kinds whose objects are counted and named while the dialect is off.
+
+        By default `selecting_kinds`, or all its own kinds where it has none of those.
+        """
+        own = [kind for kind in Kinds(cls.kinds, cls.cluster_kinds) if kind.custom]
+        return tuple(kind for kind in own if kind.name in cls.selecting_kinds) or tuple(own)
 
     # The node
 

@@ -70,6 +70,7 @@ def agent_resources(
             kind="PeerList",
             parameters=("peer", "instance"),
             read=lambda query: facts.peers(peer=query.get("peer"), instance=query.get("instance")),
+            notes=lambda: [item.message for item in facts.status().unused_objects],
         ),
         ApiResource(
             path="/v1/routes",

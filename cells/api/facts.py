@@ -23,6 +23,7 @@ from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
 from reconcilers.tables import IntentTables
+from reconcilers.unused_objects import UnusedObjects
 from speaker.api import PeerStatus, RouteView, SpeakerPort
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from statedb import Database, Snapshot, Table
@@ -42,6 +43,7 @@ class AgentFacts:
         statuses: Table[ObjectStatus],
         readiness: Readiness,
         health: HealthTree,
+        unused: Table[UnusedObjects] | None,
     ) -> None:
         self._node = node.name
         self._speaker = speaker
@@ -52,6 +54,7 @@ class AgentFacts:
         self._statuses = statuses
         self._readiness = readiness
         self._health = health
+        self._unused = unused
         self._ages = RouteAges(database, intent.routes)
 
     def status(self) -> StatusItem:
@@ -64,6 +67,7 @@ class AgentFacts:
             self.peers(peer=None, instance=None),
             self._statuses.all(snapshot),
             self._intent.conditions.all(snapshot),
+            () if self._unused is None else self._unused.all(snapshot),
         )
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:

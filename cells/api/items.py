@@ -17,10 +17,12 @@ from cells.api.model import (
     PeerItem,
     RouteItem,
     StatusItem,
+    UnusedObjectsItem,
 )
 from cells.hive import HealthTree, Level, Readiness
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import Condition, ObjectRef, RouteExplanation
+from reconcilers.unused_objects import UnusedObjects
 from speaker.api import FamilyStatus, PeerStatus, RouteView
 from speaker.nlri import prefix_to_text
 
@@ -32,6 +34,7 @@ def status_item(
     peers: Iterable[PeerItem],
     rows: Iterable[ObjectStatus],
     conditions: Iterable[Condition],
+    unused: Iterable[UnusedObjects],
 ) -> StatusItem:
     """Translate the state of an agent; scopes that are ok are not listed."""
     waiting = readiness.waiting()
@@ -68,6 +71,12 @@ def status_item(
                 message=condition.message or None,
             )
             for condition in sorted(conditions, key=lambda one: (one.object, one.type))
+        ],
+        unused_objects=[
+            UnusedObjectsItem(
+                dialect=row.dialect, objects=dict(row.counts), flag=row.flag, message=row.message
+            )
+            for row in sorted(unused, key=lambda row: row.dialect)
         ],
     )
 

@@ -49,6 +49,8 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
     generated_at: datetime
     items: list[T]
     errors: list[ErrorItem] = []
+    notes: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """What may explain an answer without items, a sentence each; absent where nothing does."""
 
 
 class FamilyCount(Item, frozen=True, kw_only=True):
@@ -117,6 +119,18 @@ class ObjectStatusItem(Item, frozen=True, kw_only=True):
     status: dict[str, Any]
 
 
+class UnusedObjectsItem(Item, frozen=True, kw_only=True):
+    """Objects that this agent does not read, as their API dialect is off."""
+
+    dialect: str
+    objects: dict[str, int]
+    """Their number by kind."""
+    flag: str
+    """The flag that switches the dialect on."""
+    message: str
+    """A sentence without its end, for people."""
+
+
 class StatusItem(Item, frozen=True, kw_only=True):
     """One agent: readiness, health, sessions, and the status of the objects that it reports on."""
 
@@ -132,6 +146,8 @@ class StatusItem(Item, frozen=True, kw_only=True):
     objects: list[ObjectStatusItem] = []
     conditions: list[ConditionItem] = []
     """Of other objects, as far as this agent reads them."""
+    unused_objects: list[UnusedObjectsItem] = []
+    """Of dialects that are off, by dialect."""
 
 
 class OriginItem(Item, frozen=True, kw_only=True):

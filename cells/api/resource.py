@@ -27,6 +27,11 @@ class UnavailableError(Exception):
     """An action that is not possible yet; ``str()`` is one sentence."""
 
 
+def no_notes() -> Sequence[str]:
+    """Return no notes."""
+    return ()
+
+
 class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     """One path of the API.
 
@@ -40,6 +45,8 @@ class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     """Of the list, for example ``PeerList``."""
     parameters: tuple[str, ...] = ()
     read: Callable[[Query], Sequence[Any] | Iterator[Sequence[Any]]]
+    notes: Callable[[], Sequence[str]] = no_notes
+    """Returns what may explain an answer without items."""
 
 
 class ApiStream(msgspec.Struct, frozen=True, kw_only=True):

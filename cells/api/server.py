@@ -127,7 +127,7 @@ async def _get(resource: ApiResource, request: web.Request) -> web.StreamRespons
     if isinstance(found, web.Response):
         return found
     if isinstance(found, Sequence):
-        return _answer(resource.kind, found)
+        return _answer(resource.kind, found, () if found else resource.notes())
     return await _stream(request, resource.kind, found)
 
 
@@ -176,8 +176,13 @@ async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
         return _refusal(503, "Unavailable", str(error), action.kind)
 
 
-def _answer(kind: str, items: Sequence[Any]) -> web.Response:
-    envelope = Envelope[Any](kind=kind, generated_at=_now(), items=list(items))
+def _answer(kind: str, items: Sequence[Any], notes: Sequence[str] = ()) -> web.Response:
+    envelope = Envelope[Any](
+        kind=kind,
+        generated_at=_now(),
+        items=list(items),
+        notes=list(notes) or msgspec.UNSET,
+    )
     return web.Response(body=_encoder.encode(envelope), content_type="application/json")
 
 

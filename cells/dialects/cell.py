@@ -14,7 +14,7 @@ import msgspec
 from prometheus_client.core import GaugeMetricFamily
 
 from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
-from cells.hive import Cell, SettingError, provide
+from cells.hive import Cell, Composition, SettingError, provide
 from cells.hive.cell import Constructor, Provider
 from cells.metrics import MetricsCollector
 from reconcilers.dialect import ApiPath, Dialect
@@ -123,8 +123,6 @@ class DialectMetrics:
             yield family
 
 
-def disabled(cells: Sequence[Cell], enabled: dict[str, bool]) -> list[type[Dialect]]:
+def disabled(composition: Composition) -> tuple[type[Dialect], ...]:
     """Return the dialects whose cells are off."""
-    return [
-        cell.dialect for cell in cells if isinstance(cell, DialectCell) and not enabled[cell.name]
-    ]
+    return tuple(cell.dialect for cell in composition.disabled() if isinstance(cell, DialectCell))

@@ -11,12 +11,16 @@ from cells.hive.show import CellView, views
 
 
 class Composition:
-    """The cells of a program with their settings, for display."""
+    """The cells of a program with their settings."""
 
     def __init__(self, cells: Sequence[Cell], settings: Settings, health: HealthTree) -> None:
         self._cells = cells
         self._settings = settings
         self._health = health
+
+    def disabled(self) -> tuple[Cell, ...]:
+        """Return the cells that are off."""
+        return tuple(cell for cell in self._cells if not self._settings.enabled[cell.name])
 
     def views(self) -> list[CellView]:
         """Describe all cells with the health of those that are on."""

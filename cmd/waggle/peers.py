@@ -92,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
             "no peers: no configuration selects this node, or it has not been read yet; "
             "waggle render -f PATH --node NAME shows what manifests give",
         )
+        for note in answer.get("notes", []):
+            output.complain("waggle peers", note)
         return output.EXIT_OK
     now = read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]

@@ -66,6 +66,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         for part in item.get("degraded", [])
     ]
     found.append(f"status     {item['reporting']}")
+    found += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
     instance = None
     for peer in item.get("peers", []):
         if peer["instance"] != instance:

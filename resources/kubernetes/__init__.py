@@ -7,6 +7,7 @@ those of kubernetes-asyncio.
 from resources.kubernetes.apply import ApplyClient, apply_owned
 from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import IN_CLUSTER, Access, Connection
+from resources.kubernetes.count import count_objects
 from resources.kubernetes.errors import KubernetesError, Refused
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lease import Election, ElectionTiming, lease_path
@@ -43,6 +44,7 @@ __all__ = [
     "Timeouts",
     "Writer",
     "apply_owned",
+    "count_objects",
     "lease_path",
     "migrate",
     "of_cluster",

@@ -32,6 +32,24 @@ class List(Struct, frozen=True):
     kind: str = ""
 
 
+class GroupVersion(Struct, frozen=True):
+    """metav1.GroupVersionForDiscovery."""
+
+    group_version: str = ""
+
+
+class Group(Struct, frozen=True):
+    """metav1.APIGroup."""
+
+    versions: tuple[GroupVersion, ...] = ()
+
+
+class GroupList(Struct, frozen=True):
+    """metav1.APIGroupList: the answer of ``/apis``."""
+
+    groups: tuple[Group, ...] = ()
+
+
 class WatchEvent(Struct, frozen=True):
     """metav1.WatchEvent."""
 

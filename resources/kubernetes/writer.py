@@ -60,6 +60,17 @@ class Writer:
             if not token:
                 return found
 
+    async def count(self, path: str) -> int:
+        """Return the number of objects in a list, of which one is read. Raises `KubernetesError`."""
+        octets = await self._ask("GET", path, parameters=[("limit", "1")], accept=_METADATA)
+        page = wire.decode(octets, wire.List, "a list")
+        return len(page.items or ()) + page.metadata.remaining_item_count
+
+    async def served_versions(self) -> frozenset[str]:
+        """Return the ``group/version`` of all named API groups. Raises `KubernetesError`."""
+        groups = wire.decode(await self._ask("GET", "/apis"), wire.GroupList, "API groups")
+        return frozenset(v.group_version for group in groups.groups for v in group.versions)
+
     async def create(self, path: str, content: Mapping[str, Any]) -> JsonObject:
         """Create an object in a list. Raises `KubernetesError`; 409 when it is there."""
         return await self._send("POST", path, content, [("fieldManager", self._manager)])

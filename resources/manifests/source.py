@@ -67,7 +67,7 @@ class ManifestsSource:
     @property
     def unread(self) -> Observable[dict[tuple[str, str], int]]:
         """Emit the number of objects of each kind that is not read whenever one changes."""
-        return self._unread
+        return isolated(self._unread)
 
     async def run(self) -> None:
         """Read everything, then what changes, until cancelled."""

@@ -249,6 +249,8 @@ class ApiServer:
             return web.json_response(self.events[-1], status=201)
         if plural == "customresourcedefinitions":
             return await self._definition(request, _name(parts))
+        if parts == ["apis"]:
+            return web.json_response(self._groups())
         kind = _BY_PLURAL.get(plural)
         version = parts[2] if parts[0] == "apis" else parts[1]
         group = parts[1] if parts[0] == "apis" else ""
@@ -260,6 +262,23 @@ class ApiServer:
         if query.get("watch"):
             return await self._watch(request, kind, namespace, query)
         return self._list(kind, namespace, query)
+
+    def _groups(self) -> Object:
+        """Give the discovery document of the kinds that are served."""
+        groups: dict[str, set[str]] = {}
+        for plural, versions in self.served.items():
+            groups.setdefault(_BY_PLURAL[plural].group, set()).update(versions)
+        return {
+            "kind": "APIGroupList",
+            "groups": [
+                {
+                    "name": name,
+                    "versions": [{"groupVersion": f"{name}/{v}", "version": v} for v in vs],
+                }
+                for name, vs in sorted(groups.items())
+                if name
+            ],
+        }
 
     async def _single(
         self, request: web.Request, kind: Kind[Any], key: tuple[str, str], parts: list[str]
@@ -336,9 +355,11 @@ class ApiServer:
             version, start = (int(part) for part in token.split("/"))
         limit = int(query.get("limit") or len(found) or 1)
         page = found[start : start + limit]
-        metadata = {"resourceVersion": str(version)}
+        metadata: Object = {"resourceVersion": str(version)}
         if start + limit < len(found):
             metadata["continue"] = f"{version}/{start + limit}"
+            if "labelSelector" not in query and "fieldSelector" not in query:
+                metadata["remainingItemCount"] = len(found) - start - limit
         body = {
             "kind": f"{kind.name}List",
             "apiVersion": kind.api_versions[0],

@@ -1,0 +1,71 @@
+"""Objects of API dialects that are off: the table ``unused-objects``, a row for each dialect.
+
+A node with such objects and without peers has a configuration that is not read. The rows name the
+objects and the flag that switches the dialect on. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from reconcilers.dialect import Dialect
+from reconcilers.tables import KEY
+from reconcilers.write import make_all
+from statedb import Database, Index, Table
+
+ObjectCounts: TypeAlias = Mapping[tuple[str, str], int]
+"""The number of objects by API group and kind."""
+
+
+class UnusedObjects(msgspec.Struct, frozen=True):
+    """Row of the table: the objects of one dialect that is off."""
+
+    dialect: str
+    title: str
+    counts: tuple[tuple[str, int], ...]
+    """Kinds with the number of their objects, by kind; none is 0."""
+    flag: str
+    """The flag that switches the dialect on."""
+
+    @property
+    def objects(self) -> str:
+        """The objects, for people: ``2 FRRConfiguration, 1 BFDProfile``."""
+        return ", ".join(f"{number} {kind}" for kind, number in self.counts)
+
+    @property
+    def message(self) -> str:
+        """A sentence without its end, for people."""
+        return f"not read: {self.objects} ({self.title} is off; {self.flag} switches it on)"
+
+
+class UnusedObjectsTable:
+    """Keeps the table of a program in which some dialects are off."""
+
+    def __init__(
+        self, db: Database, dialects: Iterable[type[Dialect]], flag: Callable[[str], str]
+    ) -> None:
+        """``dialects`` are those that are off; ``flag`` spells what switches one on, by its name."""
+        self.table: Table[UnusedObjects] = db.table(
+            "unused-objects", Index(KEY, lambda row: row.dialect)
+        )
+        self.dialects = tuple(dialects)
+        self._db = db
+        self._flag = flag
+
+    def put(self, counts: ObjectCounts) -> None:
+        """Replace the rows; ``counts`` may have kinds of other APIs."""
+        rows = []
+        for dialect in self.dialects:
+            found = {
+                kind.name: counts.get((kind.group, kind.name), 0)
+                for kind in dialect.configuration_kinds()
+            }
+            present = tuple((name, number) for name, number in sorted(found.items()) if number)
+            if present:
+                flag = self._flag(dialect.name)
+                rows.append(UnusedObjects(dialect.name, dialect.title, present, flag))
+        with self._db.write(self.table) as txn:
+            make_all(txn, self.table, rows)
