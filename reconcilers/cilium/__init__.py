@@ -1,6 +1,7 @@
-"""Cilium's BGP v2 API: what the operator does, and what its agent does, as pure functions.
+"""Cilium's BGP APIs as a dialect: pure functions and level-triggered computations.
 
-`operator` makes NodeConfigs and conditions of ClusterConfigs, `node` makes instances and peers of one
-node's NodeConfig, `policy` makes route sets of Advertisements, `services` and `pod_cidrs` say what an
-object contributes to a route set. Source: shared behaviour of Cilium 1.16 to 1.19.
+`node_configs` generates NodeConfigs and conditions from ClusterConfigs, `node` compiles a NodeConfig to
+instances and peers, `route_sets` compiles Advertisements, `services`, `pod_cidrs`, `pod_ip_pools` and
+`interfaces` have the contributions of objects to route sets; `v1` has CiliumBGPPeeringPolicy.
+Source: shared behaviour of Cilium 1.16 to 1.19.
 """

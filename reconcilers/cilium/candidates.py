@@ -1,6 +1,6 @@
-"""Every address that a node could advertise, with what speaks against it whoever is told.
+"""Every address that a node could advertise, with the reason if it is withheld from all peers.
 
-For explanations only: rounds ask objects one by one, as they change. Pure.
+For explanations only. Pure.
 """
 
 from __future__ import annotations
@@ -23,96 +23,96 @@ class Candidate(NamedTuple):
     """One address or prefix of one object."""
 
     object: ObjectRef
-    entry: str
-    """The type of advertisement that it takes."""
+    advertisement_type: str
+    """The ``advertisementType`` of the entries that select it."""
     type: str
-    """The type of address; the same but for Services."""
+    """The type of address of a Service; for other objects the advertisement type."""
     family: Family | None
-    """None where the object has no address of the type."""
+    """None if the object has no address of the type."""
     nlri: bytes | None
     labels: Mapping[str, str] = {}
-    """What selectors see."""
-    obstacle: tuple[str, str] | None = None
-    """Why it cannot be told: reason and message."""
+    """The labels that selectors match."""
+    withheld: tuple[str, str] | None = None
+    """Reason and message if it is advertised to no peer."""
     local: bool = False
-    """Never aggregated."""
+    """Traffic policy Local: not aggregated."""
     reachable: bool = True
-    """Whether something anywhere answers there."""
+    """False for a Service without an active endpoint."""
 
 
-def of_service(facts: services.Facts) -> Iterator[Candidate]:
-    """List a Service's addresses; a type of which it has none is there once, with the reason."""
-    for group in facts.addresses:
-        made = Candidate(
-            facts.ref,
-            services.ENTRY,
+def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
+    """Yield a Service's addresses, and one candidate for each type without an address."""
+    for group in service.groups:
+        candidate = Candidate(
+            service.ref,
+            services.ADVERTISEMENT_TYPE,
             group.type,
             None,
             None,
-            facts.labels,
+            service.labels,
             group.withheld,
             group.local,
-            facts.reachable,
+            service.reachable,
         )
         if not group.nlri:
-            yield made
+            yield candidate
         for family, prefixes in group.nlri.items():
             for nlri in prefixes:
-                yield made._replace(family=family, nlri=nlri)
+                yield candidate._replace(family=family, nlri=nlri)
 
 
 def of_pod_networks(node: Node) -> Iterator[Candidate]:
-    """List a node's pod networks."""
+    """Yield a node's pod CIDRs."""
     ref = ObjectRef("Node", "", node.metadata.name)
     for text in node.pod_networks:
         yield Candidate(ref, POD_CIDR, POD_CIDR, *prefix_to_wire(text))
 
 
 def of_pools(node: CiliumNode, pools: Mapping[str, CiliumPodIPPool]) -> Iterator[Candidate]:
-    """List what a node was allocated from pod IP pools."""
-    kind = pod_ip_pools.ENTRY
+    """Yield the prefixes that a node was allocated from pod IP pools."""
+    kind = pod_ip_pools.ADVERTISEMENT_TYPE
     for allocation in node.spec.ipam.pools.allocated:
         pool = pools.get(allocation.pool)
         labels = pod_ip_pools.pool_labels(pool) if pool is not None else {}
-        obstacle = None
+        withheld = None
         if pool is None:
-            obstacle = ("NoPool", f"there is no CiliumPodIPPool {allocation.pool}")
+            withheld = ("NoPool", f"there is no CiliumPodIPPool {allocation.pool}")
         for text in allocation.cidrs:
             family, nlri = prefix_to_wire(text)
             ref = ObjectRef(kind, "", allocation.pool)
-            yield Candidate(ref, kind, kind, family, nlri, labels, obstacle)
+            yield Candidate(ref, kind, kind, family, nlri, labels, withheld)
 
 
 def of_interfaces(host: Host, node: str, names: Iterable[str]) -> Iterator[Candidate]:
-    """List the addresses of interfaces by name; one that there is not is there once."""
-    kind = interfaces.ENTRY
+    """Yield the addresses of interfaces, and one candidate for each interface that does not exist."""
+    kind = interfaces.ADVERTISEMENT_TYPE
     for name in names:
         device = host.device(name)
         if device is None:
-            gone = ("NoInterface", f"the node has no interface {name}")
+            missing = ("NoInterface", f"the node has no interface {name}")
             ref = ObjectRef(kind, node, name)
-            yield Candidate(ref, kind, kind, None, None, {"name": name}, gone)
+            yield Candidate(ref, kind, kind, None, None, {"name": name}, missing)
             continue
         ref = ObjectRef(kind, node, device.name)
-        told = set(advertisable(device))
+        usable = set(advertisable(device))
         for text in dict.fromkeys(device.addresses):
             length = 128 if ":" in text else 32
             family, nlri = prefix_to_wire(f"{text}/{length}")
-            obstacle = None if text in told else _interface_obstacle(device, text)
-            yield Candidate(ref, kind, kind, family, nlri, {"name": device.name}, obstacle)
+            withheld = None if text in usable else _why_withheld(device, text)
+            yield Candidate(ref, kind, kind, family, nlri, {"name": device.name}, withheld)
 
 
-def _interface_obstacle(device: Device, text: str) -> tuple[str, str]:
+def _why_withheld(device: Device, text: str) -> tuple[str, str]:
     if not device.admin_up:
         return ("InterfaceDown", f"interface {device.name} is switched off")
     if not device.usable:
         return ("InterfaceDown", f"interface {device.name} is {device.oper_state}")
     address = ipaddress.ip_address(text)
-    kinds = (
+    scopes = (
         ("loopback", address.is_loopback),
         ("multicast", address.is_multicast),
         ("unspecified", address.is_unspecified),
         ("link-local", address.is_link_local),
     )
-    kind = next((name for name, found in kinds if found), "IPv4-mapped")
-    return ("NotAdvertisable", f"{text} is a {kind} address")
+    scope = next((name for name, applies in scopes if applies), "IPv4-mapped")
+    return ("NotAdvertisable", f"{text} is a {scope} address")

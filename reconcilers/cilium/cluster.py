@@ -1,13 +1,14 @@
 """The operator's part of Cilium's API: NodeConfigs, objects of v2 for v1's policies, conditions.
 
-Level-triggered: what is generated follows from the present objects, not from events. A NodeConfig
-that a ClusterConfig owns and no node is selected for is deleted; one whose ClusterConfig is gone is
-collected by the API server; one without our owner reference is left unchanged.
+Level-triggered: the result depends on the present objects, not on events. A NodeConfig that a
+ClusterConfig owns and whose node is not selected is deleted; one whose ClusterConfig was deleted is
+garbage-collected by the API server; one without our owner reference is left unchanged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from reconcilers.cilium import node_configs, router_ids
 from reconcilers.cilium.members import known_nodes
@@ -15,102 +16,117 @@ from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.translation import translation
 from reconcilers.cilium.v1 import selection
-from reconcilers.cilium.v1.translate import Known
+from reconcilers.cilium.v1.translate import ClusterView
 from reconcilers.dialect import ClusterContext, ClusterIntent, Delete
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from reconcilers.tables import KEY
-from resources.cilium import CiliumBGPNodeConfig
+from resources.cilium import CiliumBGPNodeConfig, CiliumBGPPeeringPolicy
 from resources.cilium.kinds import (
     LOAD_BALANCER_IP_POOL,
     NODE_CONFIG,
     PEERING_POLICY,
 )
-from resources.core import Secret
+from resources.core import Node, Secret
 from resources.tables import Tables
 from statedb import Snapshot
 
 
+class _Result(NamedTuple):
+    """A cluster's intent, filled while it is compiled."""
+
+    generated: list[Generated]
+    outdated: set[ObjectRef]
+    deletions: list[Delete]
+    conditions: list[Condition]
+    problems: list[Problem]
+
+
 class ClusterConfiguration:
-    """Generates and reports for all nodes."""
+    """Generates NodeConfigs, and reports conditions, for all nodes."""
 
     def __init__(self, tables: Tables, options: CiliumOptions | CiliumOperatorOptions) -> None:
         self._tables = tables
         self._options = options
         self._pool = options.router_id_pool
         self._owners: dict[str, str] = {}
-        """Node to the ClusterConfig that has it."""
+        """The ClusterConfig of each node."""
         self._policy_owners: dict[str, str] = {}
-        """Node to the CiliumBGPPeeringPolicy that it follows."""
+        """The CiliumBGPPeeringPolicy of each node."""
         self._router_ids: dict[router_ids.Holder, str] = {}
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
-        """Work out everything again."""
-        t = self._tables
-        known = known_nodes(t, snapshot)
-        objects = objects_of(t, snapshot)
-        policies = {row.metadata.name: row for row in t.of(PEERING_POLICY).all(snapshot)}
-        problems: list[Problem] = []
-        conditions: list[Condition] = []
-        generated: list[Generated] = []
-        outdated: set[ObjectRef] = set()
-        deletions: list[Delete] = []
-        counting = objects
+        """Compute generated objects, conditions and problems of the whole cluster."""
+        tables = self._tables
+        nodes = known_nodes(tables, snapshot)
+        stored = objects_of(tables, snapshot)
+        policies = {row.metadata.name: row for row in tables.of(PEERING_POLICY).all(snapshot)}
+        result = _Result([], set(), [], [], [])
+        objects = stored
         if self._options.translates:
-            pools = tuple(t.of(LOAD_BALANCER_IP_POOL).all(snapshot))
-            nodes = Known(tuple(known.values()), pools)
-            if context.stored:
-                made = translation(objects, policies, nodes)
-                generated += made.generated
-                outdated |= made.outdated
-                deletions += made.deletions
-                problems += made.problems
-            else:
-                counting, translated = with_translated(objects, policies, nodes)
-                generated += translated.generated
-                problems += translated.notes
+            pools = tuple(tables.of(LOAD_BALANCER_IP_POOL).all(snapshot))
+            view = ClusterView(tuple(nodes.values()), pools)
+            objects = _translate(stored, policies, view, result, in_cluster=context.stored)
         else:
-            selected = selection.select(
-                policies.values(),
-                known.values(),
-                self._policy_owners,
-                first_wins=getattr(self._options, "peering_policies", "") == "first",
-            )
-            self._policy_owners = selected.owners
-            conditions += selected.conditions
-            problems += selected.problems
-        result = node_configs.generate(
-            counting.cluster_configs.values(),
-            known.values(),
-            counting.overrides,
-            counting.peer_configs,
-            counting.node_configs,
+            self._select_policies(policies, nodes, result)
+        configs = self._node_configs(objects, nodes, result)
+        if not context.stored:
+            self._owners = configs.owners
+        secrets = self._secrets(snapshot, context)
+        result.conditions.extend(
+            node_configs.peer_config_conditions(objects.peer_configs.values(), secrets)
+        )
+        result.generated.extend(node_configs.generated(configs))
+        result.outdated.update(_outdated(configs.node_configs, stored))
+        result.deletions.extend(_unselected(configs.node_configs, stored))
+        return ClusterIntent(
+            generated=tuple(result.generated),
+            outdated=frozenset(result.outdated),
+            deletions=tuple(result.deletions),
+            conditions=tuple(result.conditions),
+            reported=tuple(dict.fromkeys(condition.object for condition in result.conditions)),
+            problems=tuple(result.problems),
+        )
+
+    def _select_policies(
+        self,
+        policies: Mapping[str, CiliumBGPPeeringPolicy],
+        nodes: Mapping[str, Node],
+        result: _Result,
+    ) -> None:
+        """Report the conditions of v1's policies."""
+        selected = selection.select(
+            policies.values(),
+            nodes.values(),
+            self._policy_owners,
+            first_wins=getattr(self._options, "peering_policies", "") == "first",
+        )
+        self._policy_owners = selected.owners
+        result.conditions.extend(selected.conditions)
+        result.problems.extend(selected.problems)
+
+    def _node_configs(
+        self, objects: Objects, nodes: Mapping[str, Node], result: _Result
+    ) -> node_configs.NodeConfigs:
+        """Generate NodeConfigs, with router IDs from the pool if there is one."""
+        configs = node_configs.generate(
+            objects.cluster_configs.values(),
+            nodes.values(),
+            objects.overrides,
+            objects.peer_configs,
+            objects.node_configs,
             self._owners,
         )
-        self._owners = {} if context.stored else result.owners
         if self._pool is not None:
-            # What was allocated before is in the NodeConfigs, whichever writer they have.
-            given = router_ids.allocate(
-                result.node_configs, counting.node_configs, self._router_ids, self._pool
+            # Stored NodeConfigs have the router IDs of earlier processes.
+            allocated = router_ids.allocate(
+                configs.node_configs, objects.node_configs, self._router_ids, self._pool
             )
-            result = result._replace(node_configs=given.node_configs)
-            self._router_ids = given.held
-            problems += given.problems
-        problems += result.problems
-        conditions += result.conditions
-        conditions += node_configs.peer_config_conditions(
-            counting.peer_configs.values(), self._secrets(snapshot, context)
-        )
-        generated += node_configs.generated(result)
-        outdated |= _outdated(result.node_configs, objects)
-        deletions += _unselected(result.node_configs, objects)
-        return ClusterIntent(
-            generated=tuple(generated),
-            outdated=frozenset(outdated),
-            deletions=tuple(deletions),
-            conditions=tuple(conditions),
-            reported=tuple(dict.fromkeys(condition.object for condition in conditions)),
-            problems=tuple(problems),
-        )
+            configs = configs._replace(node_configs=allocated.node_configs)
+            self._router_ids = allocated.held
+            result.problems.extend(allocated.problems)
+        result.problems.extend(configs.problems)
+        result.conditions.extend(configs.conditions)
+        return configs
 
     def _secrets(self, snapshot: Snapshot, context: ClusterContext) -> dict[str, Secret]:
         return {
@@ -119,22 +135,47 @@ class ClusterConfiguration:
         }
 
 
+def _translate(
+    stored: Objects,
+    policies: Mapping[str, CiliumBGPPeeringPolicy],
+    view: ClusterView,
+    result: _Result,
+    *,
+    in_cluster: bool,
+) -> Objects:
+    """Translate v1's policies; returns the objects from which NodeConfigs are generated.
+
+    In a cluster these are the stored ones, as the translated ones are written and read back.
+    """
+    if in_cluster:
+        translated = translation(stored, policies, view)
+        result.generated.extend(translated.generated)
+        result.outdated.update(translated.outdated)
+        result.deletions.extend(translated.deletions)
+        result.problems.extend(translated.problems)
+        return stored
+    objects, in_process = with_translated(stored, policies, view)
+    result.generated.extend(in_process.generated)
+    result.problems.extend(in_process.notes)
+    return objects
+
+
 def _outdated(wanted: Mapping[str, CiliumBGPNodeConfig], objects: Objects) -> set[ObjectRef]:
-    """Return the NodeConfigs that the API server lacks, or has with another spec or owner."""
+    """Return the NodeConfigs that are not stored, or stored with another spec or owner."""
     return {
         ObjectRef(NODE_CONFIG.name, "", name)
         for name, config in wanted.items()
-        if (there := objects.node_configs.get(name)) is None
-        or there.spec != config.spec
-        or there.metadata.owner_references != config.metadata.owner_references
+        if (stored := objects.node_configs.get(name)) is None
+        or stored.spec != config.spec
+        or stored.metadata.owner_references != config.metadata.owner_references
     }
 
 
 def _unselected(wanted: Mapping[str, CiliumBGPNodeConfig], objects: Objects) -> list[Delete]:
-    """Return the NodeConfigs of ours whose node is not selected any more."""
+    """Return the stored NodeConfigs of a ClusterConfig whose node is not selected any more."""
     return [
-        Delete(ObjectRef(NODE_CONFIG.name, "", name), there.metadata.uid)
-        for name, there in sorted(objects.node_configs.items())
+        Delete(ObjectRef(NODE_CONFIG.name, "", name), stored.metadata.uid)
+        for name, stored in sorted(objects.node_configs.items())
         if name not in wanted
-        and node_configs.owner_name(there, objects.cluster_configs) is not None
+        and node_configs.owner_name(stored, objects.cluster_configs) is not None
     ]

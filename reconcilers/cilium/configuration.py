@@ -1,7 +1,7 @@
 """Compiles Cilium's configuration objects, v1 and v2, for one node: everything but the routes.
 
-Compiled whole whenever some of it changed. Earlier compilations are remembered only for who has what
-(a node, a router ID), so that the present owner keeps it.
+A change compiles the whole configuration. State of earlier compilations is the ownership of nodes
+only, so that the present owner keeps a node.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.cilium.v1 import compile as v1
 from reconcilers.cilium.v1 import selection
-from reconcilers.cilium.v1.translate import Known
+from reconcilers.cilium.v1.translate import ClusterView
 from reconcilers.dialect import NodeContext, NodeIntent
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from reconcilers.tables import KEY
@@ -32,8 +32,8 @@ from resources.tables import Tables
 from statedb import Snapshot
 
 
-class _Found(NamedTuple):
-    """What a compilation collects."""
+class _Result(NamedTuple):
+    """The conditions, problems and generated objects, filled while they are compiled."""
 
     conditions: list[Condition]
     problems: list[Problem]
@@ -47,41 +47,41 @@ class NodeConfiguration:
         self._tables = tables
         self._options = options
         self._owners: dict[str, str] = {}
-        """Node to the ClusterConfig that has it."""
+        """The ClusterConfig of each node."""
         self._policy_owners: dict[str, str] = {}
-        """Node to the CiliumBGPPeeringPolicy that it follows."""
+        """The CiliumBGPPeeringPolicy of each node."""
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's configuration."""
-        t, name = self._tables, context.node
-        found = _Found([], [], [])
+        tables, name = self._tables, context.node
+        result = _Result([], [], [])
         secrets = {
             secret.metadata.name: secret
-            for secret in t.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
+            for secret in tables.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
         }
-        known = known_nodes(t, snapshot)
-        objects = objects_of(t, snapshot)
-        policies = {row.metadata.name: row for row in t.of(PEERING_POLICY).all(snapshot)}
-        followed = None
+        nodes = known_nodes(tables, snapshot)
+        objects = objects_of(tables, snapshot)
+        policies = {row.metadata.name: row for row in tables.of(PEERING_POLICY).all(snapshot)}
+        applied = None
         if self._options.translates:
-            objects = self._translated(snapshot, context, objects, policies, known, found)
+            objects = self._translated(snapshot, context, objects, policies, nodes, result)
         else:
-            followed = self._follow(policies, known, context, found)
-        config = self._node_config(objects, known, context, found)
+            applied = self._applied_policies(policies, nodes, context, result)
+        config = self._node_config(objects, nodes, context, result)
         compiled = None
-        if followed is not None:
-            # v1 precedes v2, as in Cilium: also where its policies contradict each other.
+        if applied is not None:
+            # v1 precedes v2, as in Cilium, also on a node whose policies conflict and do not apply.
             if config is not None:
                 text = "has no effect: a CiliumBGPPeeringPolicy selects the node"
                 ref = ObjectRef(NODE_CONFIG.name, "", name)
-                found.problems.append(Problem((ref,), "", text))
-            for policy in followed:
-                compiled = self._v1(snapshot, policy, known[name], secrets, context)
+                result.problems.append(Problem((ref,), "", text))
+            for policy in applied:
+                compiled = self._compile_policy(snapshot, policy, nodes[name], secrets, context)
         elif config is not None:
             compiled = v2.compile_node(
                 config,
                 v2.Context(
-                    node=known.get(name),
+                    node=nodes.get(name),
                     peer_configs=objects.peer_configs,
                     advertisements=tuple(objects.advertisements.values()),
                     secrets=secrets,
@@ -90,18 +90,18 @@ class NodeConfiguration:
                     router_id_of_node=self._options.router_id_allocation_ip_pool is None,
                 ),
             )
-        if name not in known:
+        if name not in nodes:
             ref = ObjectRef("Node", "", name)
-            found.problems.append(Problem((ref,), "metadata.name", "there is no such node"))
+            result.problems.append(Problem((ref,), "metadata.name", "there is no such node"))
         if compiled is None:
-            compiled = v2.Compiled([], [], {}, [])
+            compiled = v2.CompiledNode([], [], {}, [])
         return NodeIntent(
             instances=tuple(compiled.instances),
             peers=tuple(compiled.peers),
             route_sets=compiled.route_sets,
-            conditions=tuple(found.conditions),
-            problems=(*found.problems, *compiled.problems),
-            generated=tuple(found.generated),
+            conditions=tuple(result.conditions),
+            problems=(*result.problems, *compiled.problems),
+            generated=tuple(result.generated),
         )
 
     def _translated(
@@ -110,81 +110,83 @@ class NodeConfiguration:
         context: NodeContext,
         objects: Objects,
         policies: Mapping[str, CiliumBGPPeeringPolicy],
-        known: Mapping[str, Node],
-        found: _Found,
+        nodes: Mapping[str, Node],
+        result: _Result,
     ) -> Objects:
         """Return the objects of v2 with those that v1's policies are translated to."""
         pools = tuple(self._tables.of(LOAD_BALANCER_IP_POOL).all(snapshot))
-        counting, made = with_translated(objects, policies, Known(tuple(known.values()), pools))
+        united, translated = with_translated(
+            objects, policies, ClusterView(tuple(nodes.values()), pools)
+        )
         if not context.operator_in_process:
-            found.problems.extend(made.notes)
-            found.generated.extend(made.generated)
-        return counting
+            result.problems.extend(translated.notes)
+            result.generated.extend(translated.generated)
+        return united
 
     def _node_config(
         self,
         objects: Objects,
-        known: Mapping[str, Node],
+        nodes: Mapping[str, Node],
         context: NodeContext,
-        found: _Found,
+        result: _Result,
     ) -> CiliumBGPNodeConfig | None:
-        """Return the node's NodeConfig: the one that was written, or one of its ClusterConfig."""
-        written = objects.node_configs.get(context.node)
+        """Return the node's NodeConfig: the stored one, or the one generated from a ClusterConfig."""
+        stored = objects.node_configs.get(context.node)
         if context.operator_in_process:
-            made = context.generated.get((NODE_CONFIG.name, "", context.node))
-            if made is not None:
-                return NODE_CONFIG.decode(made)
-            ours = written is not None and node_configs.controller(written) is not None
-            return None if ours else written
-        result = node_configs.generate(
+            content = context.generated.get((NODE_CONFIG.name, "", context.node))
+            if content is not None:
+                return NODE_CONFIG.decode(content)
+            is_owned = stored is not None and node_configs.controller(stored) is not None
+            return None if is_owned else stored
+        configs = node_configs.generate(
             objects.cluster_configs.values(),
-            known.values(),
+            nodes.values(),
             objects.overrides,
             objects.peer_configs,
             objects.node_configs,
             self._owners,
         )
-        self._owners = result.owners
-        found.generated.extend(node_configs.generated(result))
-        found.problems.extend(result.problems)
-        return written if written is not None else result.node_configs.get(context.node)
+        self._owners = configs.owners
+        result.generated.extend(node_configs.generated(configs))
+        result.problems.extend(configs.problems)
+        return stored if stored is not None else configs.node_configs.get(context.node)
 
-    def _follow(
+    def _applied_policies(
         self,
         policies: Mapping[str, CiliumBGPPeeringPolicy],
-        known: Mapping[str, Node],
+        nodes: Mapping[str, Node],
         context: NodeContext,
-        found: _Found,
+        result: _Result,
     ) -> list[CiliumBGPPeeringPolicy] | None:
-        """Return the policy that the node follows: one or none; None where v2 has the node."""
+        """Return the node's policy, no policy on a conflict, or None if no policy selects it."""
         selected = selection.select(
             policies.values(),
-            known.values(),
+            nodes.values(),
             self._policy_owners,
             first_wins=self._options.peering_policies == "first",
         )
         self._policy_owners = selected.owners
         if not context.operator_in_process:
-            found.conditions.extend(
+            result.conditions.extend(
                 condition
                 for condition in selected.conditions
                 if condition.type == CONFLICTING_PEERING_POLICY
-                and condition.object.name in selected.at
+                and condition.object.name in selected.matching
             )
-            found.problems.extend(selected.problems)
+            result.problems.extend(selected.problems)
         if context.node not in selected.claimed:
             return None
         owner = selected.owners.get(context.node)
         return [policies[owner]] if owner is not None else []
 
-    def _v1(
+    def _compile_policy(
         self,
         snapshot: Snapshot,
         policy: CiliumBGPPeeringPolicy,
         node: Node,
         secrets: Mapping[str, Secret],
         context: NodeContext,
-    ) -> v2.Compiled:
+    ) -> v2.CompiledNode:
         return v1.compile_policy(
             policy,
             v1.Context(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from reconcilers.cilium.members import united_nodes
-from reconcilers.cilium.v1.translate import Known, as_object, translate
+from reconcilers.cilium.members import merged_nodes
+from reconcilers.cilium.v1.translate import ClusterView, as_object, translate
 from reconcilers.dialect import Converter
 from reconcilers.model import Problem
 from resources.cilium.kinds import CILIUM_NODE, LOAD_BALANCER_IP_POOL, PEERING_POLICY
@@ -14,11 +14,11 @@ from resources.core.kinds import NODE
 
 
 def _translate(rows: Mapping[str, Sequence[Any]]) -> tuple[list[dict[str, Any]], list[Problem]]:
-    nodes = united_nodes(rows[NODE.name], rows[CILIUM_NODE.name])
-    known = Known(tuple(nodes.values()), tuple(rows[LOAD_BALANCER_IP_POOL.name]))
-    made = translate(rows[PEERING_POLICY.name], known)
-    return [as_object(row) for row in made.objects], made.notes
+    nodes = merged_nodes(rows[NODE.name], rows[CILIUM_NODE.name])
+    view = ClusterView(tuple(nodes.values()), tuple(rows[LOAD_BALANCER_IP_POOL.name]))
+    translated = translate(rows[PEERING_POLICY.name], view)
+    return [as_object(row) for row in translated.objects], translated.notes
 
 
 PEERING_POLICIES: Final = Converter((PEERING_POLICY,), _translate)
-"""v1's policies to the objects of v2 that are equivalent."""
+"""From v1's policies to the equivalent objects of v2."""

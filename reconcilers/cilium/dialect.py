@@ -15,7 +15,7 @@ from reconcilers.cilium.members import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.report import NodeConfigReporter
 from reconcilers.cilium.route_sets import RouteSet
-from reconcilers.cilium.services import ServiceOptions, facts
+from reconcilers.cilium.services import ServiceOptions, service_addresses
 from reconcilers.cilium.sources import (
     InterfaceSource,
     PodCidrSource,
@@ -90,8 +90,8 @@ class CiliumDialect(Dialect):
         ),
     )
     explained_kinds: ClassVar[Mapping[str, str]] = {
-        "ciliumpodippool": pod_ip_pools.ENTRY,
-        "pool": pod_ip_pools.ENTRY,
+        "ciliumpodippool": pod_ip_pools.ADVERTISEMENT_TYPE,
+        "pool": pod_ip_pools.ADVERTISEMENT_TYPE,
     }
     selecting_kinds: ClassVar = frozenset({cilium.PEERING_POLICY.name, cilium.CLUSTER_CONFIG.name})
     reported_kinds: ClassVar = (cilium.NODE_CONFIG,)
@@ -180,7 +180,7 @@ class CiliumDialect(Dialect):
             if target is None or target.prefix is not None or target.names(ref):
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
                 yield from candidates.of_service(
-                    facts(service, slices, node, self._service_options)
+                    service_addresses(service, slices, node, self._service_options)
                 )
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:

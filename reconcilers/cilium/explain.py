@@ -1,7 +1,8 @@
-"""Why a peer is told a prefix, or is not: the rules asked again, one candidate at a time.
+"""Explains why a candidate is advertised to a peer, or is not, and which rule decides.
 
-Pure. It asks what the rounds ask (`services`, `pod_ip_pools`, `policy`), and says which rule was the
-first to say no, or, of several that could have said yes, the one that came closest.
+Pure. The rules are those of the route sources (`services`, `pod_ip_pools`, `interfaces`) and of the
+route set. Of several entries that reject a candidate, the one that checks the latest condition is
+named: it is the closest to advertising it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from msgspec.structs import replace
 
 from reconcilers.cilium import interfaces, pod_ip_pools, services
 from reconcilers.cilium.candidates import POD_CIDR, Candidate
-from reconcilers.cilium.route_sets import Entry, RouteSet
+from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import aggregate, covered
 
 ADVERTISED = "Advertised"
 
 
-class Refusal(NamedTuple):
-    """One rule's no; the further it went, the closer it came."""
+class Rejection(NamedTuple):
+    """A failed condition; ``step`` is its position in the order of the conditions."""
 
     step: int
     reason: str
@@ -31,27 +32,20 @@ class Refusal(NamedTuple):
 
 def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
     """Explain what is advertised to a peer for a candidate, and which rule decides."""
-    refusal = _refused_by_family(candidate, peer)
-    if refusal is None:
-        found = _asked(candidate, route_set)
-        if isinstance(found, RouteExplanation):
-            return _at(peer, found)
-        refusal = found
-    return _at(peer, _verdict(candidate, refusal))
+    result = _rejected_by_family(candidate, peer) or _match(candidate, route_set)
+    if isinstance(result, Rejection):
+        result = _explanation(candidate, (), result.reason, result.message, result.rule)
+    return replace(result, instance=peer.instance, peer=peer.name)
 
 
-def _at(peer: Peer, verdict: RouteExplanation) -> RouteExplanation:
-    return replace(verdict, instance=peer.instance, peer=peer.name)
-
-
-def _of(
+def _explanation(
     candidate: Candidate,
-    told: tuple[bytes, ...],
+    advertised: tuple[bytes, ...],
     reason: str,
     message: str,
     rule: ObjectRef | None,
 ) -> RouteExplanation:
-    """Return a verdict on a candidate, whoever the peer is."""
+    """Return the explanation of a candidate, without a peer."""
     return RouteExplanation(
         None,
         None,
@@ -59,112 +53,109 @@ def _of(
         candidate.type,
         candidate.family,
         candidate.nlri,
-        told,
+        advertised,
         reason,
         message,
         rule,
     )
 
 
-def _verdict(candidate: Candidate, refusal: Refusal) -> RouteExplanation:
-    return _of(candidate, (), refusal.reason, refusal.message, refusal.rule)
-
-
-def _refused_by_family(candidate: Candidate, peer: Peer) -> Refusal | None:
+def _rejected_by_family(candidate: Candidate, peer: Peer) -> Rejection | None:
     if candidate.family is None:
-        # No address: that is what is to be said, unless the peer is told nothing whatsoever.
+        # Without an address the missing address is the reason, unless the peer receives no routes.
         suppressed = {entry.family: entry for entry in peer.suppressed}
         if peer.families and all(family in suppressed for family in peer.families):
             first = suppressed[peer.families[0]]
-            return Refusal(0, first.reason, first.message, first.rule)
+            return Rejection(0, first.reason, first.message, first.rule)
         return None
     if candidate.family not in peer.families:
-        spoken = " and ".join(str(family) for family in peer.families) or "no family"
+        families = " and ".join(str(family) for family in peer.families) or "no family"
         rule = peer.origins[0] if peer.origins else None
-        return Refusal(0, "Family", f"only {spoken} is spoken with the peer", rule)
+        return Rejection(0, "Family", f"the peer is configured for {families} only", rule)
     for entry in peer.suppressed:
         if entry.family == candidate.family:
-            return Refusal(0, entry.reason, entry.message, entry.rule)
+            return Rejection(0, entry.reason, entry.message, entry.rule)
     return None
 
 
-def _asked(candidate: Candidate, route_set: RouteSet | None) -> RouteExplanation | Refusal:
-    entries = [] if route_set is None else list(_entries(candidate, route_set))
-    told: dict[bytes, ObjectRef] = {}
-    refusals: list[Refusal] = []
+def _match(candidate: Candidate, route_set: RouteSet | None) -> RouteExplanation | Rejection:
+    """Match a candidate with the entries of its type."""
+    entries = [] if route_set is None else list(_entries_of_family(candidate, route_set))
+    advertised: dict[bytes, ObjectRef] = {}
+    rejections: list[Rejection] = []
     for entry in entries:
-        refusal = _refused(candidate, entry)
-        if refusal is not None:
-            refusals.append(refusal)
-        elif candidate.nlri is not None and _within(candidate.nlri, entry):
-            told.setdefault(_aggregated(candidate, candidate.nlri, entry), entry.rule)
-    if told:
-        return _told(candidate, told)
-    if refusals:
-        return max(refusals, key=lambda refusal: refusal.step)
-    rules = sorted({str(e.rule) for e in (_all(candidate, route_set) if route_set else ())})
-    where = f"; what is told is in {', '.join(rules)}" if rules else ""
-    return Refusal(0, "NoRule", f"no rule for the peer is about {candidate.entry}{where}", None)
+        if entry.type != candidate.advertisement_type:
+            continue
+        rejection = _rejected_by_entry(candidate, entry)
+        if rejection is not None:
+            rejections.append(rejection)
+        elif candidate.nlri is not None and _is_within(candidate.nlri, entry):
+            prefix = _aggregated(candidate, candidate.nlri, entry)
+            advertised.setdefault(prefix, entry.rule)
+    if advertised:
+        return _advertised(candidate, advertised)
+    if rejections:
+        return max(rejections, key=lambda rejection: rejection.step)
+    rules = sorted({str(entry.rule) for entry in entries})
+    others = f"; its rules are in {', '.join(rules)}" if rules else ""
+    text = f"no rule for the peer selects {candidate.advertisement_type}{others}"
+    return Rejection(0, "NoRule", text, None)
 
 
-def _told(candidate: Candidate, told: dict[bytes, ObjectRef]) -> RouteExplanation:
-    prefixes = tuple(sorted(told, key=lambda nlri: -nlri[0]))
-    exact = candidate.nlri in told
-    message = "" if exact else f"as a part of an aggregate of length {prefixes[0][0]}"
-    return _of(candidate, prefixes, ADVERTISED, message, told[prefixes[0]])
+def _advertised(candidate: Candidate, advertised: dict[bytes, ObjectRef]) -> RouteExplanation:
+    prefixes = tuple(sorted(advertised, key=lambda nlri: -nlri[0]))
+    is_exact = candidate.nlri in advertised
+    message = "" if is_exact else f"as a part of an aggregate of length {prefixes[0][0]}"
+    return _explanation(candidate, prefixes, ADVERTISED, message, advertised[prefixes[0]])
 
 
-def _all(candidate: Candidate, route_set: RouteSet) -> Iterator[Entry]:
+def _entries_of_family(candidate: Candidate, route_set: RouteSet) -> Iterator[AdvertisementEntry]:
     for family, entries in route_set.entries.items():
         if candidate.family in (None, family):
             yield from entries
 
 
-def _entries(candidate: Candidate, route_set: RouteSet) -> Iterator[Entry]:
-    for entry in _all(candidate, route_set):
-        if entry.type == candidate.entry:
-            yield entry
-
-
-def _within(nlri: bytes, entry: Entry) -> bool:
+def _is_within(nlri: bytes, entry: AdvertisementEntry) -> bool:
     return entry.within is None or covered(nlri, entry.within)
 
 
-def _aggregated(candidate: Candidate, nlri: bytes, entry: Entry) -> bytes:
+def _aggregated(candidate: Candidate, nlri: bytes, entry: AdvertisementEntry) -> bytes:
     if entry.aggregation_length is None or candidate.local:
         return nlri
     return aggregate(nlri, entry.aggregation_length)
 
 
-def _refused(candidate: Candidate, entry: Entry) -> Refusal | None:
-    """Say why an entry of the right type does not tell a candidate; None where it does."""
-    if candidate.entry == interfaces.ENTRY:
+def _rejected_by_entry(candidate: Candidate, entry: AdvertisementEntry) -> Rejection | None:
+    """Return the condition of an entry of the candidate's type that fails; None if none does."""
+    type_ = candidate.advertisement_type
+    if type_ == interfaces.ADVERTISEMENT_TYPE:
         if entry.interface != candidate.labels["name"]:
-            text = f"{entry.rule} is about interface {entry.interface}"
-            return Refusal(1, "NotSelected", text, entry.rule)
-    elif candidate.entry != POD_CIDR:
-        refusal = _refused_by_selector(candidate, entry)
-        if refusal is not None:
-            return refusal
-    if candidate.entry == services.ENTRY and candidate.type not in entry.addresses:
-        text = f"{entry.rule} tells {', '.join(sorted(entry.addresses))} of the object only"
-        return Refusal(3, "AddressType", text, entry.rule)
-    obstacle = candidate.obstacle
-    if obstacle is None and entry.needs_endpoint and not candidate.reachable:
-        obstacle = services.NO_ENDPOINT
-    if obstacle is not None:
-        return Refusal(4, *obstacle, entry.rule)
+            text = f"{entry.rule} selects interface {entry.interface}"
+            return Rejection(1, "NotSelected", text, entry.rule)
+    elif type_ != POD_CIDR:
+        rejection = _rejected_by_selector(candidate, entry)
+        if rejection is not None:
+            return rejection
+    if type_ == services.ADVERTISEMENT_TYPE and candidate.type not in entry.addresses:
+        text = f"{entry.rule} advertises {', '.join(sorted(entry.addresses))} of the object only"
+        return Rejection(3, "AddressType", text, entry.rule)
+    withheld = candidate.withheld
+    if withheld is None and entry.needs_endpoint and not candidate.reachable:
+        withheld = services.NO_ENDPOINT
+    if withheld is not None:
+        return Rejection(4, *withheld, entry.rule)
     return None
 
 
-def _refused_by_selector(candidate: Candidate, entry: Entry) -> Refusal | None:
-    if candidate.entry == pod_ip_pools.ENTRY and candidate.obstacle is not None:
-        # There is nothing with labels.
-        return Refusal(4, *candidate.obstacle, entry.rule)
+def _rejected_by_selector(candidate: Candidate, entry: AdvertisementEntry) -> Rejection | None:
+    is_pool = candidate.advertisement_type == pod_ip_pools.ADVERTISEMENT_TYPE
+    if is_pool and candidate.withheld is not None:
+        # The pool does not exist, and has no labels.
+        return Rejection(4, *candidate.withheld, entry.rule)
     if entry.selector is None:
         text = f"{entry.rule} has no selector, which selects nothing"
-        return Refusal(1, "NoSelector", text, entry.rule)
+        return Rejection(1, "NoSelector", text, entry.rule)
     if not entry.selector.matches(candidate.labels):
-        text = f"its labels are not what {entry.rule} selects: {entry.selector.text}"
-        return Refusal(2, "NotSelected", text, entry.rule)
+        text = f"its labels do not match the selector of {entry.rule}: {entry.selector.text}"
+        return Rejection(2, "NotSelected", text, entry.rule)
     return None

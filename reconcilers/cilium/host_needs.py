@@ -1,4 +1,4 @@
-"""Whether some object needs what only the node's own kernel knows: addresses, routes, interfaces."""
+"""Whether an object refers to the node's kernel: its interfaces, addresses or routes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ from statedb import Snapshot
 
 def is_host_needed(tables: Tables, snapshot: Snapshot, node: str) -> bool:
     """True if an object refers to interfaces, or a router ID comes from one."""
-    t = tables
-    return _is_router_id_needed(t, snapshot, node) or interfaces.are_needed(
-        t.of(ADVERTISEMENT).all(snapshot),
-        t.of(PEER_CONFIG).all(snapshot),
-        (*t.of(CLUSTER_CONFIG).all(snapshot), *t.of(NODE_CONFIG).all(snapshot)),
+    return _is_router_id_needed(tables, snapshot, node) or interfaces.are_needed(
+        tables.of(ADVERTISEMENT).all(snapshot),
+        tables.of(PEER_CONFIG).all(snapshot),
+        (*tables.of(CLUSTER_CONFIG).all(snapshot), *tables.of(NODE_CONFIG).all(snapshot)),
     )
 
 
-def _is_router_id_needed(t: Tables, snapshot: Snapshot, node: str) -> bool:
-    """Tell whether some instance has no router ID but what an interface may give."""
-    known = known_node(t, snapshot, node)
+def _is_router_id_needed(tables: Tables, snapshot: Snapshot, node: str) -> bool:
+    """True if an instance has no router ID, except one derived from an interface."""
+    known = known_node(tables, snapshot, node)
     if known is None or router_id_of(known) is not None:
         return False
-    written = t.of(NODE_CONFIG).get(snapshot, ("", node))
+    written = tables.of(NODE_CONFIG).get(snapshot, ("", node))
     if written is not None and any(i.router_id is None for i in written.spec.bgp_instances):
         return True
-    override = t.of(NODE_CONFIG_OVERRIDE).get(snapshot, ("", node))
-    given = {i.name for i in override.spec.bgp_instances if i.router_id} if override else set()
+    override = tables.of(NODE_CONFIG_OVERRIDE).get(snapshot, ("", node))
+    overridden = {i.name for i in override.spec.bgp_instances if i.router_id} if override else set()
     return any(
-        instance.name not in given
-        for config in t.of(CLUSTER_CONFIG).all(snapshot)
+        instance.name not in overridden
+        for config in tables.of(CLUSTER_CONFIG).all(snapshot)
         for instance in config.spec.bgp_instances
     )

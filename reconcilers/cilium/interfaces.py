@@ -1,4 +1,4 @@
-"""What the addresses of network interfaces contribute to a route set, and whether anybody asks."""
+"""The addresses of network interfaces that contribute to a route set, and whether any is referenced."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from resources.cilium import (
 from resources.host.facts import Device, advertisable
 from speaker.nlri import Family
 
-ENTRY = "Interface"
+ADVERTISEMENT_TYPE = "Interface"
 
 
 def contributions(
     device: Device, node: str, route_set: RouteSet
 ) -> Iterator[tuple[Family, bytes, Contribution]]:
     """Yield the host routes of one of the node's interfaces in one set."""
-    ref = ObjectRef(ENTRY, node, device.name)
+    ref = ObjectRef(ADVERTISEMENT_TYPE, node, device.name)
     routes = [host_route(text) for text in advertisable(device)]
     for family, entries in route_set.entries.items():
         for entry in entries:
-            if entry.type != ENTRY or entry.interface != device.name:
+            if entry.type != ADVERTISEMENT_TYPE or entry.interface != device.name:
                 continue
-            part = Contribution(Origin(ref, entry.rule), entry.attributes)
+            contribution = Contribution(Origin(ref, entry.rule), entry.attributes)
             for route_family, nlri in routes:
                 if route_family == family:
-                    yield family, nlri, part
+                    yield family, nlri, contribution
 
 
 def are_needed(
@@ -40,10 +40,10 @@ def are_needed(
     peer_configs: Iterable[CiliumBGPPeerConfig],
     configs: Iterable[CiliumBGPClusterConfig | CiliumBGPNodeConfig],
 ) -> bool:
-    """Tell whether some object refers to what only the host knows."""
+    """True if an object refers to an interface or a route of the host."""
     return (
         any(
-            entry.advertisement_type == ENTRY
+            entry.advertisement_type == ADVERTISEMENT_TYPE
             for advertisement in advertisements
             for entry in advertisement.spec.advertisements
         )

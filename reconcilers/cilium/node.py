@@ -1,6 +1,7 @@
-"""What one node's NodeConfig comes to: instances, peers and the route sets that they get.
+"""Compiles a node's NodeConfig to instances, peers and route sets.
 
-Pure. What cannot be becomes a `Problem` that names the object and the field; everything else goes on.
+Pure. An invalid instance or peer becomes a `Problem` that names the object and the field; all others
+are compiled.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _DEFAULTS = CiliumBGPPeerConfig(metadata=ObjectMeta(name=""), spec=PeerConfigSpe
 
 
 class Context(msgspec.Struct, frozen=True):
-    """Everything that a NodeConfig refers to."""
+    """The objects that a NodeConfig refers to."""
 
     node: Node | None
     peer_configs: Mapping[str, CiliumBGPPeerConfig]
@@ -44,11 +45,11 @@ class Context(msgspec.Struct, frozen=True):
     secrets_namespace: str
     host: Host = Host()
     router_id_of_node: bool = True
-    """Whether the node's IPv4 address stands in for a router ID that is not set."""
+    """True if the node's IPv4 address is the default router ID; false if router IDs are allocated."""
 
 
-class Compiled(NamedTuple):
-    """What a NodeConfig comes to."""
+class CompiledNode(NamedTuple):
+    """The configuration of one node, filled while it is compiled."""
 
     instances: list[Instance]
     peers: list[Peer]
@@ -57,35 +58,35 @@ class Compiled(NamedTuple):
 
 
 def router_id_of(node: Node | None) -> str | None:
-    """Find the node's IPv4 address: the internal one first (Cilium's default mode)."""
+    """Return the node's IPv4 address, the internal one first (Cilium's default mode)."""
     return _address_of(node, ipaddress.IPv4Address)
 
 
 def router_id_of_host(host: Host) -> str | None:
-    """Read the last four octets of the MAC address of Cilium's own interface as a router ID."""
+    """Return the last four octets of the MAC address of Cilium's own interface as a router ID."""
     device = host.device(CILIUM_HOST)
     if device is None or not device.mac:
         return None
-    found = ipaddress.IPv4Address(bytes.fromhex(device.mac.replace(":", ""))[-4:])
-    return str(found) if int(found) else None
+    router_id = ipaddress.IPv4Address(bytes.fromhex(device.mac.replace(":", ""))[-4:])
+    return str(router_id) if int(router_id) else None
 
 
 def next_hops_of(node: Node | None, session: str) -> tuple[NextHop, ...]:
     """Return the next hop of IPv6 prefixes for the peer at the address ``session``.
 
-    An IPv4 session has no IPv6 address of its own. Its v4-mapped form, which stands in where the
-    node has none either, is rejected by some routers (BIRD) and reachable by none.
+    An IPv4 session has no IPv6 address of its own. The IPv4-mapped form of its address, the default
+    for a node without an IPv6 address, is rejected by BIRD and reachable from no router.
     """
     if ipaddress.ip_address(session).version != 4:
         return ()
-    found = _address_of(node, ipaddress.IPv6Address)
-    return () if found is None else (NextHop(IPV6_UNICAST, found),)
+    address = _address_of(node, ipaddress.IPv6Address)
+    return () if address is None else (NextHop(IPV6_UNICAST, address),)
 
 
 def _address_of(
     node: Node | None, family: type[ipaddress.IPv4Address | ipaddress.IPv6Address]
 ) -> str | None:
-    """Find the node's address of a family: the internal one first."""
+    """Return the node's address of a family, the internal one first."""
     if node is None:
         return None
     for wanted in ("InternalIP", "ExternalIP"):
@@ -98,9 +99,9 @@ def _address_of(
     return None
 
 
-def compile_node(config: CiliumBGPNodeConfig, context: Context) -> Compiled:
+def compile_node(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
     """Compile one node's configuration."""
-    compiled = Compiled([], [], {}, [])
+    compiled = CompiledNode([], [], {}, [])
     ref = ObjectRef("CiliumBGPNodeConfig", "", config.metadata.name)
     sets: dict[bytes, RouteSet | None] = {}
     for i, instance in enumerate(config.spec.bgp_instances):
@@ -108,8 +109,8 @@ def compile_node(config: CiliumBGPNodeConfig, context: Context) -> Compiled:
     return compiled
 
 
-class _InvalidPeerError(Exception):
-    """Why an instance or a peer is left out: the field, within its own, and the other objects."""
+class _InvalidConfigError(Exception):
+    """An instance or peer that cannot be compiled: the field within it, and the other objects."""
 
     def __init__(self, field: str, message: str, *objects: ObjectRef) -> None:
         super().__init__(message)
@@ -122,44 +123,46 @@ def _instance(
     path: str,
     instance: NodeInstance,
     context: Context,
-    compiled: Compiled,
+    compiled: CompiledNode,
     sets: dict[bytes, RouteSet | None],
 ) -> None:
-    def left_out(error: _InvalidPeerError, where: str, names: tuple[str, ...], text: str) -> None:
+    def leave_out(
+        error: _InvalidConfigError, where: str, names: tuple[str, ...], text: str
+    ) -> None:
         problem = Problem((ref, *error.objects), f"{where}.{error.field}", text, names)
         compiled.problems.append(problem)
 
     try:
-        made = _identity(ref, instance, context)
-    except _InvalidPeerError as error:
-        left_out(error, path, (instance.name,), f"instance {instance.name!r} {error}")
+        neutral = _neutral_instance(ref, instance, context)
+    except _InvalidConfigError as error:
+        leave_out(error, path, (instance.name,), f"instance {instance.name!r} {error}")
         return
-    port = made.listen_port
+    port = neutral.listen_port
     holder = next((i.name for i in compiled.instances if i.listen_port == port), None)
     if port is not None and holder is not None:
         text = f"instance {instance.name!r} does not listen: {port} is the port of {holder!r}"
         compiled.problems.append(Problem((ref,), f"{path}.localPort", text))
-        made = replace(made, listen_port=None)
-    compiled.instances.append(made)
+        neutral = replace(neutral, listen_port=None)
+    compiled.instances.append(neutral)
     for j, peer in enumerate(instance.peers):
         try:
             compiled.peers.append(_checked_peer(ref, instance, peer, context, compiled, sets))
-        except _InvalidPeerError as error:
+        except _InvalidConfigError as error:
             text = f"peer {peer.name!r} is left out: {error}"
-            left_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
+            leave_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
 
 
-def _identity(ref: ObjectRef, instance: NodeInstance, context: Context) -> Instance:
-    """Return an instance. Raises `_InvalidPeerError`."""
+def _neutral_instance(ref: ObjectRef, instance: NodeInstance, context: Context) -> Instance:
+    """Return an instance with its AS number and router ID. Raises `_InvalidConfigError`."""
     if instance.local_asn is None:
-        raise _InvalidPeerError("localASN", "has no AS number of its own")
+        raise _InvalidConfigError("localASN", "has no AS number of its own")
     router_id = instance.router_id
     if router_id is None:
         if not context.router_id_of_node:
-            raise _InvalidPeerError("routerID", "has no router ID from the pool")
+            raise _InvalidConfigError("routerID", "has no router ID from the pool")
         router_id = router_id_of(context.node) or router_id_of_host(context.host)
     if router_id is None:
-        raise _InvalidPeerError(
+        raise _InvalidConfigError(
             "routerID",
             f"has no router ID: the node has no IPv4 address, and no interface {CILIUM_HOST}; set "
             "routerID in a CiliumBGPNodeConfigOverride",
@@ -172,49 +175,50 @@ def _checked_peer(
     instance: NodeInstance,
     peer: NodePeer,
     context: Context,
-    compiled: Compiled,
+    compiled: CompiledNode,
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
-    """Make a peer. Raises `_InvalidPeerError`."""
+    """Return a peer. Raises `_InvalidConfigError`."""
     try:
         address = _address(peer, context.host)
     except ValueError as error:
-        raise _InvalidPeerError("peerAddress", str(error)) from None
+        raise _InvalidConfigError("peerAddress", str(error)) from None
     if peer.peer_asn is None:
-        raise _InvalidPeerError("peerASN", "it has no AS number")
+        raise _InvalidConfigError("peerASN", "it has no AS number")
     config = _DEFAULTS
     if peer.peer_config_ref is not None:
         name = peer.peer_config_ref.name
         if name not in context.peer_configs:
             missing = ObjectRef("CiliumBGPPeerConfig", "", name)
             text = f"there is no CiliumBGPPeerConfig {name!r}"
-            raise _InvalidPeerError("peerConfigRef.name", text, missing)
+            raise _InvalidConfigError("peerConfigRef.name", text, missing)
         config = context.peer_configs[name]
     config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     try:
         source = _source(peer, address, config, context.host)
     except ValueError as error:
         if peer.local_address:
-            raise _InvalidPeerError("localAddress", str(error)) from None
-        raise _InvalidPeerError("peerConfigRef", str(error), config_ref) from None
-    made = _peer(ref, instance, peer, (address, source), config, context, compiled, sets)
-    if not made.families:
+            raise _InvalidConfigError("localAddress", str(error)) from None
+        raise _InvalidConfigError("peerConfigRef", str(error), config_ref) from None
+    neutral = _peer(ref, instance, peer, (address, source), config, context, compiled, sets)
+    if not neutral.families:
         text = "none of its families is spoken"
-        raise _InvalidPeerError("peerConfigRef", text, config_ref)
-    other = same_end(made, compiled.peers)
+        raise _InvalidConfigError("peerConfigRef", text, config_ref)
+    other = peer_at_same_address(neutral, compiled.peers)
     if other is not None:
-        raise _InvalidPeerError("peerAddress", f"its address is that of peer {other!r}")
-    return made
+        raise _InvalidConfigError("peerAddress", f"its address is that of peer {other!r}")
+    return neutral
 
 
-def same_end(peer: Peer, others: Iterable[Peer]) -> str | None:
-    """Find a peer of the same instance with the same address: sessions could not be told apart."""
-    end = (peer.instance, peer.address, peer.interface)
-    return next((o.name for o in others if (o.instance, o.address, o.interface) == end), None)
+def peer_at_same_address(peer: Peer, others: Iterable[Peer]) -> str | None:
+    """Return a peer of the same instance with the same address, as connections are matched by it."""
+    address = (peer.instance, peer.address, peer.interface)
+    same = (o.name for o in others if (o.instance, o.address, o.interface) == address)
+    return next(same, None)
 
 
 def _address(peer: NodePeer, host: Host) -> str:
-    """Return a peer's address, configured or discovered. Raises ValueError saying why not."""
+    """Return a peer's address, configured or discovered. Raises `ValueError` with the reason."""
     if peer.peer_address is not None:
         return peer.peer_address
     discovery = peer.auto_discovery
@@ -224,9 +228,9 @@ def _address(peer: NodePeer, host: Host) -> str:
 
 
 def _source(peer: NodePeer, address: str, config: CiliumBGPPeerConfig, host: Host) -> str | None:
-    """Return the address that a session comes from; an override goes before an interface.
+    """Return the local address of a session; an override precedes the source interface.
 
-    Raises ValueError saying why there is none.
+    Raises `ValueError` with the reason if there is none.
     """
     base, *_ = address.partition("%")
     version = ipaddress.ip_address(base).version
@@ -246,12 +250,12 @@ def _peer(
     ends: tuple[str, str | None],
     config: CiliumBGPPeerConfig,
     context: Context,
-    compiled: Compiled,
+    compiled: CompiledNode,
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
     spec = config.spec
     address, _, zone = ends[0].partition("%")
-    before = len(compiled.problems)
+    reported = len(compiled.problems)
     config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     families: dict[Family, LabelSelector | None] = sessions.families(
         config_ref,
@@ -259,16 +263,16 @@ def _peer(
         ((f.afi, f.safi, f.advertisements) for f in spec.families or DEFAULT_FAMILIES),
         compiled.problems,
     )
-    if any(p in compiled.problems[:before] for p in compiled.problems[before:]):
-        # Told by another peer with the same PeerConfig already.
-        del compiled.problems[before:]
-    same = msgspec.json.encode(sorted(families.items()), order="deterministic")
-    if same not in sets:
-        sets[same] = route_set(families, context.advertisements)
-    chosen = sets[same]
-    if chosen is not None:
-        compiled.route_sets[chosen.name] = chosen
-    password, down = sessions.password(
+    if any(p in compiled.problems[:reported] for p in compiled.problems[reported:]):
+        # Another peer with the same PeerConfig has reported them.
+        del compiled.problems[reported:]
+    selectors = msgspec.json.encode(sorted(families.items()), order="deterministic")
+    if selectors not in sets:
+        sets[selectors] = route_set(families, context.advertisements)
+    selected = sets[selectors]
+    if selected is not None:
+        compiled.route_sets[selected.name] = selected
+    password, down_reason = sessions.password(
         config_ref,
         "spec.authSecretRef",
         spec.auth_secret_ref,
@@ -293,12 +297,12 @@ def _peer(
         graceful_restart=sessions.graceful_restart(spec.graceful_restart),
         bfd=None,
         families=tuple(sorted(families)),
-        route_set=chosen.name if chosen is not None else None,
+        route_set=selected.name if selected is not None else None,
         accept=(),
         next_hops=next_hops_of(context.node, address),
         origins=(ref,),
-        down_reason=down,
-        suppressed=_suppressed(ref, peer, config, families, chosen),
+        down_reason=down_reason,
+        suppressed=_suppressed(ref, peer, config, families, selected),
     )
 
 
@@ -307,25 +311,25 @@ def _suppressed(
     peer: NodePeer,
     config: CiliumBGPPeerConfig,
     families: Mapping[Family, LabelSelector | None],
-    chosen: RouteSet | None,
+    selected: RouteSet | None,
 ) -> tuple[SuppressedFamily, ...]:
     """Return the families in which nothing is advertised, with the reason."""
-    found = []
+    suppressed = []
     where = f"CiliumBGPPeerConfig {config.metadata.name}"
     rule = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     for family, selector in sorted(families.items()):
-        if chosen is not None and family in chosen.entries:
+        if selected is not None and family in selected.entries:
             continue
         if peer.peer_config_ref is None:
-            text = "the peer refers to no CiliumBGPPeerConfig, so it is told nothing"
-            found.append(SuppressedFamily(family, "NoPeerConfig", text, ref))
+            text = "the peer refers to no CiliumBGPPeerConfig, which selects what is advertised"
+            suppressed.append(SuppressedFamily(family, "NoPeerConfig", text, ref))
         elif not config.spec.families:
-            text = f"{where} lists no families, and nothing is told in the default ones"
-            found.append(SuppressedFamily(family, "NoAdvertisements", text, rule))
+            text = f"{where} lists no families, and nothing is advertised in the default ones"
+            suppressed.append(SuppressedFamily(family, "NoAdvertisements", text, rule))
         elif selector is None:
             text = f"{where} has no advertisements for {family}"
-            found.append(SuppressedFamily(family, "NoAdvertisements", text, rule))
+            suppressed.append(SuppressedFamily(family, "NoAdvertisements", text, rule))
         else:
             text = f"no CiliumBGPAdvertisement has labels that {where} selects for {family}"
-            found.append(SuppressedFamily(family, "NoAdvertisement", text, rule))
-    return tuple(found)
+            suppressed.append(SuppressedFamily(family, "NoAdvertisement", text, rule))
+    return tuple(suppressed)

@@ -1,6 +1,6 @@
-"""What a node could not do of what it was asked to, by instance, as one condition has to say it.
+"""The condition BGPReconcileError of a NodeConfig: a node's problems and failures, by instance.
 
-Of each instance the first few are told, as one mistake often makes many errors.
+The message lists the first errors of each instance, as one mistake often causes many.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Final
 from reconcilers.model import Condition, ObjectRef, Problem, ReconcileStatus
 from resources.cilium.condition_types import RECONCILE_ERROR
 
-FEW: Final = 5
-"""Errors of one instance that are told."""
-LONGEST: Final = 32768
-"""Characters of a condition's message (metav1.Condition)."""
+MAX_ERRORS_SHOWN: Final = 5
+"""Errors of one instance that the message lists."""
+MAX_MESSAGE_CHARACTERS: Final = 32768
+"""Of a condition (metav1.Condition)."""
 NODE_CONFIG: Final = "CiliumBGPNodeConfig"
 
 _INSTANCE: Final = re.compile(r"spec\.bgpInstances\[(\d+)\]")
 _CONFIGURATION: Final = frozenset(
     {NODE_CONFIG, "CiliumBGPPeerConfig", "CiliumBGPAdvertisement", "CiliumBGPNodeConfigOverride"}
 )
-"""Kinds whose problems keep something of a NodeConfig from being done."""
+"""Kinds whose problems are errors of a NodeConfig."""
 
 Errors = list[tuple[str, str]]
-"""The instance, empty where it is of none alone, and the error."""
+"""The instance, empty if the error is of no single one, and the error."""
 
 
 def errors_of(
@@ -34,8 +34,8 @@ def errors_of(
     problems: Iterable[Problem],
     statuses: Iterable[ReconcileStatus],
 ) -> Errors:
-    """Find the errors of a node whose NodeConfig has these instances, in a steady order."""
-    found: Errors = []
+    """Return the errors of a node whose NodeConfig has these instances, in a deterministic order."""
+    errors: Errors = []
     for problem in sorted(problems):
         ref = problem.objects[0] if problem.objects else None
         if ref is None or ref.kind not in _CONFIGURATION:
@@ -48,27 +48,27 @@ def errors_of(
         where = problem.field if ref == ObjectRef(NODE_CONFIG, "", node) else f"{ref}"
         if where != problem.field and problem.field:
             where += f": {problem.field}"
-        found.append((instance, f"{where}: {problem.message}" if where else problem.message))
+        errors.append((instance, f"{where}: {problem.message}" if where else problem.message))
     for status in sorted(statuses, key=lambda row: (row.reconciler, row.object)):
         if status.error is not None:
             instance, _, rest = status.object.partition("/")
             what = f"{status.reconciler} {rest}" if rest else status.reconciler
-            found.append((instance, f"{what}: {status.error}"))
-    return found
+            errors.append((instance, f"{what}: {status.error}"))
+    return errors
 
 
 def reconcile_error(ref: ObjectRef, errors: Errors, generation: int | None) -> Condition:
-    """Make the condition that says whether there are errors, and which."""
+    """Return the condition BGPReconcileError with these errors."""
     by_instance: dict[str, list[str]] = {}
     for instance, text in errors:
         by_instance.setdefault(instance, []).append(" ".join(text.split()))
     lines = []
     for instance, texts in sorted(by_instance.items()):
         name = f"{instance}: " if instance else ""
-        lines += [f"{name}{text}" for text in texts[:FEW]]
-        if len(texts) > FEW:
-            lines.append(f"{name}and {len(texts) - FEW} more")
+        lines += [f"{name}{text}" for text in texts[:MAX_ERRORS_SHOWN]]
+        if len(texts) > MAX_ERRORS_SHOWN:
+            lines.append(f"{name}and {len(texts) - MAX_ERRORS_SHOWN} more")
     message = "\n".join(lines)
-    if len(message) > LONGEST:
-        message = message[: LONGEST - 1] + "…"
+    if len(message) > MAX_MESSAGE_CHARACTERS:
+        message = message[: MAX_MESSAGE_CHARACTERS - 1] + "…"
     return Condition(ref, RECONCILE_ERROR, bool(errors), "BGPReconcileError", message, generation)

@@ -1,7 +1,7 @@
-"""The status of one NodeConfig: its sessions as they are, and whether all of it could be done.
+"""The status of one NodeConfig: the states of its sessions, and the condition BGPReconcileError.
 
-Source: Cilium's CiliumBGPNodeConfig. What is not known is left out: a session that is not
-established has no timers, no time and no counts.
+Source: Cilium's CiliumBGPNodeConfig. A session that is not established has no timers, no established
+time and no route counts.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ STATES: Final = {
     "OpenConfirm": "open_confirm",
     "Established": "established",
 }
-"""The states of RFC 4271 as Cilium spells them."""
+"""The states of RFC 4271 section 8.2.2, as Cilium spells them."""
 FAMILIES: Final[dict[Family, tuple[Afi, Safi]]] = {
     IPV4_UNICAST: ("ipv4", "unicast"),
     IPV6_UNICAST: ("ipv6", "unicast"),
 }
-"""The families that are ever spoken, as a status spells them."""
-SAME: Final = 1
-"""Seconds by which a time may differ only because two clocks were compared again."""
+"""The families that are negotiated, as a status spells them."""
+CLOCK_TOLERANCE_SECONDS: Final = 1
+"""By which an established time may differ from the last one, as it is converted between clocks."""
 
 
 def timestamp(seconds: float) -> str:
-    """Spell Unix time (RFC 3339, UTC)."""
+    """Format Unix time (RFC 3339, UTC)."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
@@ -60,10 +60,10 @@ def node_status(
     before: NodeConfigStatus | None,
     now: float,
 ) -> NodeConfigStatus:
-    """Make the status; ``before`` is what it was, and ``now`` Unix time."""
-    told = before if before is not None else NodeConfigStatus()
-    instances = {instance.name: instance for instance in told.bgp_instances}
-    known = {condition.type: condition for condition in told.conditions}
+    """Return the status; ``before`` is the last one, ``now`` Unix time."""
+    last = before if before is not None else NodeConfigStatus()
+    instances = {instance.name: instance for instance in last.bgp_instances}
+    known = {condition.type: condition for condition in last.conditions}
     return NodeConfigStatus(
         bgp_instances=tuple(
             _instance(instance, sessions, instances.get(instance.name))
@@ -76,13 +76,13 @@ def node_status(
 def _instance(
     instance: NodeInstance, sessions: Sessions, before: InstanceStatus | None
 ) -> InstanceStatus:
-    told = {peer.name: peer for peer in before.peers} if before is not None else {}
+    last = {peer.name: peer for peer in before.peers} if before is not None else {}
     peers = []
     for peer in instance.peers:
         session = sessions.get((instance.name, peer.name))
         address = peer.peer_address or (session.address if session is not None else None)
         if address is not None:
-            peers.append(_peer(peer, address, session, told.get(peer.name)))
+            peers.append(_peer(peer, address, session, last.get(peer.name)))
     return InstanceStatus(name=instance.name, local_asn=instance.local_asn, peers=tuple(peers))
 
 
@@ -90,7 +90,7 @@ def _peer(
     peer: NodePeer, address: str, session: Session | None, before: PeerStatus | None
 ) -> PeerStatus:
     if session is None:
-        # Left out: the condition says why.
+        # The peer is left out; the condition has the reason.
         return PeerStatus(
             name=peer.name,
             peer_address=address,
@@ -113,17 +113,16 @@ def _peer(
             applied_hold_time_seconds=session.hold_time,
             applied_keepalive_seconds=session.keepalive_time,
         ),
-        established_time=_established(session.since, before),
+        established_time=_established_time(session.since, before),
         route_count=tuple(_counts(session.families)),
     )
 
 
-def _established(since: float, before: PeerStatus | None) -> str:
-    found = timestamp(since)
-    told = before.established_time if before is not None else None
-    if told is not None and abs(_seconds(told) - since) <= SAME:
-        return told
-    return found
+def _established_time(since: float, before: PeerStatus | None) -> str:
+    last = before.established_time if before is not None else None
+    if last is not None and abs(_seconds(last) - since) <= CLOCK_TOLERANCE_SECONDS:
+        return last
+    return timestamp(since)
 
 
 def _seconds(text: str) -> float:

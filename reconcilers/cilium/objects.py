@@ -1,7 +1,7 @@
-"""The objects of v2 that there are, and beside them those that v1's policies are translated to.
+"""The objects of v2, stored ones and those that v1's policies are translated to.
 
-Pure. What somebody wrote goes before what is made; what was made before, and is written in the
-cluster, names the policy that it is made of as its controller.
+Pure. A user's object precedes a translated one of the same name; a translated object that is stored in
+the cluster has its policy as controller.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from reconcilers.cilium.v1.selection import PEERING_POLICY
 from reconcilers.cilium.v1.translate import (
-    Known,
+    ClusterView,
     as_object,
     merged,
     object_ref,
@@ -46,23 +46,23 @@ class Objects(NamedTuple):
     node_configs: dict[str, CiliumBGPNodeConfig]
 
 
-class Made(NamedTuple):
-    """What policies are translated to."""
+class TranslatedObjects(NamedTuple):
+    """The objects that policies are translated to."""
 
     rows: dict[ObjectRef, Resource]
-    """The objects, with the policy as their controller."""
+    """The objects, with their policy as controller."""
     origins: dict[ObjectRef, ObjectRef]
-    """The policy of each."""
+    """The policy of each object."""
     notes: list[Problem]
 
     @property
     def generated(self) -> list[Generated]:
-        """The objects as they are written."""
+        """The objects as JSON, with their owners."""
         return [Generated(ref, self.origins[ref], as_object(row)) for ref, row in self.rows.items()]
 
 
 def objects_of(tables: Tables, snapshot: Snapshot) -> Objects:
-    """Return the objects of v2 that the tables have."""
+    """Return the objects of v2 in the tables."""
     return Objects(
         {row.metadata.name: row for row in tables.of(kinds.CLUSTER_CONFIG).all(snapshot)},
         {row.metadata.name: row for row in tables.of(kinds.PEER_CONFIG).all(snapshot)},
@@ -73,7 +73,7 @@ def objects_of(tables: Tables, snapshot: Snapshot) -> Objects:
 
 
 def controlling_policy(row: Resource) -> OwnerReference | None:
-    """Return the reference to the policy that an object was made of, or None."""
+    """Return the owner reference to the policy that an object is a translation of, or None."""
     for owner in row.metadata.owner_references:
         group = owner.api_version.partition("/")[0]
         if owner.controller and owner.kind == PEERING_POLICY and group == "cilium.io":
@@ -82,9 +82,9 @@ def controlling_policy(row: Resource) -> OwnerReference | None:
 
 
 def with_translated(
-    objects: Objects, policies: Mapping[str, CiliumBGPPeeringPolicy], known: Known
-) -> tuple[Objects, Made]:
-    """Translate policies; the objects that count then, and what was made."""
+    objects: Objects, policies: Mapping[str, CiliumBGPPeeringPolicy], known: ClusterView
+) -> tuple[Objects, TranslatedObjects]:
+    """Translate policies; returns the objects with the translated ones, and those alone."""
     translated = translate(policies.values(), known)
     rows = {
         object_ref(row): _controlled(row, policies[translated.origins[object_ref(row)].name])
@@ -92,16 +92,16 @@ def with_translated(
     }
     overrides = _joined(objects.overrides, translated.overrides)
     for override in translated.overrides:
-        there = objects.overrides.get(override.metadata.name)
-        if there is not None and controlling_policy(there) is None:
-            overrides[override.metadata.name] = merged(there, override)
-    counting = objects._replace(
+        stored = objects.overrides.get(override.metadata.name)
+        if stored is not None and controlling_policy(stored) is None:
+            overrides[override.metadata.name] = merged(stored, override)
+    united = objects._replace(
         cluster_configs=_joined(objects.cluster_configs, translated.cluster_configs),
         peer_configs=_joined(objects.peer_configs, translated.peer_configs),
         advertisements=_joined(objects.advertisements, translated.advertisements),
         overrides=overrides,
     )
-    return counting, Made(rows, translated.origins, translated.notes)
+    return united, TranslatedObjects(rows, translated.origins, translated.notes)
 
 
 def _controlled(row: R, policy: CiliumBGPPeeringPolicy) -> R:
@@ -115,7 +115,7 @@ def _controlled(row: R, policy: CiliumBGPPeeringPolicy) -> R:
     return replace(row, metadata=replace(row.metadata, owner_references=(owner,)))
 
 
-def _joined(there: Mapping[str, R], made: Iterable[R]) -> dict[str, R]:
-    """Take what somebody wrote, and what is made now in place of what was made before."""
-    written = {name: row for name, row in there.items() if controlling_policy(row) is None}
-    return {row.metadata.name: row for row in made} | written
+def _joined(stored: Mapping[str, R], translated: Iterable[R]) -> dict[str, R]:
+    """Return the users' objects and the translated ones, which replace stored translations."""
+    of_users = {name: row for name, row in stored.items() if controlling_policy(row) is None}
+    return {row.metadata.name: row for row in translated} | of_users

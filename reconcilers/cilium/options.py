@@ -34,7 +34,7 @@ class RouterIdOptions(Options, frozen=True):
 
     @property
     def translates(self) -> bool:
-        """True if objects of v2 are made of CiliumBGPPeeringPolicies."""
+        """True if CiliumBGPPeeringPolicies are translated to objects of v2."""
         return False
 
 
@@ -58,15 +58,15 @@ class CiliumOptions(RouterIdOptions, frozen=True):
     peering_policies: Annotated[
         PeeringPolicies,
         setting(
-            "CiliumBGPPeeringPolicies. exclusive: of several that select a node none is followed, as "
-            "in Cilium; first: one of them is followed; translate: objects of v2 are made of them",
+            "CiliumBGPPeeringPolicies. exclusive: of several that select a node none applies, as in "
+            "Cilium; first: one of them applies; translate: they are translated to objects of v2",
             flag="--peering-policies",
         ),
     ] = "exclusive"
 
     @property
     def translates(self) -> bool:
-        """True if objects of v2 are made of CiliumBGPPeeringPolicies."""
+        """True if CiliumBGPPeeringPolicies are translated to objects of v2."""
         return self.peering_policies == "translate"
 
 
@@ -83,5 +83,5 @@ class CiliumOperatorOptions(RouterIdOptions, frozen=True):
 
     @property
     def translates(self) -> bool:
-        """True if objects of v2 are made of CiliumBGPPeeringPolicies."""
+        """True if CiliumBGPPeeringPolicies are translated to objects of v2."""
         return self.translate_peering_policies

@@ -1,4 +1,4 @@
-"""What the node's pod networks contribute to a route set: the prefixes as they are."""
+"""The pod CIDRs of the node that contribute to a route set, without aggregation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a node has of pod IP pools (Cilium's multi-pool IPAM), and what of it a route set is told.
+"""The prefixes that pod IP pools (Cilium's multi-pool IPAM) contribute to a route set.
 
-The prefixes are those of the CiliumNode, the selectors look at the pool's labels and at two reserved
-keys. What was allocated from a pool that is gone is told no more.
+The prefixes are those of the CiliumNode; selectors match the pool's labels and two reserved keys.
+Prefixes of a deleted pool are withdrawn.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from reconcilers.model import Contribution, ObjectRef, Origin
 from resources.cilium import CiliumNode, CiliumPodIPPool
 from speaker.nlri import Family, prefix_to_wire
 
-ENTRY = "CiliumPodIPPool"
+ADVERTISEMENT_TYPE = "CiliumPodIPPool"
 NAME_KEY = "io.cilium.podippool.name"
 NAMESPACE_KEY = "io.cilium.podippool.namespace"
 
 
 def pool_labels(pool: CiliumPodIPPool) -> dict[str, str]:
-    """Return the labels of a pool as selectors see them."""
+    """Return a pool's labels with the two reserved keys."""
     meta = pool.metadata
     return {**meta.labels, NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
 
@@ -28,7 +28,7 @@ def contributions(
     node: CiliumNode, pool: CiliumPodIPPool, route_set: RouteSet
 ) -> Iterator[tuple[Family, bytes, Contribution]]:
     """Yield the prefixes that a node was allocated from one pool, in one set."""
-    ref = ObjectRef(ENTRY, "", pool.metadata.name)
+    ref = ObjectRef(ADVERTISEMENT_TYPE, "", pool.metadata.name)
     labels = pool_labels(pool)
     prefixes = [
         prefix_to_wire(text)
@@ -38,10 +38,10 @@ def contributions(
     ]
     for family, entries in route_set.entries.items():
         for entry in entries:
-            if entry.type != ENTRY or entry.selector is None:
+            if entry.type != ADVERTISEMENT_TYPE or entry.selector is None:
                 continue
             if entry.selector.matches(labels):
-                part = Contribution(Origin(ref, entry.rule), entry.attributes)
+                contribution = Contribution(Origin(ref, entry.rule), entry.attributes)
                 for prefix_family, nlri in prefixes:
                     if prefix_family == family:
-                        yield family, nlri, part
+                        yield family, nlri, contribution

@@ -32,15 +32,15 @@ class NodeConfigReporter:
 
     @property
     def tables(self) -> tuple[Table[Any], ...]:
-        """NodeConfigs and the intent; counts of routes change without any of them."""
-        i = self._intent
+        """NodeConfigs and the intent; route counts change without any of them."""
+        intent = self._intent
         return (
             self._tables.of(NODE_CONFIG),
-            i.generated,
-            i.problems,
-            i.reconcile_statuses,
-            i.instances,
-            i.peers,
+            intent.generated,
+            intent.problems,
+            intent.reconcile_statuses,
+            intent.instances,
+            intent.peers,
         )
 
     def statuses(
@@ -50,12 +50,12 @@ class NodeConfigReporter:
         before: Mapping[ObjectRef, ObjectStatus],
         now: float,
     ) -> Iterable[ObjectStatus]:
-        """Return the status of the NodeConfig, or nothing where the node has none."""
+        """Return the status of the NodeConfig, or none if the node has no NodeConfig."""
         config = self._config(snapshot)
         if config is None:
             return ()
-        # A v1 policy that selects the node may use the same names of instances and peers.
-        ours = {
+        # A v1 policy of the node may have the same names of instances and peers.
+        peers = {
             (peer.instance, peer.name)
             for peer in self._intent.peers.all(snapshot)
             if peer.origins[:1] == (self._ref,)
@@ -65,7 +65,7 @@ class NodeConfigReporter:
         states = {
             (names.get(session.instance, session.instance), session.name): session
             for session in sessions
-            if (session.instance, session.name) in ours
+            if (session.instance, session.name) in peers
         }
         foreign = {row.name for row in instances if row.dialect != self._dialect}
         errors = errors_of(
@@ -85,8 +85,8 @@ class NodeConfigReporter:
 
     def _config(self, snapshot: Snapshot) -> CiliumBGPNodeConfig | None:
         ref = self._ref
-        there = self._tables.of(NODE_CONFIG).get(snapshot, (ref.namespace, ref.name))
-        if there is not None:
-            return there
-        made = self._intent.generated.get(snapshot, (ref.kind, ref.namespace, ref.name))
-        return None if made is None else NODE_CONFIG.decode(made.content)
+        stored = self._tables.of(NODE_CONFIG).get(snapshot, (ref.namespace, ref.name))
+        if stored is not None:
+            return stored
+        generated = self._intent.generated.get(snapshot, (ref.kind, ref.namespace, ref.name))
+        return None if generated is None else NODE_CONFIG.decode(generated.content)

@@ -1,8 +1,8 @@
-"""Route sets: what the Advertisements that a peer's families select come to, compiled once.
+"""Route sets: the entries of the Advertisements that a peer's families select.
 
-Peers that are told the same share one set. A set's name is made of its content, so that a changed
-Advertisement is another set, which is filled before the peers are moved to it: they are told
-differences only.
+Peers with the same entries share one set. The name of a set is a hash of its content, so that a
+changed Advertisement gives another set, which is filled before peers are moved to it: the peers then
+receive the differences only.
 """
 
 from __future__ import annotations
@@ -22,31 +22,34 @@ from speaker.nlri import IPV4_UNICAST, Family
 ADVERTISEMENT = "CiliumBGPAdvertisement"
 
 
-class Entry(NamedTuple):
-    """One entry of one Advertisement, ready to be asked."""
+class AdvertisementEntry(NamedTuple):
+    """One entry of an Advertisement for one family, with its attributes encoded as numbers."""
 
     rule: ObjectRef
+    """The Advertisement, or the v1 policy."""
     type: str
+    """The ``advertisementType``."""
     selector: LabelSelector | None
     addresses: frozenset[str]
+    """Types of a Service's addresses."""
     aggregation_length: int | None
     attributes: Attributes
     within: tuple[bytes, ...] | None = None
-    """Only host routes within one of these prefixes; None is all."""
+    """Prefixes that limit the host routes; None does not."""
     interface: str | None = None
     needs_endpoint: bool = False
-    """Only Services with an active endpoint anywhere, whatever their traffic policy."""
+    """True to select only Services with an active endpoint, whatever their traffic policy."""
 
 
 class RouteSet(NamedTuple):
-    """What a group of peers is told: for each family the entries that apply."""
+    """The entries by family whose routes a group of peers receives."""
 
     name: str
-    entries: dict[Family, tuple[Entry, ...]]
+    entries: dict[Family, tuple[AdvertisementEntry, ...]]
 
 
 def compile_attributes(given: AdvertisementAttributes) -> Attributes:
-    """Make numbers of communities, each once."""
+    """Encode communities as numbers, without duplicates."""
     texts = given.communities
     standard = {communities.standard(text) for text in texts.standard}
     standard |= {communities.WELL_KNOWN[name] for name in texts.well_known}
@@ -57,7 +60,7 @@ def compile_attributes(given: AdvertisementAttributes) -> Attributes:
     )
 
 
-def _entry(rule: ObjectRef, entry: Advertisement, family: Family) -> Entry:
+def _entry(rule: ObjectRef, entry: Advertisement, family: Family) -> AdvertisementEntry:
     service = entry.service
     length = None
     if service is not None:
@@ -66,7 +69,7 @@ def _entry(rule: ObjectRef, entry: Advertisement, family: Family) -> Entry:
             if family == IPV4_UNICAST
             else service.aggregation_length_ipv6
         )
-    return Entry(
+    return AdvertisementEntry(
         rule,
         entry.advertisement_type,
         entry.selector,
@@ -81,31 +84,24 @@ def route_set(
     families: Mapping[Family, LabelSelector | None],
     advertisements: Iterable[CiliumBGPAdvertisement],
 ) -> RouteSet | None:
-    """Compile what is advertised in these families; None where nothing can be."""
-    ordered = sorted(advertisements, key=lambda a: a.metadata.name)
-    chosen: dict[Family, list[CiliumBGPAdvertisement]] = {}
-    for family in sorted(families):
-        selector = families[family]
-        if selector is not None:
-            matching = [a for a in ordered if selector.matches(a.metadata.labels)]
-            if matching:
-                chosen[family] = matching
-    if not chosen:
-        return None
-    return named_set(
-        {
-            family: tuple(
-                _entry(ObjectRef(ADVERTISEMENT, "", a.metadata.name), entry, family)
-                for a in matching
-                for entry in a.spec.advertisements
+    """Compile the route set of the families' selectors; None if no Advertisement matches."""
+    ordered = sorted(advertisements, key=lambda advertisement: advertisement.metadata.name)
+    entries: dict[Family, tuple[AdvertisementEntry, ...]] = {}
+    for family, selector in sorted(families.items(), key=lambda item: item[0]):
+        if selector is None:
+            continue
+        matching = [row for row in ordered if selector.matches(row.metadata.labels)]
+        if matching:
+            entries[family] = tuple(
+                _entry(ObjectRef(ADVERTISEMENT, "", row.metadata.name), entry, family)
+                for row in matching
+                for entry in row.spec.advertisements
             )
-            for family, matching in chosen.items()
-        }
-    )
+    return named_set(entries) if entries else None
 
 
-def named_set(entries: dict[Family, tuple[Entry, ...]]) -> RouteSet:
-    """Give entries by family the name that their content makes."""
+def named_set(entries: dict[Family, tuple[AdvertisementEntry, ...]]) -> RouteSet:
+    """Return the route set with these entries, named by a hash of them."""
     content = [(str(family), entries[family]) for family in sorted(entries)]
     digest = hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
     return RouteSet(digest[:12], entries)

@@ -1,8 +1,8 @@
-"""What a Service contributes to a route set, and why it contributes nothing.
+"""The prefixes that a Service contributes to a route set, and why it contributes none.
 
-The rules are Cilium's: the class, the selector (with its two reserved keys), the traffic policy of
-each address type, the endpoints on this node, aggregation. What does not depend on the set is worked
-out once per Service (`facts`), then asked by every entry of every set.
+The rules are Cilium's: loadBalancerClass, selector (with its two reserved keys), traffic policy of
+each address type, endpoints on this node, aggregation. What does not depend on the route set is
+computed once per Service (`service_addresses`) and matched with every entry of every set.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.cilium.route_sets import Entry, RouteSet
+from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
 from reconcilers.intent.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
@@ -21,48 +21,48 @@ from resources.core import EndpointSlice, Service
 from resources.core.service import HEADLESS
 from speaker.nlri import Family
 
-ENTRY = "Service"
+ADVERTISEMENT_TYPE = "Service"
 NAME_KEY = "io.kubernetes.service.name"
 NAMESPACE_KEY = "io.kubernetes.service.namespace"
 LOAD_BALANCER_CLASS = "io.cilium/bgp-control-plane"
 PROXIED_LABELS = frozenset(
     {"io.cilium/gateway-api", "io.cilium.gateway/owning-gateway", "cilium.io/ingress"}
 )
-"""Cilium gives them to the Services that it makes for Gateways and Ingresses."""
+"""Labels of the Services that Cilium creates for Gateways and Ingresses."""
 PROXIED_ENDPOINT = "192.192.192.192"
-"""Stands in the EndpointSlices of such Services for the Envoy of each node."""
+"""Cilium's placeholder in their EndpointSlices: traffic goes to the Envoy of each node."""
 
 
 class ServiceOptions(msgspec.Struct, frozen=True):
     """The options of the dialect that concern Services."""
 
     no_service_endpoints_routable: bool = True
-    """Whether a Service with policy Cluster and without any endpoint is advertised."""
+    """True to advertise a Service with traffic policy Cluster and without any endpoint."""
     legacy_origin_attribute: bool = False
-    """Whether LoadBalancer addresses have the ORIGIN INCOMPLETE."""
+    """True if LoadBalancer addresses have ORIGIN INCOMPLETE."""
 
 
-class Addresses(NamedTuple):
-    """The addresses of one type, and why they are not to be advertised, if so."""
+class AddressGroup(NamedTuple):
+    """The addresses of one type, and the reason if they are not advertised."""
 
     type: str
     nlri: dict[Family, tuple[bytes, ...]]
     local: bool
-    """Policy Local: never aggregated."""
+    """Traffic policy Local: the addresses are not aggregated."""
     withheld: tuple[str, str] | None
     """Reason and message."""
     incomplete: bool = False
-    """Whether their ORIGIN is INCOMPLETE."""
+    """True if their ORIGIN is INCOMPLETE."""
 
 
-class Facts(NamedTuple):
-    """A Service, as far as all route sets see it alike."""
+class ServiceAddresses(NamedTuple):
+    """A Service's labels and addresses, the same for all route sets."""
 
     ref: ObjectRef
     labels: Mapping[str, str]
-    addresses: tuple[Addresses, ...]
+    groups: tuple[AddressGroup, ...]
     reachable: bool
-    """Whether it has an active endpoint anywhere."""
+    """True if it has an active endpoint on some node."""
 
 
 NO_ENDPOINT = ("NoEndpoint", "it has no ready endpoint anywhere")
@@ -83,7 +83,7 @@ def _endpoint_reason(
 
 
 def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:
-    """Tell whether every node's proxy takes the traffic of a Service: it needs no endpoint."""
+    """True if the proxy of every node serves the Service, which then needs no endpoint."""
     return not PROXIED_LABELS.isdisjoint(service.metadata.labels) or any(
         PROXIED_ENDPOINT in endpoint.addresses for piece in slices for endpoint in piece.endpoints
     )
@@ -93,20 +93,22 @@ def _reachable(slices: Iterable[EndpointSlice]) -> bool:
     return any(endpoint.active for piece in slices for endpoint in piece.endpoints)
 
 
-def _group(kind: str, texts: Iterable[str], policy: str, why: tuple[str, str] | None) -> Addresses:
+def _group(
+    type_: str, texts: Iterable[str], policy: str, withheld: tuple[str, str] | None
+) -> AddressGroup:
     nlri: dict[Family, tuple[bytes, ...]] = {}
     for text in texts:
         family, route = host_route(text)
         nlri[family] = (*nlri.get(family, ()), route)
-    if not nlri and why is None:
-        why = ("NoAddress", f"it has no address of type {kind} (yet)")
-    return Addresses(kind, nlri, policy == "Local", why)
+    if not nlri and withheld is None:
+        withheld = ("NoAddress", f"it has no address of type {type_} (yet)")
+    return AddressGroup(type_, nlri, policy == "Local", withheld)
 
 
-def facts(
+def service_addresses(
     service: Service, slices: Iterable[EndpointSlice], node: str, options: ServiceOptions
-) -> Facts:
-    """Return what is the same for every route set; ``slices`` are the Service's."""
+) -> ServiceAddresses:
+    """Return a Service's addresses by type; ``slices`` are its EndpointSlices."""
     meta, spec = service.metadata, service.spec
     pieces = list(slices)
     outside = _endpoint_reason(spec.external_traffic_policy, pieces, node, options)
@@ -128,7 +130,7 @@ def facts(
     ingress = [item.ip for item in service.status.load_balancer.ingress if item.ip]
     reserved = {NAME_KEY: meta.name, NAMESPACE_KEY: meta.namespace}
     balanced = _group("LoadBalancerIP", ingress, spec.external_traffic_policy, balancer)
-    return Facts(
+    return ServiceAddresses(
         ObjectRef("Service", meta.namespace, meta.name),
         {**meta.labels, **reserved},
         (
@@ -140,39 +142,49 @@ def facts(
     )
 
 
-def _selects(entry: Entry, found: Facts) -> bool:
+def _selects(entry: AdvertisementEntry, service: ServiceAddresses) -> bool:
     return (
-        entry.type == ENTRY and entry.selector is not None and entry.selector.matches(found.labels)
+        entry.type == ADVERTISEMENT_TYPE
+        and entry.selector is not None
+        and entry.selector.matches(service.labels)
     )
 
 
-def _why_not(entry: Entry, found: Facts, group: Addresses) -> tuple[str, str] | None:
-    if group.withheld is None and entry.needs_endpoint and not found.reachable:
-        return NO_ENDPOINT
-    return group.withheld
+def _advertises(entry: AdvertisementEntry, service: ServiceAddresses, group: AddressGroup) -> bool:
+    return (
+        group.type in entry.addresses
+        and group.withheld is None
+        and (service.reachable or not entry.needs_endpoint)
+    )
+
+
+def _prefixes(entry: AdvertisementEntry, group: AddressGroup, family: Family) -> Iterator[bytes]:
+    for nlri in group.nlri.get(family, ()):
+        if entry.within is not None and not covered(nlri, entry.within):
+            continue
+        if entry.aggregation_length is not None and not group.local:
+            yield aggregate(nlri, entry.aggregation_length)
+        else:
+            yield nlri
 
 
 def contributions(
-    found: Facts, route_set: RouteSet
+    service: ServiceAddresses, route_set: RouteSet
 ) -> Iterator[tuple[Family, bytes, Contribution]]:
-    """Tell the prefixes of one Service in one set, each once for every rule that selects it."""
-    wishes: dict[tuple[Family, bytes, ObjectRef], list[Attributes]] = {}
+    """Yield the prefixes of one Service in one set, each once for every object that selects it."""
+    selected: dict[tuple[Family, bytes, ObjectRef], list[Attributes]] = {}
     for family, entries in route_set.entries.items():
         for entry in entries:
-            if not _selects(entry, found):
+            if not _selects(entry, service):
                 continue
-            for group in found.addresses:
-                if group.type not in entry.addresses or _why_not(entry, found, group) is not None:
+            for group in service.groups:
+                if not _advertises(entry, service, group):
                     continue
                 attributes = entry.attributes
                 if group.incomplete:
                     attributes = replace(attributes, incomplete=True)
-                for nlri in group.nlri.get(family, ()):
-                    if entry.within is not None and not covered(nlri, entry.within):
-                        continue
-                    if entry.aggregation_length is not None and not group.local:
-                        nlri = aggregate(nlri, entry.aggregation_length)
-                    wishes.setdefault((family, nlri, entry.rule), []).append(attributes)
-    for (family, nlri, rule), wished in wishes.items():
-        origin = Origin(found.ref, rule)
-        yield family, nlri, Contribution(origin, united(wished))
+                for nlri in _prefixes(entry, group, family):
+                    selected.setdefault((family, nlri, entry.rule), []).append(attributes)
+    for (family, nlri, rule), attributes_of_entries in selected.items():
+        origin = Origin(service.ref, rule)
+        yield family, nlri, Contribution(origin, united(attributes_of_entries))

@@ -1,4 +1,4 @@
-"""What v1 and v2 say alike of a session: its families, its password, graceful restart."""
+"""The session parameters that v1 and v2 share: families, password, graceful restart."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ T = TypeVar("T")
 def families(
     ref: ObjectRef, path: str, wanted: Iterable[tuple[str, str, T]], problems: list[Problem]
 ) -> dict[Family, T]:
-    """Keep the families that are spoken, each once, with what is told in it."""
-    chosen: dict[Family, T] = {}
-    for i, (afi, safi, told) in enumerate(wanted):
+    """Return the supported families, each once, with their values; problems are appended."""
+    supported: dict[Family, T] = {}
+    for i, (afi, safi, value) in enumerate(wanted):
         family = FAMILIES.get((afi, safi))
         field = f"{path}[{i}]"
         if family is None:
             text = f"{afi}/{safi} is left out: only ipv4/unicast and ipv6/unicast are spoken"
             problems.append(Problem((ref,), field, text))
-        elif family in chosen:
+        elif family in supported:
             text = f"{afi}/{safi} is there twice, the first one counts"
             problems.append(Problem((ref,), field, text))
         else:
-            chosen[family] = told
-    return chosen
+            supported[family] = value
+    return supported
 
 
 def password(
@@ -43,26 +43,29 @@ def password(
     namespace: str,
     problems: list[Problem],
 ) -> tuple[SecretRef | None, str | None]:
-    """Find the Secret, and why the peer must stay down without it (never open without it)."""
+    """Return the reference of the Secret, and the reason why the peer has to stay down, or None.
+
+    A session with a configured password never opens without it.
+    """
     if name is None:
         return None, None
-    where = SecretRef(namespace, name)
+    password_ref = SecretRef(namespace, name)
     secret = secrets.get(name)
     reason = None
     if secret is None:
-        reason = f"no Secret {where.namespace}/{where.name}"
+        reason = f"no Secret {namespace}/{name}"
     elif not (PASSWORD in secret.data and secret.data[PASSWORD].reveal()):
-        reason = f"no key {PASSWORD!r} in Secret {where.namespace}/{where.name}"
+        reason = f"no key {PASSWORD!r} in Secret {namespace}/{name}"
     if reason is not None:
-        objects = (ref, ObjectRef("Secret", where.namespace, where.name))
-        found = Problem(objects, path, f"{reason}; its peers stay down")
-        if found not in problems:
-            problems.append(found)
-    return where, reason
+        objects = (ref, ObjectRef("Secret", namespace, name))
+        problem = Problem(objects, path, f"{reason}; its peers stay down")
+        if problem not in problems:
+            problems.append(problem)
+    return password_ref, reason
 
 
 def graceful_restart(given: peerconfig.GracefulRestart | None) -> GracefulRestart | None:
-    """Take over graceful restart where it is on."""
+    """Return the graceful restart parameters, or None if it is disabled."""
     if given is None or not given.enabled:
         return None
     return GracefulRestart(given.restart_time_seconds)

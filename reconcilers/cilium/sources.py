@@ -1,7 +1,7 @@
 """Cilium's four route sources: Services, pod CIDRs, pod IP pools and interfaces.
 
-Each follows its tables and asks the rules of route sets (`policy.RouteSet`); what an object
-contributes is in the module of its own name.
+Each follows its tables and matches objects with the entries of route sets (`route_sets.RouteSet`); the
+module of a source's name has the contributions of one object.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class ServiceSource:
         if service is None:
             return
         slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
-        found = services.facts(service, slices, context.node, self._options)
+        addresses = services.service_addresses(service, slices, context.node, self._options)
         for route_set in rules:
-            for family, nlri, contribution in services.contributions(found, route_set):
+            for family, nlri, contribution in services.contributions(addresses, route_set):
                 yield Contributed(route_set.name, family, nlri, contribution)
 
 
@@ -140,7 +140,7 @@ class PodIpPoolSource:
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
         """Return the CiliumPodIPPool."""
-        return ObjectRef(pod_ip_pools.ENTRY, "", cast("str", key))
+        return ObjectRef(pod_ip_pools.ADVERTISEMENT_TYPE, "", cast("str", key))
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
@@ -180,7 +180,7 @@ class InterfaceSource:
 
     def object(self, context: NodeContext, key: Key) -> ObjectRef:
         """Return the interface, with the node in the place of a namespace."""
-        return ObjectRef(interfaces.ENTRY, context.node, cast("str", key))
+        return ObjectRef(interfaces.ADVERTISEMENT_TYPE, context.node, cast("str", key))
 
     def contributions(
         self,

@@ -1,8 +1,8 @@
 """The objects of v2 that the operator generates for Cilium's v1 policies.
 
-Each has its policy as the controller, so that the API server collects it with the policy. An object
-without our owner reference is left unchanged, whatever its name; one that no policy is translated to
-any more is deleted while its policy exists.
+Each has its policy as controller, so that the API server garbage-collects it with the policy. An object
+without that owner reference is left unchanged, whatever its name; one that its policy is not translated
+to any more is deleted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from reconcilers.cilium.objects import Objects, controlling_policy, with_translated
-from reconcilers.cilium.v1.translate import Known, as_object, object_ref
+from reconcilers.cilium.v1.translate import ClusterView, as_object, object_ref
 from reconcilers.dialect import Delete
 from reconcilers.model import Generated, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
@@ -19,7 +19,7 @@ from resources.meta import Resource
 
 
 class Translation(NamedTuple):
-    """The objects of v2 for v1's policies, and how they differ from those that exist."""
+    """The objects of v2 for v1's policies, and their differences from the stored ones."""
 
     generated: list[Generated]
     outdated: set[ObjectRef]
@@ -28,11 +28,11 @@ class Translation(NamedTuple):
 
 
 def translation(
-    objects: Objects, policies: Mapping[str, CiliumBGPPeeringPolicy], known: Known
+    objects: Objects, policies: Mapping[str, CiliumBGPPeeringPolicy], view: ClusterView
 ) -> Translation:
-    """Translate policies, in an order of objects whose writing interrupts no session."""
-    _, made = with_translated(objects, policies, known)
-    there: dict[ObjectRef, Resource] = {
+    """Translate policies; written in this order the objects reset no session."""
+    _, translated = with_translated(objects, policies, view)
+    stored: dict[ObjectRef, Resource] = {
         object_ref(row): row
         for rows in (
             objects.peer_configs,
@@ -42,42 +42,42 @@ def translation(
         )
         for row in rows.values()
     }
-    found = Translation([], set(), [], list(made.notes))
-    for ref, row in made.rows.items():
-        present = there.get(ref)
+    result = Translation([], set(), [], list(translated.notes))
+    for ref, row in translated.rows.items():
+        present = stored.get(ref)
         if present is not None and controlling_policy(present) is None:
             text = "exists already, and is left unchanged: no policy controls it"
-            found.problems.append(Problem((ref, made.origins[ref]), "metadata.name", text))
+            result.problems.append(Problem((ref, translated.origins[ref]), "metadata.name", text))
             continue
-        found.generated.append(Generated(ref, made.origins[ref], _content(row)))
-        if present is None or not _same(present, row):
-            found.outdated.add(ref)
-    for ref, present in there.items():
+        result.generated.append(Generated(ref, translated.origins[ref], _content(row)))
+        if present is None or not _is_current(present, row):
+            result.outdated.add(ref)
+    for ref, present in stored.items():
         owner = controlling_policy(present)
-        if owner is None or ref in made.rows:
+        if owner is None or ref in translated.rows:
             continue
         policy = policies.get(owner.name)
         if policy is not None and policy.metadata.uid == owner.uid:
-            found.deletions.append(Delete(ref, present.metadata.uid))
-    return found
+            result.deletions.append(Delete(ref, present.metadata.uid))
+    return result
 
 
-def _same(there: Resource, wanted: Resource) -> bool:
-    """Tell whether an object is as it should be; labels that others added do not count."""
+def _is_current(stored: Resource, wanted: Resource) -> bool:
+    """True if spec, owner and our labels are stored; labels of other writers are ignored."""
     return (
-        _specification(there) == _specification(wanted)
-        and wanted.metadata.labels.items() <= there.metadata.labels.items()
-        and controlling_policy(there) == controlling_policy(wanted)
+        _spec(stored) == _spec(wanted)
+        and wanted.metadata.labels.items() <= stored.metadata.labels.items()
+        and controlling_policy(stored) == controlling_policy(wanted)
     )
 
 
-def _specification(row: Resource) -> object:
-    # All four kinds have one; what they have in common has no name of its own.
+def _spec(row: Resource) -> object:
+    # All four kinds have one, and no common base class.
     return getattr(row, "spec", None)
 
 
 def _content(row: Resource) -> dict[str, Any]:
-    """Return an object as it is applied: the time of its making is the API server's to say."""
+    """Return an object as it is applied, without the creationTimestamp that the API server sets."""
     content = as_object(row)
     content["metadata"].pop("creationTimestamp", None)
     return content

@@ -1,7 +1,7 @@
-"""What a Node's annotations set for a virtual router: its router ID, and the port it listens on.
+"""Parses the annotations of a Node that set a virtual router's router ID and listen port.
 
-``cilium.io/bgp-virtual-router.{asn}: router-id=192.0.2.1,local-port=179``. Of a key that is there
-twice the last one counts. Nothing is guessed: a value that cannot be used is an error.
+``cilium.io/bgp-virtual-router.{asn}: router-id=192.0.2.1,local-port=179``. The last one of a repeated
+key applies. An invalid value is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PREFIX = "cilium.io/bgp-virtual-router."
 
 
 class AnnotationError(ValueError):
-    """An annotation that cannot be used: its key, and why."""
+    """An invalid annotation: its key, and the reason."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
@@ -23,22 +23,22 @@ class AnnotationError(ValueError):
 
 
 class RouterSettings(NamedTuple):
-    """What is set for one virtual router on one node."""
+    """The settings of one virtual router on one node."""
 
     router_id: str | None = None
     local_port: int | None = None
-    """None listens nowhere."""
+    """None: the instance does not listen."""
     ignored: tuple[str, ...] = ()
-    """Parts that mean nothing."""
+    """Unknown parts."""
 
 
 def annotation_key(asn: int) -> str:
-    """Spell the annotation of a virtual router."""
+    """Return the key of a virtual router's annotation."""
     return f"{PREFIX}{asn}"
 
 
 def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
-    """Read what is set for the virtual router of an AS. Raises `AnnotationError`."""
+    """Parse the settings of the virtual router of an AS. Raises `AnnotationError`."""
     key = annotation_key(asn)
     router_id, local_port = None, None
     ignored = []
@@ -54,7 +54,7 @@ def router_settings(annotations: Mapping[str, str], asn: int) -> RouterSettings:
 
 
 def unreadable_keys(annotations: Mapping[str, str]) -> list[str]:
-    """List annotations for virtual routers that name no AS number."""
+    """Return the annotations for virtual routers that name no AS number."""
     return [
         key
         for key in sorted(annotations)

@@ -1,8 +1,8 @@
-"""What a CiliumBGPPeeringPolicy comes to on one node: instances, peers, and what each is told.
+"""Compiles a CiliumBGPPeeringPolicy for one node: instances, peers and route sets.
 
-Pure. A virtual router is an instance that is named by its AS number, a neighbour is a peer that is
-named by its address; the objects that `translate` writes have the same names, so that a node may go
-over to them without a session noticing. What cannot be becomes a `Problem`; everything else goes on.
+Pure. A virtual router is an instance named by its AS number, a neighbor is a peer named by its
+address; the objects that `translate` generates have the same names, so that a node can be migrated to
+them without a session reset. An invalid part becomes a `Problem`; all other parts are compiled.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from reconcilers.cilium import sessions
-from reconcilers.cilium.node import Compiled, next_hops_of, router_id_of
-from reconcilers.cilium.route_sets import Entry, RouteSet, compile_attributes, named_set
+from reconcilers.cilium.node import CompiledNode, next_hops_of, router_id_of
+from reconcilers.cilium.route_sets import (
+    AdvertisementEntry,
+    RouteSet,
+    compile_attributes,
+    named_set,
+)
 from reconcilers.cilium.v1.annotations import (
     AnnotationError,
     router_settings,
@@ -31,7 +36,7 @@ from speaker.nlri import Family, prefix_to_wire
 
 
 class Context(msgspec.Struct, frozen=True):
-    """Everything that a policy refers to."""
+    """The objects that a policy refers to."""
 
     node: Node
     load_balancer_pools: tuple[CiliumLoadBalancerIPPool, ...]
@@ -39,20 +44,20 @@ class Context(msgspec.Struct, frozen=True):
     secrets_namespace: str
 
 
-def compile_policy(policy: CiliumBGPPeeringPolicy, context: Context) -> Compiled:
+def compile_policy(policy: CiliumBGPPeeringPolicy, context: Context) -> CompiledNode:
     """Compile one policy for one node."""
-    compiled = Compiled([], [], {}, [])
+    compiled = CompiledNode([], [], {}, [])
     node = context.node.metadata
     for key in unreadable_keys(node.annotations):
-        found = "ignored: it names no AS number"
-        compiled.problems.append(Problem((_node_ref(context),), _annotation(key), found))
+        text = "ignored: it names no AS number"
+        compiled.problems.append(Problem((_node_ref(context),), _annotation(key), text))
     for i, router in enumerate(policy.spec.virtual_routers):
         _router(policy, f"spec.virtualRouters[{i}]", router, context, compiled)
     return compiled
 
 
 def attributes_of(given: PathAttributes) -> Attributes:
-    """Make numbers of communities."""
+    """Encode communities as numbers."""
     return compile_attributes(
         AdvertisementAttributes(
             communities=given.communities, local_preference=given.local_preference
@@ -73,7 +78,7 @@ def _router(
     path: str,
     router: VirtualRouter,
     context: Context,
-    compiled: Compiled,
+    compiled: CompiledNode,
 ) -> None:
     ref = policy_ref(policy.metadata.name)
     name = str(router.local_asn)
@@ -135,7 +140,7 @@ def _peer(
     router: VirtualRouter,
     neighbor: Neighbor,
     context: Context,
-    compiled: Compiled,
+    compiled: CompiledNode,
 ) -> Peer:
     families = sessions.families(
         ref,
@@ -143,10 +148,10 @@ def _peer(
         ((item.afi, item.safi, None) for item in neighbor.chosen_families),
         compiled.problems,
     )
-    chosen = _route_set(ref, router, neighbor, families, context)
-    if chosen is not None:
-        compiled.route_sets[chosen.name] = chosen
-    password, down = sessions.password(
+    route_set = _route_set(ref, router, neighbor, families, context)
+    if route_set is not None:
+        compiled.route_sets[route_set.name] = route_set
+    password, down_reason = sessions.password(
         ref,
         f"{path}.authSecretRef",
         neighbor.auth_secret_ref,
@@ -171,11 +176,11 @@ def _peer(
         graceful_restart=sessions.graceful_restart(neighbor.graceful_restart),
         bfd=None,
         families=tuple(sorted(families)),
-        route_set=chosen.name if chosen is not None else None,
+        route_set=route_set.name if route_set is not None else None,
         accept=(),
         next_hops=next_hops_of(context.node, neighbor.address),
         origins=(ref,),
-        down_reason=down,
+        down_reason=down_reason,
         suppressed=tuple(
             SuppressedFamily(
                 family,
@@ -184,7 +189,7 @@ def _peer(
                 ref,
             )
             for family in sorted(families)
-            if chosen is None or family not in chosen.entries
+            if route_set is None or family not in route_set.entries
         ),
     )
 
@@ -210,13 +215,13 @@ def _entries(
     neighbor: Neighbor,
     family: Family,
     context: Context,
-) -> tuple[Entry, ...]:
-    """Make the entries of one family: what is told, and again with attributes where some apply.
+) -> tuple[AdvertisementEntry, ...]:
+    """Return the entries of one family: one without attributes for each kind, and one per attributes.
 
-    An entry with attributes covers a part of what one without them covers; what both wish for a
-    prefix is joined.
+    An entry with attributes selects a part of what the one without selects; the attributes of both
+    are joined per prefix.
     """
-    entries: list[Entry] = []
+    entries: list[AdvertisementEntry] = []
     plain = Attributes()
     given = {
         kind: [a for a in neighbor.advertised_path_attributes if a.selector_type == kind]
@@ -224,11 +229,11 @@ def _entries(
     }
     if router.export_pod_cidr:
         labels = context.node.metadata.labels
-        wishes = [attributes_of(a) for a in given["PodCIDR"] if _matches(a.selector, labels)]
-        attributes = united(wishes) if wishes else plain
-        entries.append(Entry(ref, "PodCIDR", None, frozenset(), None, attributes))
+        matching = [attributes_of(a) for a in given["PodCIDR"] if _matches(a.selector, labels)]
+        attributes = united(matching) if matching else plain
+        entries.append(AdvertisementEntry(ref, "PodCIDR", None, frozenset(), None, attributes))
     if router.service_selector is not None:
-        told = Entry(
+        entry = AdvertisementEntry(
             ref,
             "Service",
             router.service_selector,
@@ -237,18 +242,20 @@ def _entries(
             plain,
             needs_endpoint=True,
         )
-        entries.append(told)
+        entries.append(entry)
         for item in given["CiliumLoadBalancerIPPool"]:
             within = _pool_prefixes(item.selector, family, context.load_balancer_pools)
             if within:
                 attributes = attributes_of(item)
-                entries.append(told._replace(attributes=attributes, within=within))
+                entries.append(entry._replace(attributes=attributes, within=within))
     if router.pod_ip_pool_selector is not None:
-        told = Entry(ref, "CiliumPodIPPool", router.pod_ip_pool_selector, frozenset(), None, plain)
-        entries.append(told)
+        entry = AdvertisementEntry(
+            ref, "CiliumPodIPPool", router.pod_ip_pool_selector, frozenset(), None, plain
+        )
+        entries.append(entry)
         for item in given["CiliumPodIPPool"]:
             both = (item.selector or LabelSelector()).both(router.pod_ip_pool_selector)
-            entries.append(told._replace(selector=both, attributes=attributes_of(item)))
+            entries.append(entry._replace(selector=both, attributes=attributes_of(item)))
     return tuple(entries)
 
 

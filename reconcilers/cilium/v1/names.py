@@ -1,7 +1,7 @@
-"""The names of translated objects: those of CFP-28175, made valid where they are not.
+"""The names of translated objects: those of CFP-28175, changed where Kubernetes rejects them.
 
-``bgpp-<policy>-<asn>`` and ``bgpp-<policy>-<asn>-<neighbour>``. An IPv6 address has dashes for its
-colons, as a name of Kubernetes may have none; a name that is too long ends in a digest of the whole.
+``bgpp-<policy>-<asn>`` and ``bgpp-<policy>-<asn>-<neighbor>``. The colons of an IPv6 address become
+dashes; a name beyond the limit is truncated and ends in a hash of the whole name.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ MAX_LABEL_VALUE = 63
 
 
 def cluster_config_name(policy: str) -> str:
-    """Name the ClusterConfig of a policy; the CFP makes NodeConfigs at once and has no name for it."""
+    """Return the name of a policy's ClusterConfig; the CFP generates NodeConfigs and names none."""
     return _fitted(f"bgpp-{policy}", MAX_NAME)
 
 
 def advertisement_name(policy: str, asn: int, neighbor: str | None = None) -> str:
-    """Name an Advertisement of a virtual router, or of one neighbour; its label's value too."""
+    """Return the name, and label value, of the Advertisement of a virtual router or a neighbor."""
     parts = [f"bgpp-{policy}-{asn}"]
     if neighbor is not None:
         parts.append(_address(neighbor))
@@ -28,17 +28,17 @@ def advertisement_name(policy: str, asn: int, neighbor: str | None = None) -> st
 
 
 def peer_config_name(policy: str, asn: int, neighbor: str) -> str:
-    """Name the PeerConfig of a neighbour."""
+    """Return the name of a neighbor's PeerConfig."""
     return _fitted(f"bgpp-{policy}-{asn}-{_address(neighbor)}", MAX_NAME)
 
 
 def instance_name(asn: int) -> str:
-    """Name an instance as the virtual router is named."""
+    """Return the name of a virtual router's instance."""
     return str(asn)
 
 
 def _address(text: str) -> str:
-    # A name ends in a letter or a digit: fd00:: is written fd00::0.
+    # A name has to end in a letter or digit: fd00:: becomes fd00::0.
     return (text + "0" if text.endswith(":") else text).replace(":", "-")
 
 

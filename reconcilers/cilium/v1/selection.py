@@ -1,13 +1,13 @@
-"""Which CiliumBGPPeeringPolicy a node follows, and the conditions that say so.
+"""Selects the CiliumBGPPeeringPolicy of each node, and reports conflicts as conditions.
 
-Pure. Where several select a node, none is followed, as in Cilium: all sessions of the node end. With
-``first_wins`` one is: the one that the node followed before, otherwise the oldest (by
-creationTimestamp, then name), and the later ones have the condition.
+Pure. If several policies select a node, none applies, as in Cilium: all sessions of the node end. With
+``first_wins`` one applies: the one that applied before, otherwise the oldest (by creationTimestamp,
+then name), and the others get the condition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reconcilers.model import Condition, ObjectRef, Problem
@@ -19,20 +19,20 @@ PEERING_POLICY = "CiliumBGPPeeringPolicy"
 
 
 class Selection(NamedTuple):
-    """What follows from all policies and all nodes."""
+    """The result for all policies and nodes."""
 
     owners: dict[str, str]
-    """Node to the policy that it follows."""
+    """The policy of each node that has one."""
     claimed: frozenset[str]
-    """Nodes that some policy selects, followed or not."""
-    at: frozenset[str]
+    """Nodes that some policy selects, whether it applies or not."""
+    matching: frozenset[str]
     """Policies that select some node."""
     conditions: list[Condition]
     problems: list[Problem]
 
 
 def policy_ref(name: str) -> ObjectRef:
-    """Name a policy."""
+    """Return the reference of a policy."""
     return ObjectRef(PEERING_POLICY, "", name)
 
 
@@ -43,10 +43,32 @@ def select(
     *,
     first_wins: bool,
 ) -> Selection:
-    """Find the policy of each node; ``owners`` tells which one it followed in the round before."""
+    """Select the policy of each node; ``owners`` is the result of the last call."""
     ordered = sorted(policies, key=_age)
-    selected: dict[str, list[str]] = {}
-    matching: set[str] = set()
+    selecting = _selecting_policies(ordered, nodes)
+    applied: dict[str, str] = {}
+    for node, names in selecting.items():
+        if len(names) == 1 or first_wins:
+            before = owners.get(node, "")
+            applied[node] = before if before in names else names[0]
+    matching = frozenset(name for names in selecting.values() for name in names)
+    conditions: list[Condition] = []
+    problems: list[Problem] = []
+    for policy in ordered:
+        name = policy.metadata.name
+        conflicts = _conflicts(name, selecting, applied)
+        others = sorted({other for rivals in conflicts.values() for other in rivals})
+        if conflicts:
+            problems.append(_conflict_problem(name, others, conflicts, first_wins=first_wins))
+        conditions += _conditions(policy, name in matching, others)
+    return Selection(applied, frozenset(selecting), matching, conditions, problems)
+
+
+def _selecting_policies(
+    ordered: Sequence[CiliumBGPPeeringPolicy], nodes: Iterable[Node]
+) -> dict[str, list[str]]:
+    """Return the policies that select each node, from the oldest; nodes without one are left out."""
+    selecting: dict[str, list[str]] = {}
     for node in sorted(nodes, key=lambda node: node.metadata.name):
         names = [
             policy.metadata.name
@@ -54,47 +76,38 @@ def select(
             if policy.spec.node_selector is None
             or policy.spec.node_selector.matches(node.metadata.labels)
         ]
-        matching.update(names)
         if names:
-            selected[node.metadata.name] = names
-    followed: dict[str, str] = {}
-    conflicts: dict[str, dict[str, set[str]]] = {}
-    for node_name, names in selected.items():
-        if len(names) == 1 or first_wins:
-            before = owners.get(node_name, "")
-            followed[node_name] = before if before in names else names[0]
-        if len(names) > 1:
-            owner = followed.get(node_name)
-            for name in names:
-                if name != owner:
-                    rivals = {owner} if owner is not None else set(names) - {name}
-                    conflicts.setdefault(name, {})[node_name] = rivals
-    conditions: list[Condition] = []
-    problems: list[Problem] = []
-    for policy in ordered:
-        name = policy.metadata.name
-        shared = conflicts.get(name, {})
-        others = sorted({other for rivals in shared.values() for other in rivals})
-        if shared:
-            effect = (
-                "they follow the other one"
-                if first_wins
-                else "they follow none, and their sessions end"
-            )
-            problems.append(
-                Problem(
-                    (policy_ref(name), *(policy_ref(other) for other in others)),
-                    "spec.nodeSelector",
-                    f"selects nodes that another policy selects too: {', '.join(sorted(shared))}; "
-                    f"{effect}",
-                )
-            )
-        conditions += _conditions(policy, name in matching, others)
-    return Selection(followed, frozenset(selected), frozenset(matching), conditions, problems)
+            selecting[node.metadata.name] = names
+    return selecting
+
+
+def _conflicts(
+    name: str, selecting: Mapping[str, list[str]], applied: Mapping[str, str]
+) -> dict[str, set[str]]:
+    """Return the nodes that a policy selects and does not get, with the policies it conflicts with."""
+    conflicts: dict[str, set[str]] = {}
+    for node, names in selecting.items():
+        owner = applied.get(node)
+        if name in names and len(names) > 1 and name != owner:
+            conflicts[node] = {owner} if owner is not None else set(names) - {name}
+    return conflicts
+
+
+def _conflict_problem(
+    name: str, others: Sequence[str], conflicts: Iterable[str], *, first_wins: bool
+) -> Problem:
+    effect = (
+        "they follow the other one" if first_wins else "they follow none, and their sessions end"
+    )
+    return Problem(
+        (policy_ref(name), *(policy_ref(other) for other in others)),
+        "spec.nodeSelector",
+        f"selects nodes that another policy selects too: {', '.join(sorted(conflicts))}; {effect}",
+    )
 
 
 def _age(policy: CiliumBGPPeeringPolicy) -> tuple[bool, str, str]:
-    # One that says when it was made is older than one that does not.
+    # An object without a creationTimestamp counts as the newest.
     created = policy.metadata.creation_timestamp
     return (not created, created, policy.metadata.name)
 

@@ -1,9 +1,9 @@
-"""A CiliumBGPPeeringPolicy as objects of v2: what CFP-28175 has an operator do.
+"""Translates CiliumBGPPeeringPolicies to the equivalent objects of v2, as CFP-28175 proposes.
 
-Pure. One ClusterConfig a policy, one PeerConfig a neighbour, one Advertisement a virtual router (and
-one of its own for a neighbour with other attributes), and overrides for what Nodes' annotations say.
-What v2 has no words for is left out, never guessed, and each time there is a note that says so.
-Instances and peers are named as `compile` names them, so that sessions go on when a node goes over.
+Pure. One ClusterConfig per policy, one PeerConfig per neighbor, one Advertisement per virtual router
+and one per neighbor with attributes of its own, and overrides for the annotations of Nodes. What v2
+cannot express is left out, with a note. Instances and peers have the names that `compile` gives them,
+so that the migration of a node resets no session.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from resources.meta import ObjectMeta, Resource
 MAX_INSTANCES = 16
 """Of a ClusterConfig."""
 OVERRIDE = "CiliumBGPNodeConfigOverride"
-_MEANINGLESS = frozenset({"transport", "timers", "attributes", "communities"})
-"""Parts that are the same when they are empty and when they are absent."""
+_OMITTED_IF_EMPTY = frozenset({"transport", "timers", "attributes", "communities"})
+"""Parts that mean the same empty and absent."""
 LOAD_BALANCER: tuple[Any, ...] = ("LoadBalancerIP",)
 
 
 class Translated(NamedTuple):
-    """The objects that stand for some policies, and what they do not say."""
+    """The objects of v2, and what they cannot express."""
 
     peer_configs: list[CiliumBGPPeerConfig]
     advertisements: list[CiliumBGPAdvertisement]
@@ -59,11 +59,11 @@ class Translated(NamedTuple):
     overrides: list[CiliumBGPNodeConfigOverride]
     notes: list[Problem]
     origins: dict[ObjectRef, ObjectRef]
-    """The policy that each object is made of, the first one where there are several."""
+    """The policy that each object is translated from; of several, the first one."""
 
     @property
     def objects(self) -> list[Resource]:
-        """All of them, in an order in which they may be applied without an interruption."""
+        """All objects; applied in this order they reset no session."""
         return [
             *self.peer_configs,
             *self.advertisements,
@@ -72,35 +72,35 @@ class Translated(NamedTuple):
         ]
 
 
-class Known(NamedTuple):
-    """What is known of the cluster; without Nodes or pools less can be decided."""
+class ClusterView(NamedTuple):
+    """The nodes and pools of the cluster; without them some attributes cannot be translated."""
 
     nodes: tuple[Node, ...]
     load_balancer_pools: tuple[CiliumLoadBalancerIPPool, ...]
 
 
-def translate(policies: Iterable[CiliumBGPPeeringPolicy], known: Known) -> Translated:
-    """Translate policies."""
-    made = Translated([], [], [], [], [], {})
+def translate(policies: Iterable[CiliumBGPPeeringPolicy], view: ClusterView) -> Translated:
+    """Translate policies, in the order of their names."""
+    translated = Translated([], [], [], [], [], {})
     settings: dict[str, dict[str, InstanceOverride]] = {}
     for policy in sorted(policies, key=lambda p: p.metadata.name):
-        nodes = [node for node in known.nodes if _selects(policy.spec.node_selector, node)]
-        _Policy(policy, nodes, known, made, settings).translate()
+        nodes = [node for node in view.nodes if _selects(policy.spec.node_selector, node)]
+        _PolicyTranslation(policy, nodes, view, translated, settings).translate()
         overridden = [ObjectRef(OVERRIDE, "", name) for name in settings]
-        for ref in (*map(object_ref, made.objects), *overridden):
-            made.origins.setdefault(ref, policy_ref(policy.metadata.name))
-    made.overrides.extend(_override(name, found) for name, found in sorted(settings.items()))
-    return made
+        for ref in (*map(object_ref, translated.objects), *overridden):
+            translated.origins.setdefault(ref, policy_ref(policy.metadata.name))
+    translated.overrides.extend(_override(name, found) for name, found in sorted(settings.items()))
+    return translated
 
 
 def merged(
     written: CiliumBGPNodeConfigOverride | None, translated: CiliumBGPNodeConfigOverride
 ) -> CiliumBGPNodeConfigOverride:
-    """Add to an override that somebody wrote the instances that it does not have."""
+    """Return a user's override with the translated instances that it lacks."""
     if written is None:
         return translated
-    names_there = {instance.name for instance in written.spec.bgp_instances}
-    added = [i for i in translated.spec.bgp_instances if i.name not in names_there]
+    present = {instance.name for instance in written.spec.bgp_instances}
+    added = [i for i in translated.spec.bgp_instances if i.name not in present]
     instances = (*written.spec.bgp_instances, *added)
     return replace(written, spec=NodeConfigOverrideSpec(bgp_instances=instances))
 
@@ -113,24 +113,24 @@ def _override(name: str, found: Mapping[str, InstanceOverride]) -> CiliumBGPNode
 
 
 def object_ref(row: Resource) -> ObjectRef:
-    """Name an object of v2."""
+    """Return the reference of an object of v2."""
     return ObjectRef(type(row).__name__, "", row.metadata.name)
 
 
 def as_object(row: Resource) -> dict[str, Any]:
-    """Spell a row as the API does."""
+    """Return a row as a JSON object of the API."""
     content: dict[str, Any] = _without_empty(msgspec.to_builtins(row))
     return {"apiVersion": "cilium.io/v2", "kind": type(row).__name__, **content}
 
 
 def _without_empty(value: Any) -> Any:  # noqa: ANN401  JSON
-    """Leave out parts that say nothing; an empty selector says something, and stays."""
+    """Remove empty parts; an empty selector has a meaning and is kept."""
     if isinstance(value, list | tuple):
         return [_without_empty(item) for item in value]
     if not isinstance(value, dict):
         return value
     kept = {name: _without_empty(item) for name, item in value.items()}
-    return {name: item for name, item in kept.items() if item or name not in _MEANINGLESS}
+    return {name: item for name, item in kept.items() if item or name not in _OMITTED_IF_EMPTY}
 
 
 def _selects(selector: LabelSelector | None, node: Node) -> bool:
@@ -142,7 +142,7 @@ def _empty(selector: LabelSelector | None) -> bool:
 
 
 def _implies(selector: LabelSelector | None, other: LabelSelector) -> bool:
-    """Tell whether a selector names everything that another one asks for."""
+    """True if a selector has all requirements of another one."""
     return (
         selector is not None
         and other.match_labels.items() <= selector.match_labels.items()
@@ -150,28 +150,28 @@ def _implies(selector: LabelSelector | None, other: LabelSelector) -> bool:
     )
 
 
-class _Policy:
+class _PolicyTranslation:
     """The translation of one policy."""
 
     def __init__(
         self,
         policy: CiliumBGPPeeringPolicy,
         nodes: list[Node],
-        known: Known,
-        made: Translated,
+        view: ClusterView,
+        translated: Translated,
         settings: dict[str, dict[str, InstanceOverride]],
     ) -> None:
         self._name = policy.metadata.name
         self._policy = policy
         self._nodes = nodes
-        self._known = known
-        self._made = made
+        self._view = view
+        self._translated = translated
         self._settings = settings
 
     def _note(self, field: str, message: str, *others: ObjectRef) -> None:
         note = Problem((policy_ref(self._name), *others), field, message)
-        if note not in self._made.notes:
-            self._made.notes.append(note)
+        if note not in self._translated.notes:
+            self._translated.notes.append(note)
 
     def translate(self) -> None:
         instances: list[Instance] = []
@@ -187,9 +187,9 @@ class _Policy:
         if not instances:
             return
         meta = self._policy.metadata
-        self._made.cluster_configs.append(
+        self._translated.cluster_configs.append(
             CiliumBGPClusterConfig(
-                # As old as the policy: which one a node follows goes by age.
+                # The policy's age: of several ClusterConfigs the oldest owns a node.
                 metadata=ObjectMeta(
                     name=names.cluster_config_name(self._name),
                     creation_timestamp=meta.creation_timestamp,
@@ -204,21 +204,21 @@ class _Policy:
         for node in self._nodes:
             ref = ObjectRef("Node", "", node.metadata.name)
             try:
-                found = router_settings(node.metadata.annotations, asn)
+                router = router_settings(node.metadata.annotations, asn)
             except AnnotationError as error:
                 self._note("", f"no override for node {node.metadata.name}: {error}", ref)
                 continue
-            if found.router_id is not None or found.local_port is not None:
+            if router.router_id is not None or router.local_port is not None:
                 name = names.instance_name(asn)
                 self._settings.setdefault(node.metadata.name, {})[name] = InstanceOverride(
-                    name=name, router_id=found.router_id, local_port=found.local_port
+                    name=name, router_id=router.router_id, local_port=router.local_port
                 )
 
     def _router(self, path: str, router: VirtualRouter) -> Instance:
         asn = router.local_asn
         shared = self._entries(path, router, ())
         shared_name = names.advertisement_name(self._name, asn)
-        used = False
+        is_shared_used = False
         peers: dict[str, Peer] = {}
         for j, neighbor in enumerate(router.neighbors):
             where = f"{path}.neighbors[{j}]"
@@ -231,24 +231,24 @@ class _Policy:
             label = None
             if own == shared:
                 label = shared_name if shared else None
-                used = used or bool(shared)
+                is_shared_used = is_shared_used or bool(shared)
             else:
                 label = names.advertisement_name(self._name, asn, address)
                 self._advertise(label, own)
             config = names.peer_config_name(self._name, asn, address)
-            self._made.peer_configs.append(_peer_config(config, neighbor, label))
+            self._translated.peer_configs.append(_peer_config(config, neighbor, label))
             peers[address] = Peer(
                 name=address,
                 peer_address=address,
                 peer_asn=neighbor.peer_asn,
                 peer_config_ref=PeerConfigReference(name=config),
             )
-        if used:
+        if is_shared_used:
             self._advertise(shared_name, shared)
         return Instance(name=names.instance_name(asn), local_asn=asn, peers=tuple(peers.values()))
 
     def _advertise(self, name: str, entries: tuple[Advertisement, ...]) -> None:
-        self._made.advertisements.append(
+        self._translated.advertisements.append(
             CiliumBGPAdvertisement(
                 metadata=ObjectMeta(name=name, labels={names.LABEL: name}),
                 spec=AdvertisementSpec(advertisements=entries),
@@ -258,16 +258,18 @@ class _Policy:
     def _entries(
         self, path: str, router: VirtualRouter, given: tuple[PathAttributes, ...]
     ) -> tuple[Advertisement, ...]:
-        """Translate what one neighbour is told, ``given`` being its attributes."""
+        """Translate what is advertised to one neighbor; ``given`` are its attributes."""
         entries: list[Advertisement] = []
         if router.export_pod_cidr:
-            wishes = [
+            selected = [
                 attributes
                 for i, attributes in enumerate(given)
                 if attributes.selector_type == "PodCIDR"
                 and self._always_selected(f"{path}.advertisedPathAttributes[{i}]", attributes)
             ]
-            entries.append(Advertisement(advertisement_type="PodCIDR", attributes=_joined(wishes)))
+            entries.append(
+                Advertisement(advertisement_type="PodCIDR", attributes=_joined(selected))
+            )
         if router.service_selector is not None:
             self._note(
                 path.partition(".neighbors")[0] + ".serviceSelector",
@@ -276,16 +278,16 @@ class _Policy:
             )
             entries += self._services(path, router, router.service_selector, given)
         if router.pod_ip_pool_selector is not None:
-            told = Advertisement(
+            plain = Advertisement(
                 advertisement_type="CiliumPodIPPool", selector=router.pod_ip_pool_selector
             )
-            entries.append(told)
+            entries.append(plain)
             for attributes in given:
                 if attributes.selector_type == "CiliumPodIPPool":
                     selector = router.pod_ip_pool_selector
                     if not _empty(attributes.selector):
                         selector = selector.both(attributes.selector or LabelSelector())
-                    entry = replace(told, selector=selector, attributes=_joined([attributes]))
+                    entry = replace(plain, selector=selector, attributes=_joined([attributes]))
                     entries.append(entry)
         return tuple(entries)
 
@@ -296,42 +298,42 @@ class _Policy:
         selector: LabelSelector,
         given: tuple[PathAttributes, ...],
     ) -> list[Advertisement]:
-        wishes = [
+        selected = [
             attributes
             for i, attributes in enumerate(given)
             if attributes.selector_type == "CiliumLoadBalancerIPPool"
             and self._all_pools(f"{path}.advertisedPathAttributes[{i}]", attributes)
         ]
         addresses = tuple(dict.fromkeys(router.service_addresses))
-        told = Advertisement(
+        plain = Advertisement(
             advertisement_type="Service",
             service=ServiceOptions(addresses=addresses),
             selector=selector,
         )
-        if not wishes or "LoadBalancerIP" not in addresses:
-            return [told]
+        if not selected or "LoadBalancerIP" not in addresses:
+            return [plain]
         others = tuple(address for address in addresses if address != "LoadBalancerIP")
         entries = [
             replace(
-                told, service=ServiceOptions(addresses=LOAD_BALANCER), attributes=_joined(wishes)
+                plain, service=ServiceOptions(addresses=LOAD_BALANCER), attributes=_joined(selected)
             )
         ]
         if others:
-            entries.append(replace(told, service=ServiceOptions(addresses=others)))
+            entries.append(replace(plain, service=ServiceOptions(addresses=others)))
         return entries
 
     def _always_selected(self, path: str, attributes: PathAttributes) -> bool:
-        """Tell whether attributes of the pod networks are those of every node; note where not."""
+        """True if attributes of pod CIDRs apply to every node of the policy; otherwise adds a note."""
         selector = attributes.selector
         if selector is None or _empty(selector):
             return True
         if _implies(self._policy.spec.node_selector, selector):
             return True
-        answers = {_selects(selector, node) for node in self._nodes}
-        if len(answers) == 1:
-            return answers.pop()
+        matches = {_selects(selector, node) for node in self._nodes}
+        if len(matches) == 1:
+            return matches.pop()
         which = (
-            "selects some of the policy's nodes" if answers else "the policy's nodes are not given"
+            "selects some of the policy's nodes" if matches else "the policy's nodes are not given"
         )
         self._note(
             f"{path}.selector",
@@ -340,13 +342,13 @@ class _Policy:
         return False
 
     def _all_pools(self, path: str, attributes: PathAttributes) -> bool:
-        """Tell whether attributes are those of all pools; note where they are of some."""
+        """True if attributes apply to all pools; adds a note if they apply to some."""
         selector = attributes.selector
-        pools = [p for p in self._known.load_balancer_pools if not p.spec.disabled]
-        answers = {selector is None or selector.matches(p.metadata.labels) for p in pools}
-        if not _empty(selector) and answers != {True}:
-            if answers != {False}:
-                which = "selects some of the pools" if answers else "the pools are not given"
+        pools = [p for p in self._view.load_balancer_pools if not p.spec.disabled]
+        matches = {selector is None or selector.matches(p.metadata.labels) for p in pools}
+        if not _empty(selector) and matches != {True}:
+            if matches != {False}:
+                which = "selects some of the pools" if matches else "the pools are not given"
                 self._note(
                     f"{path}.selector",
                     f"these attributes are left out: v2 selects Services, not pools, and {which}",
@@ -361,7 +363,7 @@ class _Policy:
 
 
 def _joined(given: list[PathAttributes]) -> AdvertisementAttributes:
-    """Join attributes as they are joined when they come from several origins."""
+    """Join attributes by the rule for a prefix of several origins."""
     preferences = [a.local_preference for a in given if a.local_preference is not None]
     return AdvertisementAttributes(
         communities=Communities(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcilers.cilium.members import united_nodes
+from reconcilers.cilium.members import merged_nodes
 from resources.core import Node, NodeAddress
 from tests.support import kinds
 
@@ -22,11 +22,11 @@ def _node(**metadata: Any) -> Node:  # noqa: ANN401
 def _united(node: Node | None, spec: dict[str, Any], **metadata: Any) -> Node:  # noqa: ANN401
     value = {"metadata": {"name": "n", **metadata}, "spec": spec}
     cilium_node = kinds.CILIUM_NODE.decode(value)
-    return united_nodes([node] if node is not None else [], [cilium_node])["n"]
+    return merged_nodes([node] if node is not None else [], [cilium_node])["n"]
 
 
 def test_a_node_without_a_cilium_node_is_as_it_is() -> None:
-    assert united_nodes([_node()], []) == {"n": _node()}
+    assert merged_nodes([_node()], []) == {"n": _node()}
 
 
 def test_ciliums_ipam_says_which_pod_networks_a_node_has() -> None:

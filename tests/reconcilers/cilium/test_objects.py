@@ -7,13 +7,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from reconcilers.cilium.objects import (
-    Made,
     Objects,
+    TranslatedObjects,
     controlling_policy,
     objects_of,
     with_translated,
 )
-from reconcilers.cilium.v1.translate import Known, as_object
+from reconcilers.cilium.v1.translate import ClusterView, as_object
 from reconcilers.model import ObjectRef
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.kind import Kind
@@ -28,9 +28,11 @@ EXPORTING = router(65001, exportPodCIDR=True)
 OVERRIDE = kinds.NODE_CONFIG_OVERRIDE
 
 
-def _with(cluster: Cluster, *policies: CiliumBGPPeeringPolicy) -> tuple[Objects, Made]:
+def _with(cluster: Cluster, *policies: CiliumBGPPeeringPolicy) -> tuple[Objects, TranslatedObjects]:
     objects = objects_of(cluster.resources, cluster.db.snapshot())
-    return with_translated(objects, {p.metadata.name: p for p in policies}, Known((NODE,), ()))
+    return with_translated(
+        objects, {p.metadata.name: p for p in policies}, ClusterView((NODE,), ())
+    )
 
 
 def _policy(*routers: dict[str, Any]) -> CiliumBGPPeeringPolicy:
@@ -43,7 +45,7 @@ def _override(instance: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
     return {"metadata": {"name": "n"}, "spec": spec}
 
 
-def _put_all(cluster: Cluster, made: Made) -> None:
+def _put_all(cluster: Cluster, made: TranslatedObjects) -> None:
     """Write what was made, as an operator does."""
     for row in made.rows.values():
         item = as_object(row)

@@ -7,7 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from reconcilers.cilium.node_errors import FEW, LONGEST, errors_of, reconcile_error
+from reconcilers.cilium.node_errors import (
+    MAX_ERRORS_SHOWN,
+    MAX_MESSAGE_CHARACTERS,
+    errors_of,
+    reconcile_error,
+)
 from reconcilers.conditions import with_times
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef, Problem, ReconcileStatus
@@ -246,16 +251,16 @@ def test_errors_of_other_nodes_and_other_kinds_are_not_this_nodes() -> None:
 
 
 def test_of_each_instance_the_first_few_errors_are_told_and_the_message_has_an_end() -> None:
-    errors = [("a", f"error\n{n}") for n in range(FEW + 3)] + [("b", "one")]
+    errors = [("a", f"error\n{n}") for n in range(MAX_ERRORS_SHOWN + 3)] + [("b", "one")]
     told = reconcile_error(REF, errors, 7)
     assert told.status
     assert told.message.splitlines() == [
-        *(f"a: error {n}" for n in range(FEW)),
+        *(f"a: error {n}" for n in range(MAX_ERRORS_SHOWN)),
         "a: and 3 more",
         "b: one",
     ]
     many = reconcile_error(REF, [(str(n), "x" * 100) for n in range(1000)], None)
-    assert len(many.message) == LONGEST
+    assert len(many.message) == MAX_MESSAGE_CHARACTERS
 
 
 def test_after_a_restart_a_condition_keeps_the_time_that_it_has_in_the_api_server() -> None:

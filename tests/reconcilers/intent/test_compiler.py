@@ -246,21 +246,21 @@ def test_an_object_whose_computation_fails_is_a_problem_of_its_own(
 ) -> None:
     from reconcilers.cilium import services
 
-    original = services.facts
+    original = services.service_addresses
 
-    def facts(row: Any, *rest: Any) -> Any:  # noqa: ANN401
+    def fail(row: Any, *rest: Any) -> Any:  # noqa: ANN401
         if row.metadata.name == "bad":
             raise RuntimeError("surprise")
         return original(row, *rest)
 
-    monkeypatch.setattr(services, "facts", facts)
+    monkeypatch.setattr(services, "service_addresses", fail)
     cluster = usual()
     cluster.put(kinds.SERVICE, service("bad", "198.51.100.1"))
     cluster.put(kinds.SERVICE, service("good", "198.51.100.2"))
     cluster.run()
     assert cluster.prefixes() == ["10.244.0.0/24", "198.51.100.2/32"]
     assert cluster.problems() == [("Service/default/bad", "")]
-    monkeypatch.setattr(services, "facts", original)
+    monkeypatch.setattr(services, "service_addresses", original)
     cluster.put(kinds.SERVICE, service("bad", "198.51.100.3"))
     cluster.run()
     assert cluster.problems() == []

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcilers.cilium.v1 import names
-from reconcilers.cilium.v1.translate import Known, Translated, as_object, translate
+from reconcilers.cilium.v1.translate import ClusterView, Translated, as_object, translate
 from resources.cilium import CiliumBGPPeeringPolicy, CiliumLoadBalancerIPPool
 from resources.core import Node
 from tests.reconcilers.build import NODE, Cluster, endpoint_slice, service
@@ -31,7 +31,7 @@ def _translate(
     nodes: tuple[Node, ...] = (),
     pools: tuple[CiliumLoadBalancerIPPool, ...] = (),
 ) -> Translated:
-    return translate(policies, Known(nodes, pools))
+    return translate(policies, ClusterView(nodes, pools))
 
 
 def _objects(translated: Translated) -> dict[tuple[str, str], dict[str, Any]]:
