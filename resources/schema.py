@@ -1,8 +1,7 @@
-"""Checks a JSON object against a row type and names everything that is wrong, not only the first.
+"""Validates a JSON object against a row type, and reports every error and unknown field.
 
-`msgspec` decodes and stops at the first error; this walk is for the objects that it refuses, and to
-name the fields that a row type does not have. The rules are the row type's own annotations, so that
-there is one place where a limit is written.
+`msgspec` stops at the first error; objects that it rejects are validated here. The rules are the
+annotations of the row type, which declare each limit once.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
 
 from msgspec import inspect as shapes
 
@@ -21,22 +20,22 @@ from resources.secret_value import SecretValue
 
 @functools.cache
 def shape_of(row: type) -> shapes.Type:
-    """Describe a row type; worked out once."""
+    """Return the description of a row type, cached."""
     return shapes.type_info(row)
 
 
 def structural_errors(value: Any, row: type) -> list[FieldError]:  # noqa: ANN401
-    """List what breaks the types and limits of a row type."""
+    """Return the violations of a row type's types and limits."""
     return list(_check(value, shape_of(row), ""))
 
 
 def unknown_fields(value: Any, row: type) -> list[FieldError]:  # noqa: ANN401
-    """List the fields that a row type does not have, with the name that was probably meant."""
+    """Return the fields that a row type does not have, each with the most similar name it has."""
     return list(_unknown(value, shape_of(row), ""))
 
 
 def without_nulls(value: Any) -> Any:  # noqa: ANN401
-    """Leave out fields that are null: for Kubernetes they are absent."""
+    """Remove null fields, which Kubernetes treats as absent."""
     if isinstance(value, dict):
         return {k: without_nulls(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):
@@ -73,98 +72,136 @@ def _expected(path: str, value: Any, what: str) -> FieldError:  # noqa: ANN401
     return FieldError(path, f"expected {what}, got {_kind_of(value)}{shown}")
 
 
-def _check(value: Any, shape: shapes.Type, path: str) -> Iterator[FieldError]:  # noqa: ANN401, C901
-    match shape:
-        case shapes.Metadata():
-            yield from _check(value, shape.type, path)
-        case shapes.UnionType():
-            options = [t for t in shape.types if not isinstance(t, shapes.NoneType)]
-            if value is None and len(options) < len(shape.types):
-                return
-            yield from _check(value, options[0], path)
-        case shapes.StructType():
-            if not isinstance(value, dict):
-                yield _expected(path, value, "an object")
-                return
-            for field in shape.fields:
-                where = _join(path, field.encode_name)
-                if field.encode_name in value:
-                    yield from _check(value[field.encode_name], field.type, where)
-                elif field.required:
-                    yield FieldError(where, "is required")
-        case shapes.VarTupleType() | shapes.ListType():
-            if not isinstance(value, list):
-                yield _expected(path, value, "a list")
-                return
-            if shape.min_length is not None and len(value) < shape.min_length:
-                yield FieldError(path, f"at least {shape.min_length} item(s), got {len(value)}")
-            if shape.max_length is not None and len(value) > shape.max_length:
-                yield FieldError(path, f"at most {shape.max_length} item(s), got {len(value)}")
-            for i, item in enumerate(value):
-                yield from _check(item, shape.item_type, f"{path}[{i}]")
-        case shapes.DictType():
-            if not isinstance(value, dict):
-                yield _expected(path, value, "an object")
-                return
-            for key, item in value.items():
-                yield from _check(item, shape.value_type, _join(path, str(key)))
-        case shapes.CustomType() if shape.cls is SecretValue:
-            if not isinstance(value, str):
-                # The value may be the password, of a wrong type: only its type is named.
-                yield FieldError(path, f"expected a string, got {_kind_of(value)}")
-        case _:
-            yield from _check_scalar(value, shape, path)
+Errors: TypeAlias = Iterator[FieldError]
 
 
-def _check_scalar(value: Any, shape: shapes.Type, path: str) -> Iterator[FieldError]:  # noqa: ANN401
-    match shape:
-        case shapes.IntType():
-            if not isinstance(value, int) or isinstance(value, bool):
-                yield _expected(path, value, "an integer")
-            elif (shape.ge is not None and value < shape.ge) or (
-                shape.le is not None and value > shape.le
-            ):
-                yield FieldError(path, f"{value} is not within {shape.ge} to {shape.le}")
-        case shapes.StrType():
-            if not isinstance(value, str):
-                yield _expected(path, value, "a string")
-            elif shape.min_length is not None and len(value) < shape.min_length:
-                yield FieldError(path, f"at least {shape.min_length} character(s)")
-            elif shape.max_length is not None and len(value) > shape.max_length:
-                yield FieldError(path, f"at most {shape.max_length} characters, got {len(value)}")
-            elif shape.pattern is not None and not re.search(shape.pattern, value):
-                yield FieldError(path, f"{_show(value)} does not match {shape.pattern}")
-        case shapes.BoolType():
-            if not isinstance(value, bool):
-                yield _expected(path, value, "a boolean")
-        case shapes.LiteralType():
-            if value not in shape.values or isinstance(value, bool):
-                allowed = ", ".join(str(v) for v in shape.values)
-                yield FieldError(path, f"{_show(value)} is not one of {allowed}")
-        case _:
-            return
+def _check(value: Any, shape: shapes.Type, path: str) -> Errors:  # noqa: ANN401
+    """Yield the broken types and limits of a value; a shape without a check allows any value."""
+    check = _CHECKS.get(type(shape))
+    if check is not None:
+        yield from check(value, shape, path)
 
 
-def _unknown(value: Any, shape: shapes.Type, path: str) -> Iterator[FieldError]:  # noqa: ANN401
+def _check_metadata(value: Any, shape: shapes.Metadata, path: str) -> Errors:  # noqa: ANN401
+    yield from _check(value, shape.type, path)
+
+
+def _check_union(value: Any, shape: shapes.UnionType, path: str) -> Errors:  # noqa: ANN401
+    options = [option for option in shape.types if not isinstance(option, shapes.NoneType)]
+    is_null_allowed = len(options) < len(shape.types)
+    if value is not None or not is_null_allowed:
+        yield from _check(value, options[0], path)
+
+
+def _check_struct(value: Any, shape: shapes.StructType, path: str) -> Errors:  # noqa: ANN401
+    if not isinstance(value, dict):
+        yield _expected(path, value, "an object")
+        return
+    for field in shape.fields:
+        where = _join(path, field.encode_name)
+        if field.encode_name in value:
+            yield from _check(value[field.encode_name], field.type, where)
+        elif field.required:
+            yield FieldError(where, "is required")
+
+
+def _check_list(
+    value: Any,  # noqa: ANN401
+    shape: shapes.ListType | shapes.VarTupleType,
+    path: str,
+) -> Errors:
+    if not isinstance(value, list):
+        yield _expected(path, value, "a list")
+        return
+    if shape.min_length is not None and len(value) < shape.min_length:
+        yield FieldError(path, f"at least {shape.min_length} item(s), got {len(value)}")
+    if shape.max_length is not None and len(value) > shape.max_length:
+        yield FieldError(path, f"at most {shape.max_length} item(s), got {len(value)}")
+    for i, item in enumerate(value):
+        yield from _check(item, shape.item_type, f"{path}[{i}]")
+
+
+def _check_dict(value: Any, shape: shapes.DictType, path: str) -> Errors:  # noqa: ANN401
+    if not isinstance(value, dict):
+        yield _expected(path, value, "an object")
+        return
+    for key, item in value.items():
+        yield from _check(item, shape.value_type, _join(path, str(key)))
+
+
+def _check_custom(value: Any, shape: shapes.CustomType, path: str) -> Errors:  # noqa: ANN401
+    if shape.cls is SecretValue and not isinstance(value, str):
+        # The value may be the password, of a wrong type: only its type is named.
+        yield FieldError(path, f"expected a string, got {_kind_of(value)}")
+
+
+def _check_int(value: Any, shape: shapes.IntType, path: str) -> Errors:  # noqa: ANN401
+    if not isinstance(value, int) or isinstance(value, bool):
+        yield _expected(path, value, "an integer")
+    elif (shape.ge is not None and value < shape.ge) or (shape.le is not None and value > shape.le):
+        yield FieldError(path, f"{value} is not within {shape.ge} to {shape.le}")
+
+
+def _check_str(value: Any, shape: shapes.StrType, path: str) -> Errors:  # noqa: ANN401
+    if not isinstance(value, str):
+        yield _expected(path, value, "a string")
+    elif shape.min_length is not None and len(value) < shape.min_length:
+        yield FieldError(path, f"at least {shape.min_length} character(s)")
+    elif shape.max_length is not None and len(value) > shape.max_length:
+        yield FieldError(path, f"at most {shape.max_length} characters, got {len(value)}")
+    elif shape.pattern is not None and not re.search(shape.pattern, value):
+        yield FieldError(path, f"{_show(value)} does not match {shape.pattern}")
+
+
+def _check_bool(value: Any, _: shapes.BoolType, path: str) -> Errors:  # noqa: ANN401
+    if not isinstance(value, bool):
+        yield _expected(path, value, "a boolean")
+
+
+def _check_literal(value: Any, shape: shapes.LiteralType, path: str) -> Errors:  # noqa: ANN401
+    if value not in shape.values or isinstance(value, bool):
+        allowed = ", ".join(str(v) for v in shape.values)
+        yield FieldError(path, f"{_show(value)} is not one of {allowed}")
+
+
+_CHECKS: Final[dict[type[shapes.Type], Callable[[Any, Any, str], Errors]]] = {
+    shapes.Metadata: _check_metadata,
+    shapes.UnionType: _check_union,
+    shapes.StructType: _check_struct,
+    shapes.ListType: _check_list,
+    shapes.VarTupleType: _check_list,
+    shapes.DictType: _check_dict,
+    shapes.CustomType: _check_custom,
+    shapes.IntType: _check_int,
+    shapes.StrType: _check_str,
+    shapes.BoolType: _check_bool,
+    shapes.LiteralType: _check_literal,
+}
+
+
+def _unknown(value: Any, shape: shapes.Type, path: str) -> Errors:  # noqa: ANN401
     match shape:
         case shapes.Metadata():
             yield from _unknown(value, shape.type, path)
         case shapes.UnionType():
             for option in shape.types:
-                if not isinstance(option, shapes.NoneType):
-                    yield from _unknown(value, option, path)
+                yield from _unknown(value, option, path)
         case shapes.VarTupleType() | shapes.ListType() if isinstance(value, list):
             for i, item in enumerate(value):
                 yield from _unknown(item, shape.item_type, f"{path}[{i}]")
         case shapes.StructType() if isinstance(value, dict):
-            known = {field.encode_name: field.type for field in shape.fields}
-            for name, item in value.items():
-                where = _join(path, str(name))
-                if name in known:
-                    yield from _unknown(item, known[name], where)
-                else:
-                    near = difflib.get_close_matches(str(name), known, 1)
-                    hint = f"; did you mean {near[0]}?" if near else ""
-                    yield FieldError(where, f"unknown field, ignored{hint}")
+            yield from _unknown_of_struct(value, shape, path)
         case _:
             return
+
+
+def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: str) -> Errors:
+    known = {field.encode_name: field.type for field in shape.fields}
+    for name, item in value.items():
+        where = _join(path, str(name))
+        if name in known:
+            yield from _unknown(item, known[name], where)
+        else:
+            similar = difflib.get_close_matches(str(name), known, 1)
+            hint = f"; did you mean {similar[0]}?" if similar else ""
+            yield FieldError(where, f"unknown field, ignored{hint}")

@@ -1,10 +1,10 @@
-"""From a row type to the structural OpenAPI schema of a CustomResourceDefinition.
+"""Generates the structural OpenAPI schema of a CustomResourceDefinition from a row type.
 
-Types, limits, defaults and enumerations are the row type's own annotations, so that there is one
-place where each is written. Pure: the same type always gives the same schema.
+Types, limits, defaults and enumerations are the annotations of the row type, which declare each once.
+Pure and deterministic.
 
-Source: Kubernetes API, apiextensions.k8s.io/v1, JSONSchemaProps; a structural schema names a type
-everywhere; an absent part that has defaults within is filled in with them.
+Source: Kubernetes API, apiextensions.k8s.io/v1, JSONSchemaProps. A structural schema has a type at
+every level; the API server fills in the defaults of an absent object if the object has a default.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Schema = dict[str, Any]
 
 
 class UnschematicTypeError(TypeError):
-    """A row type has a member that no structural schema describes; a mistake in the row type."""
+    """A row type has a member that no structural schema describes: an error in the row type."""
 
     def __init__(self, path: str, shape: object) -> None:
         super().__init__(f"{path}: {shape!r} has no structural schema")
 
 
 def schema_of(row: type, version: str) -> Schema:
-    """Make the schema of a struct as one version of the API has it."""
+    """Return the schema of a struct in one version of the API."""
     return _schema(shape_of(row), version, row.__name__)
 
 
@@ -50,10 +50,15 @@ def _schema(shape: shapes.Type, version: str, path: str) -> Schema:
         case shapes.DictType(key_type=shapes.StrType()):
             values = _schema(shape.value_type, version, f"{path}{{}}")
             return {"type": "object", "additionalProperties": values}
+    return _scalar(shape, path)
+
+
+def _scalar(shape: shapes.Type, path: str) -> Schema:
+    match shape:
         case shapes.IntType():
-            fits = shape.le is not None and shape.le < 1 << 31
+            is_int32 = shape.le is not None and shape.le < 1 << 31
             limits = {"minimum": shape.ge, "maximum": shape.le}
-            return {"type": "integer", "format": "int32" if fits else "int64"} | _given(limits)
+            return {"type": "integer", "format": "int32" if is_int32 else "int64"} | _given(limits)
         case shapes.StrType():
             limits = {"minLength": shape.min_length, "maxLength": shape.max_length}
             return {"type": "string"} | _given(limits) | _given({"pattern": shape.pattern})
@@ -76,9 +81,9 @@ def _struct(shape: shapes.StructType, version: str, path: str) -> Schema:
         part = _schema(field.type, version, f"{path}.{name}")
         if isinstance(field.default, str | int | bool) and field.default != "":
             part["default"] = field.default
-        elif filling := _filling(field, part):
-            # So that people see what counts. Spelt out, as rules are held against it as it is here.
-            part["default"] = filling
+        elif defaults := _nested_defaults(field, part):
+            # Complete, as validation rules are evaluated on the default as it is.
+            part["default"] = defaults
         properties[name] = part
         if field.required:
             required.append(name)
@@ -94,8 +99,8 @@ def _struct(shape: shapes.StructType, version: str, path: str) -> Schema:
     return schema
 
 
-def _filling(field: shapes.Field, part: Schema) -> Schema:
-    """Return the defaults within a field that, when it is absent, is the struct of its defaults."""
+def _nested_defaults(field: shapes.Field, part: Schema) -> Schema:
+    """Return the defaults of a struct that is the default of its field."""
     factory = field.default_factory
     if not (isinstance(factory, type) and issubclass(factory, Struct)):
         return {}

@@ -1,8 +1,8 @@
-"""What every file says, and what that makes of the cluster: state without I/O.
+"""The objects of all manifest files, and the resource events that a changed file causes. No I/O.
 
-Each object belongs to the file that holds it. Two files with the same object: the first one in the
-order of their paths has it, and the other one is told. A file that cannot be read to its end keeps
-what it held; an object that is invalid keeps its last good version.
+Of two files with the same object, the first one in the order of paths provides it and the other one is
+reported as a problem. A file that cannot be parsed to its end keeps its objects; an invalid object
+keeps its last valid version.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ class _Held(NamedTuple):
 
 
 class Catalog:
-    """The objects of all files."""
+    """The objects of all files, and their problems."""
 
     def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
         self._unread: dict[str, Mapping[tuple[str, str], int]] = {}
-        """Of the files that hold objects of kinds that are not read."""
+        """Numbers of objects of kinds that are not read, by file."""
         self._files: dict[str, dict[Identity, _Held]] = {}
         self._owners: dict[Identity, list[str]] = {}
-        """The files that hold an object, in the order of their paths: the first one counts."""
+        """The files that hold an object, in the order of their paths: the first one provides it."""
         self._contested: set[Identity] = set()
-        """The objects that more than one file holds."""
+        """Objects that more than one file holds."""
         self._problems: dict[str, tuple[SourceProblem, ...]] = {}
-        """Of the files that have any."""
+        """By file."""
 
     def __contains__(self, path: str) -> bool:
-        """Tell whether a file is known."""
+        """True if a file is in the catalog."""
         return path in self._files or path in self._problems
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the files that are known."""
+        """Iterate over the paths of the files."""
         return iter(self._files.keys() | self._problems.keys())
 
     def put(self, path: str, parsed: Parsed) -> list[tuple[str, Event]]:
-        """Take in a file as it is now; the events that follow, with their kinds."""
+        """Replace the content of a file; returns the resulting events, with their kinds."""
         before = self._files.get(path, {})
         after: dict[Identity, _Held] = {}
         problems = list(parsed.problems)
@@ -72,12 +72,12 @@ class Catalog:
             elif identity in before:
                 after[identity] = before[identity]
         if not parsed.whole:
-            # Half a file says nothing of the objects that it does not show.
+            # The rest of the file may have the other objects.
             after = {**before, **after}
         return self._exchange(path, after, tuple(problems))
 
     def remove(self, path: str) -> list[tuple[str, Event]]:
-        """Forget a file; the events that follow."""
+        """Remove a file; returns the resulting events."""
         events = self._exchange(path, {}, ())
         self._files.pop(path, None)
         self._problems.pop(path, None)
@@ -85,7 +85,7 @@ class Catalog:
         return events
 
     def fail(self, path: str, message: str) -> list[tuple[str, Event]]:
-        """Note that a file cannot be read at all; it keeps what it held."""
+        """Report that a file cannot be read; it keeps its objects."""
         problem = SourceProblem(path, 0, 0, None, "", message)
         return self._exchange(path, self._files.get(path, {}), (problem,))
 
@@ -96,20 +96,9 @@ class Catalog:
         touched = [i for i in before if before[i].row != getattr(after.get(i), "row", None)]
         touched += [i for i in after if i not in before]
         old = {identity: self._effective(identity) for identity in touched}
-        for identity in before:
-            if identity not in after:
-                self._owners[identity].remove(path)
-                if not self._owners[identity]:
-                    del self._owners[identity]
         self._files[path] = after
-        for identity in after:
-            if identity not in before:
-                self._owners[identity] = sorted([*self._owners.get(identity, ()), path])
         for identity in before.keys() ^ after.keys():
-            if len(self._owners.get(identity, ())) > 1:
-                self._contested.add(identity)
-            else:
-                self._contested.discard(identity)
+            self._update_owners(identity, path, holds=identity in after)
         self._problems.pop(path, None)
         if problems:
             self._problems[path] = problems
@@ -122,6 +111,19 @@ class Catalog:
                 events.append((identity[0], Upsert(row)))
         return events
 
+    def _update_owners(self, identity: Identity, path: str, *, holds: bool) -> None:
+        """Add or remove a file that holds an object."""
+        others = [owner for owner in self._owners.get(identity, ()) if owner != path]
+        owners = sorted([*others, path]) if holds else others
+        if owners:
+            self._owners[identity] = owners
+        else:
+            del self._owners[identity]
+        if len(owners) > 1:
+            self._contested.add(identity)
+        else:
+            self._contested.discard(identity)
+
     def _effective(self, identity: Identity) -> Resource | None:
         owners = self._owners.get(identity)
         if not owners:
@@ -130,10 +132,10 @@ class Catalog:
         return held.row if held is not None else None
 
     def replacements(self) -> list[tuple[Kind[Any], Replace[Any]]]:
-        """Make an event with all objects of each kind."""
+        """Return a Replace event with all objects of each kind."""
         rows: dict[str, list[Resource]] = {kind.name: [] for kind in self.kinds}
-        for (kind, _), owners in self._owners.items():
-            identity = (kind, _)
+        for identity, owners in self._owners.items():
+            kind, _ = identity
             rows[kind].append(self._files[owners[0]][identity].row)
         return [(kind, Replace(tuple(rows[kind.name]))) for kind in self.kinds]
 
@@ -144,7 +146,7 @@ class Catalog:
 
     @property
     def problems(self) -> tuple[SourceProblem, ...]:
-        """All that is wrong, duplicates between files included."""
+        """The problems of all files, and a problem for each duplicate object."""
         found = [problem for problems in self._problems.values() for problem in problems]
         for identity in self._contested:
             owners = self._owners[identity]
