@@ -16,12 +16,23 @@ from typing import Any, NoReturn
 EXIT_USAGE = 2
 
 
+class _HelpFormatter(argparse.HelpFormatter):
+    """Wraps the paragraphs of descriptions and epilogs, except those with an indented line."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        wrap = super()._fill_text
+        return "\n\n".join(
+            part if "\n " in part or part.startswith(" ") else wrap(part, width, indent)
+            for part in text.split("\n\n")
+        )
+
+
 class Parser(argparse.ArgumentParser):
     """`argparse.ArgumentParser` that answers a mistake with one sentence and exit status 2."""
 
     def __init__(self, *args: Any, **keywords: Any) -> None:  # noqa: ANN401 - argparse's own
         keywords.setdefault("allow_abbrev", False)
-        keywords.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        keywords.setdefault("formatter_class", _HelpFormatter)
         super().__init__(*args, **keywords)
 
     def error(self, message: str) -> NoReturn:

@@ -1,6 +1,6 @@
-"""The program ``waggle``: a person's view of a running agent, and what works without one.
+"""The program ``waggle``: shows the state of a running agent, and works on manifests without one.
 
-Each sub-command is a module of its own with ``add_parser(subparsers)``, which only describes the
-arguments, and ``run(args) -> int``, which may import what it needs. Nothing here decides anything
-about routes: it asks, computes with the rooms below, and prints.
+Each sub-command is a module with ``add_parser(subparsers)``, which declares the arguments and imports
+nothing slow, and ``run(args)``, which returns the exit status. Modules here send requests to the agent
+or call the rooms below, and print; they make no decision about routes.
 """

@@ -1,8 +1,8 @@
-"""The front end of ``waggle``: find the sub-command, import that one alone, run it.
+"""The front end of ``waggle``: imports the selected sub-command alone and runs it.
 
-Only the requested sub-command is imported (or all of them, when help lists them), so that ``waggle
-render`` does not pay for a table library or an HTTP server. API dialects add sub-commands; they are
-imported when no other has the name.
+All sub-commands are imported only to list them in the help, so that ``waggle render`` does not load a
+table library or an HTTP client. API dialects add sub-commands; they are imported when no other has the
+name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from typing import Any, TypeAlias
 
 from cells.arguments import Parser
 from waggle.dialects import DIALECTS, Dialects
-from waggle.output import EXIT_INTERRUPTED, EXIT_PIPE
+from waggle.output import (
+    EXIT_ERROR,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_PIPE,
+    EXIT_USAGE,
+    exit_statuses,
+)
 
 COMMANDS = (
     "status",
@@ -40,14 +48,16 @@ status. ``add_parser`` imports nothing slow."""
 OF_DIALECTS = frozenset({"explain", "render", "convert", "crds"})
 """Those whose ``add_parser(subparsers, dialects)`` takes the API dialects as well."""
 
-EXIT_CODES = """\
-exit status:
-  0    done
-  1    failed, or the agent does not run; verify: something had drifted
-  2    wrong usage, or input that cannot be read
-  4    what was asked for by name does not exist
-  130  interrupted
-"""
+EPILOG = exit_statuses(
+    {
+        EXIT_OK: "success",
+        EXIT_ERROR: "failure, no agent runs, or a check failed (status, verify, --strict)",
+        EXIT_USAGE: "wrong usage, or unreadable input",
+        EXIT_NOT_FOUND: "no object, peer, prefix or kind of that name",
+        EXIT_INTERRUPTED: "interrupted",
+    },
+    "waggle COMMAND --help describes a command and its exit statuses.",
+)
 
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"  # noqa: SLF001 - no public name
@@ -65,26 +75,26 @@ def main(argv: Sequence[str] | None = None, dialects: Dialects = DIALECTS) -> in
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone (`waggle routes | head`): nothing to complain about.
-        # The interpreter would flush once more at exit, so give it somewhere to write to.
+        # The reader closed the pipe (`waggle routes | head`): no error. The interpreter flushes once
+        # more at exit and needs an open file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     return status
 
 
 def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
-    asked = next((word for word in arguments if not word.startswith("-")), None)
-    names = (asked,) if asked in COMMANDS else COMMANDS
+    command = next((word for word in arguments if not word.startswith("-")), None)
+    names = (command,) if command in COMMANDS else COMMANDS
     parser = Parser(
         prog="waggle",
-        description="See what a Waggle agent does, and work on manifests without one.",
-        epilog=EXIT_CODES,
+        description="Show the state of a running Waggle agent, and work on manifests without one.",
+        epilog=EPILOG,
     )
     version = importlib.metadata.version("waggle-bgp")
     parser.add_argument("--version", action="version", version=f"waggle {version}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = {name: _command(name, subparsers, dialects) for name in names}
-    if asked not in COMMANDS:
+    if command not in COMMANDS:
         commands |= _of_dialects(subparsers, dialects)
     args = parser.parse_args(arguments)
     return commands[args.command](args)

@@ -1,4 +1,4 @@
-"""`waggle convert`: objects of one API as objects of another. Offline; writes nothing to a cluster."""
+"""`waggle convert`: converts objects of one API to objects of another, offline."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from waggle.dialects import Dialects
+from waggle.output import (
+    EXIT_ERROR,
+    EXIT_OK,
+    EXIT_USAGE,
+    complain,
+    exit_statuses,
+    safe_json,
+)
 
 if TYPE_CHECKING:
     from reconcilers.model import Problem
@@ -17,17 +25,21 @@ NAME = "convert"
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
 ) -> None:
-    """Declare the command and its flags."""
+    """Declare the command and its arguments."""
     parser = subparsers.add_parser(
         NAME,
-        help="turn objects of one API into the equivalent objects of another",
-        description="Reads manifests and prints, for each object of a kind that can be converted, the "
-        "equivalent objects. Other objects among the manifests (Nodes, pools) make the result more "
-        "exact. What has no equivalent is left out, with a note on standard error. docs/cli.md lists "
-        "the conversions.",
-        epilog="Exit status: 0, also with notes; 1 with notes and --strict, when an object breaks a "
-        "rule of its kind, or when there is none; 2 when the input could not be read, or for an "
-        "unknown target.",
+        help="convert objects of one API to objects of another",
+        description="Convert objects of manifests to the equivalent objects of another API or "
+        "version, and print them; writes nothing to a cluster. Other objects among the manifests "
+        "(Nodes, pools) make the result more exact. Settings without an equivalent are omitted, with "
+        "a note on standard error. docs/cli.md lists the conversions.",
+        epilog=exit_statuses(
+            {
+                EXIT_OK: "success, also with notes",
+                EXIT_ERROR: "notes and --strict, an invalid object, or no object to convert",
+                EXIT_USAGE: "wrong usage, unreadable input, or unknown --to",
+            }
+        ),
     )
     parser.add_argument(
         "-f",
@@ -43,7 +55,7 @@ def add_parser(
         "--output",
         choices=("yaml", "json"),
         default="yaml",
-        help="how to print it (default: %(default)s)",
+        help="the format (default: %(default)s)",
     )
     parser.add_argument(
         "--to",
@@ -56,17 +68,16 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    """Convert; the exit status."""
+    """Convert and print; returns the exit status."""
     from reconcilers.offline import kinds_of
     from resources.manifests import UnreadablePathError, load
-    from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, safe_json
 
     chosen = args.dialects.load()
     known = [one for dialect in chosen for one in dialect.converters]
     converters = [one for one in known if one.target == args.to]
     if not converters:
         targets = ", ".join(sorted({one.target for one in known if one.target})) or "none"
-        complain("waggle convert", f"--to: no conversion to {args.to}; there are: {targets}")
+        complain("waggle convert", f"--to: no conversion to {args.to}; the targets are: {targets}")
         return EXIT_USAGE
     kinds = {kind.name for converter in converters for kind in converter.kinds}
     paths = [path for group in args.filename for path in group]
@@ -82,9 +93,9 @@ def run(args: argparse.Namespace) -> int:
     objects: list[dict[str, Any]] = []
     notes: list[Problem] = []
     for converter in converters:
-        made, found = converter.convert(rows)
-        objects += made
-        notes += found
+        converted, remarks = converter.convert(rows)
+        objects += converted
+        notes += remarks
     for note in notes:
         parts = (str(note.objects[0]), note.field, note.message)
         complain("waggle convert: note", ": ".join(part for part in parts if part))

@@ -1,4 +1,4 @@
-"""`waggle crds`: the CustomResourceDefinitions, generated from the row types that read the objects."""
+"""`waggle crds`: prints the CustomResourceDefinitions, generated from the row types of the kinds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from waggle.dialects import Dialects
-from waggle.output import EXIT_NOT_FOUND, EXIT_OK
+from waggle.output import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE, USAGE, exit_statuses
 
 NAME = "crds"
 
@@ -16,28 +16,31 @@ NAME = "crds"
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
 ) -> None:
-    """Declare the command and its flags."""
+    """Declare the command and its arguments."""
     parser = subparsers.add_parser(
         NAME,
-        help="the CustomResourceDefinitions, for kubectl apply",
-        description="Prints the CustomResourceDefinitions of the kinds that Waggle reads. They are "
-        "made from the types that read the objects. Keep the definitions that the owner of an API has "
+        help="print the CustomResourceDefinitions, for kubectl apply",
+        description="Print the CustomResourceDefinitions of the kinds that Waggle reads, generated "
+        "from the types that decode the objects. Keep definitions that the owner of an API has "
         "installed.",
-        epilog="For example: waggle crds | kubectl apply --server-side -f -",
+        epilog=exit_statuses(
+            {EXIT_OK: "success", EXIT_USAGE: USAGE, EXIT_NOT_FOUND: "no kind of that name"},
+            "example:\n  waggle crds | kubectl apply --server-side -f -",
+        ),
     )
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these (default: all)")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these kinds (default: all)")
     parser.add_argument(
         "-o",
         "--output",
         choices=("yaml", "json"),
         default="yaml",
-        help="documents, or one List (default: %(default)s)",
+        help="YAML documents, or one List as JSON (default: %(default)s)",
     )
     parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print them; the exit status."""
+    """Print the definitions; returns the exit status."""
     from reconcilers.offline import kinds_of
     from resources.crds.generate import custom_resource_definition, defined
 
@@ -46,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     unknown = [name for name in args.kinds if name.lower() not in by_name]
     if unknown:
         known = ", ".join(kind.name for kind in known_kinds)
-        print(f"waggle crds: no kind {', '.join(unknown)}; there are {known}", file=sys.stderr)
+        print(f"waggle crds: no kind {', '.join(unknown)}; the kinds are {known}", file=sys.stderr)
         return EXIT_NOT_FOUND
-    asked = {by_name[name.lower()].name for name in args.kinds}
-    found = [custom_resource_definition(k) for k in known_kinds if not asked or k.name in asked]
+    wanted = {by_name[name.lower()].name for name in args.kinds}
+    found = [custom_resource_definition(k) for k in known_kinds if not wanted or k.name in wanted]
     if args.output == "json":
         import msgspec
 
@@ -61,14 +64,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_yaml(definitions: Sequence[dict[str, Any]]) -> str:
-    """Print definitions as YAML documents."""
+    """Return definitions as YAML documents."""
     import yaml
 
     return str(yaml.dump_all(definitions, Dumper=_plain_dumper(), sort_keys=False, width=96))
 
 
 def _plain_dumper() -> type:
-    """Make a dumper that writes a part out wherever it is used: no anchors."""
+    """Return a dumper that repeats shared parts instead of writing anchors."""
     import yaml
 
     class Dumper(yaml.SafeDumper):

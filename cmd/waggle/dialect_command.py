@@ -6,27 +6,35 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cells.api.client import AgentError, get
 from reconcilers.dialect import Command
-from waggle import agent, output
+from waggle import ask_agent, output
 
 
 def add_parser(
     subparsers: argparse._SubParsersAction[Any], command: Command
 ) -> Callable[[argparse.Namespace], int]:
-    """Add the command with its flags and ``--socket``; returns what runs it."""
-    parser = subparsers.add_parser(command.name, help=command.help, description=command.help)
+    """Add the command with its flags and ``--socket``; returns the function that runs it."""
+    parser = subparsers.add_parser(
+        command.name,
+        help=command.help,
+        description=command.help,
+        epilog=output.exit_statuses(
+            {output.EXIT_OK: "success", output.EXIT_ERROR: output.NO_AGENT}
+        ),
+    )
     command.add_flags(parser)
-    agent.add_socket_flag(parser)
+    ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:
-        def ask(path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
-            socket = args.socket or agent.default_socket()
-            items: list[dict[str, Any]] = agent.get(socket, path, dict(query))["items"]
+        def read(path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
+            socket = args.socket or ask_agent.default_socket()
+            items: list[dict[str, Any]] = get(socket, path, dict(query))["items"]
             return items
 
         try:
-            return command.run(args, ask)
-        except agent.AgentError as error:
+            return command.run(args, read)
+        except AgentError as error:
             output.complain(f"waggle {command.name}", str(error))
             return output.EXIT_ERROR
 

@@ -1,4 +1,4 @@
-"""The API dialects of ``waggle``: their options for the flags, and they themselves when needed.
+"""The API dialects of ``waggle``: their options, which flags are declared from, and their classes.
 
 Importing this module is cheap; a dialect's reconcilers are imported when a command uses them.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DialectEntry(NamedTuple):
-    """One dialect: its name, the options of `Dialect.options_type`, and what imports it."""
+    """One dialect: its name, the options of `Dialect.options_type`, and its import."""
 
     name: str
     options: type[Options]
@@ -24,7 +24,7 @@ class DialectEntry(NamedTuple):
 
 
 class Dialects(tuple[DialectEntry, ...]):
-    """The dialects of a program, all of which are on."""
+    """The dialects of a program, all of them enabled."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class Dialects(tuple[DialectEntry, ...]):
         return {entry.name: entry.options for entry in self}
 
     def load(self) -> tuple[type[Dialect], ...]:
-        """Import the dialects."""
+        """Import the dialects and return their classes."""
         return tuple(entry.load() for entry in self)
 
 

@@ -1,7 +1,7 @@
 """``waggle explain``: why a prefix or an object is advertised to a peer, or is not.
 
-Asks a running agent, which also knows its sessions, or works offline on manifests (``-f``), as
-``waggle render`` does. It shows the answer and decides nothing.
+The explanation comes from a running agent, which adds the state of its sessions, or from manifests
+(``-f``), as for ``waggle render``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import argparse
 import sys
 from typing import Any
 
-from waggle import agent, output
+from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.output import NONE, Column
-from waggle.peers import add_output_flags, ask
 
 COLUMNS = (
     Column("INSTANCE", wide=True),
@@ -29,22 +28,37 @@ COLUMNS = (
 )
 
 
+TARGETS = """\
+targets:
+  10.0.0.0/24             a prefix
+  10.0.0.1                an address: the longest prefix that contains it
+  shop/web                a Service
+  KIND/[NAMESPACE/]NAME   Service, Node, Interface, or a kind of an enabled API dialect"""
+
+
 def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) -> None:
-    """Describe the arguments of ``waggle explain``."""
+    """Declare the arguments of ``waggle explain``."""
     parser = subparsers.add_parser(
         "explain",
-        help="why a prefix or a Service is advertised to a peer, or is not",
-        description="Show what is advertised to each peer for a prefix, an address or an object, and "
-        "the rule that decides. Without a target: everything that is not advertised.",
-        epilog="A target is a prefix or an address (10.0.0.1, 10.0.0.0/24), a Service "
-        "(NAMESPACE/NAME or NAME), or KIND/[NAMESPACE/]NAME with KIND Service, Node, Interface or a "
-        "kind of an enabled API dialect.",
+        help="explain why a prefix or a Service is advertised to a peer, or is not",
+        description="Explain, for each peer, whether the routes of a prefix, an address or an object "
+        "are advertised, and which rule decides. Without a target: every route that is not "
+        "advertised to a peer.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "success",
+                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_USAGE: "wrong usage, or unreadable manifests",
+                output.EXIT_NOT_FOUND: "no such target, peer or instance",
+            },
+            TARGETS,
+        ),
     )
-    parser.add_argument("target", nargs="?", metavar="PREFIX|OBJECT", help="what to explain")
+    parser.add_argument("target", nargs="?", metavar="PREFIX|OBJECT", help="the target")
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
-    parser.add_argument("--all", action="store_true", help="without a target: of everything")
-    agent.add_socket_flag(parser)
+    parser.add_argument("--all", action="store_true", help="without a target: every route")
+    ask_agent.add_socket_flag(parser)
     offline = parser.add_argument_group("offline")
     offline.add_argument(
         "-f",
@@ -52,25 +66,25 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
         action="append",
         metavar="PATH",
         nargs="+",
-        help="ask no agent, but manifests: a file, a directory tree, or - for standard input",
+        help="explain manifests, without an agent: a file, a directory tree, or - for standard input",
     )
-    offline.add_argument("--node", metavar="NAME", help="the node; with -f")
+    offline.add_argument("--node", metavar="NAME", help="the node, with -f")
     add_intent_flags(offline, dialects)
-    add_output_flags(parser)
+    output.add_output_flags(parser)
     parser.set_defaults(dialects=dialects)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask and print."""
+    """Print the explanations; returns the exit status."""
     if bool(args.filename) != bool(args.node):
         output.complain("waggle explain", "-f and --node go together")
         return output.EXIT_USAGE
-    answer = _offline(args) if args.filename else _asked(args)
+    answer = _offline(args) if args.filename else _of_agent(args)
     if answer is None:
         return output.EXIT_ERROR
     errors = {error.get("code"): error["message"] for error in answer["errors"]}
     if args.target is None and not args.all:
-        answer["items"] = [item for item in answer["items"] if _is_missed(item)]
+        answer["items"] = [item for item in answer["items"] if _is_missing(item)]
     status = output.EXIT_OK
     if "NotFound" in errors:
         status = output.EXIT_NOT_FOUND
@@ -85,21 +99,21 @@ def run(args: argparse.Namespace) -> int:
         rows = [row(item) for item in answer["items"]]
         output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
     elif not errors:
-        output.complain("waggle explain", "everything that there is, is advertised to every peer")
+        output.complain("waggle explain", "every route is advertised to every peer")
     return status
 
 
-def _is_missed(item: dict[str, Any]) -> bool:
-    """Tell whether something could be advertised and is not: no Service has addresses of all types."""
+def _is_missing(item: dict[str, Any]) -> bool:
+    """Whether a route could be advertised and is not; a Service need not have all address types."""
     if item["advertised"]:
         return False
     pending = item["reason"] == "NoAddress" and item["addressType"] == "LoadBalancerIP"
     return "prefix" in item or "object" not in item or pending or item["reason"] == "NoInterface"
 
 
-def _asked(args: argparse.Namespace) -> dict[str, Any] | None:
+def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
     query = {"target": args.target, "peer": args.peer, "instance": args.instance}
-    return ask("explain", "ExplainList", args, "/v1/explain", query)
+    return ask_agent.read("explain", "ExplainList", args, "/v1/explain", query)
 
 
 def _offline(args: argparse.Namespace) -> dict[str, Any]:
@@ -115,7 +129,7 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
             args.peer is None or args.peer in (name, address)
         )
 
-    def refused(code: str, error: Exception) -> dict[str, Any]:
+    def rejected(code: str, error: Exception) -> dict[str, Any]:
         return output.document("ExplainList", [], [{"code": code, "message": str(error)}])
 
     chosen_dialects = args.dialects.load()
@@ -124,15 +138,15 @@ def _offline(args: argparse.Namespace) -> dict[str, Any]:
         target = None if args.target is None else parse_target(args.target, kinds)
         paths = [path for group in args.filename for path in group]
         loaded = load(paths, kinds_of(chosen_dialects), sys.stdin.buffer)
-        made = OfflineIntent(loaded, chosen_dialects, offline_settings(args, args.dialects))
-        groups = list(made.explainer().explain(target, chosen))
+        intent = OfflineIntent(loaded, chosen_dialects, offline_settings(args, args.dialects))
+        groups = list(intent.explainer().explain(target, chosen))
     except (ValueError, UnreadablePathError) as error:
-        return refused("BadRequest", error)
+        return rejected("BadRequest", error)
     except NothingFoundError as error:
-        return refused("NotFound", error)
+        return rejected("NotFound", error)
     items = [explain_item(args.node, found) for group in groups for found in group]
     if not items:
-        return refused("NotFound", LookupError("no peer is called so"))
+        return rejected("NotFound", LookupError("no peer of that name"))
     return output.document("ExplainList", msgspec.to_builtins(items))
 
 

@@ -1,6 +1,6 @@
-"""The flags of ``waggle render`` and ``waggle explain`` that decide what is advertised.
+"""The flags of ``waggle render`` and ``waggle explain`` that affect the intent.
 
-They are the options of the intent and of every dialect, as these declare them; the agent has the same.
+They are the options that the intent and every dialect declare, as in the agent.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def add_intent_flags(parser: argparse._ActionsContainer, dialects: Dialects) -> 
 
 
 def offline_settings(args: argparse.Namespace, dialects: Dialects) -> OfflineSettings:
-    """Return what `add_intent_flags` and ``--node`` were given."""
+    """Return the values of the flags of `add_intent_flags` and of ``--node``."""
     from reconcilers.offline import OfflineSettings
 
     return OfflineSettings(

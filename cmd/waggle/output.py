@@ -1,17 +1,18 @@
-"""How answers look: tables for people, JSON and YAML for programs, and safe text for both.
+"""The output of all sub-commands: tables for people, JSON and YAML for programs, safe text for both.
 
-On a terminal a table fits the width and may have colours, which only repeat what a word says.
-Anywhere else it is plain aligned columns, whole, without colours. Data is escaped and never read
-as markup: a peer chooses some of this text.
+On a terminal a table fits the width and may have colours, which only repeat a word of the row.
+Elsewhere it is plain aligned columns, complete, without colours. Data is escaped and never parsed as
+markup: peers choose some of this text.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, TextIO
 
@@ -24,11 +25,15 @@ EXIT_NOT_FOUND = 4
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
+USAGE = "wrong usage"
+NO_AGENT = "no agent runs, or it does not answer"
+"""Meanings of exit statuses that several commands have."""
+
 API_VERSION = "cli.waggle/v1"
 FORMATS = ("table", "wide", "json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
 NONE = "-"
-"""What a table shows for a value that there is not."""
+"""The cell of an absent value."""
 
 Color = Literal["auto", "always", "never"]
 
@@ -71,8 +76,27 @@ def table(
         stream.write(_plain(head, cells, color=use_color(color, stream)))
 
 
+def add_output_flags(parser: argparse.ArgumentParser) -> None:
+    """Add ``-o`` and ``--color``."""
+    parser.add_argument(
+        "-o", "--output", choices=FORMATS, default="table", help="the format (default: table)"
+    )
+    parser.add_argument(
+        "--color",
+        choices=COLORS,
+        default="auto",
+        help="colours; auto: on a terminal, unless NO_COLOR is set or TERM=dumb",
+    )
+
+
+def exit_statuses(meanings: Mapping[int, str], notes: str = "") -> str:
+    """Return the epilog of a command's help: notes, then the exit statuses."""
+    lines = [f"  {status:<3}  {meaning}" for status, meaning in meanings.items()]
+    return "\n".join([*([notes, ""] if notes else []), "exit status:", *lines])
+
+
 def document(kind: str, items: list[Any], errors: Sequence[dict[str, str]] = ()) -> dict[str, Any]:
-    """Wrap items into the envelope that every JSON answer has."""
+    """Return the envelope of every JSON answer, with items and errors."""
     return {
         "apiVersion": API_VERSION,
         "kind": kind,
@@ -97,7 +121,7 @@ def dump(answer: dict[str, Any], form: str, stream: TextIO | None = None) -> Non
 
 
 def safe_json(value: object, indent: int | None = None) -> str:
-    r"""Encode as JSON that is safe to print: what is not printable is written as ``\uXXXX``."""
+    r"""Encode as JSON that is safe to print: other characters are escaped as ``\uXXXX``."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     if text.isprintable():
         return text
@@ -107,17 +131,22 @@ def safe_json(value: object, indent: int | None = None) -> str:
 
 
 def complain(program: str, message: str) -> None:
-    """Say on stderr, in one line, what went wrong."""
+    """Print an error or a remark as one line on standard error."""
     print(f"{program}: {escape(message)}", file=sys.stderr)
 
 
+def read_time(text: str) -> datetime:
+    """Parse a time of the API (RFC 3339)."""
+    return datetime.fromisoformat(text)
+
+
 def age(since: datetime | None, now: datetime) -> str:
-    """Return how long ago, as kubectl spells it: ``45s``, ``5m12s``, ``3h7m``, ``12d``."""
+    """Return the time since then in the form of kubectl: ``45s``, ``5m12s``, ``3h7m``, ``12d``."""
     return NONE if since is None else duration((now - since).total_seconds())
 
 
 def duration(seconds: float) -> str:
-    """Spell a duration in at most two units."""
+    """Format a duration with at most two units."""
     whole = max(0, int(seconds))
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
@@ -131,7 +160,7 @@ def duration(seconds: float) -> str:
 
 
 def short_family(family: str) -> str:
-    """Spell a family as tables do: ``v4``, ``v6``; others as they are."""
+    """Return the short form of a family in tables: ``v4``, ``v6``; others unchanged."""
     return {"ipv4-unicast": "v4", "ipv6-unicast": "v6"}.get(family, family)
 
 
@@ -177,7 +206,7 @@ def _rich(
         natural = max(len(column.title), *(len(row[place]) for row in cells))
         drawn.add_column(
             column.title,
-            # Where the width is short, long texts give way and not states and numbers.
+            # On a narrow terminal long texts are shortened, states and numbers are not.
             min_width=min(natural, 16),
             no_wrap=True,
             overflow="ellipsis" if unicode else "crop",

@@ -1,16 +1,12 @@
-"""``waggle peers``: the sessions of a running agent, one line each, with the reason they are down.
-
-It shows what the agent says and computes nothing but ages.
-"""
+"""``waggle peers``: the BGP sessions of a running agent, one line each."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from waggle import agent, output
+from waggle import ask_agent, output
 from waggle.output import NONE, Column
 
 ESTABLISHED = "Established"
@@ -47,36 +43,31 @@ COLUMNS = (
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Describe the arguments of ``waggle peers``."""
+    """Declare the arguments of ``waggle peers``."""
     parser = subparsers.add_parser(
         "peers",
-        help="the agent's BGP sessions",
-        description="List the BGP sessions of a running agent.",
-        epilog="REASON says why a session is not Established; counts are - then.",
+        help="list the BGP sessions of the agent",
+        description="List the BGP sessions of a running agent. REASON is why a session is not "
+        "Established; it has no route counts then.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "success, also without peers",
+                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_USAGE: output.USAGE,
+                output.EXIT_NOT_FOUND: "no such peer or instance",
+            }
+        ),
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
-    agent.add_socket_flag(parser)
-    add_output_flags(parser)
-
-
-def add_output_flags(parser: argparse.ArgumentParser) -> None:
-    """Add ``-o`` and ``--color``."""
-    parser.add_argument(
-        "-o", "--output", choices=output.FORMATS, default="table", help="default: table"
-    )
-    parser.add_argument(
-        "--color",
-        choices=output.COLORS,
-        default="auto",
-        help="colours; auto: on a terminal, unless NO_COLOR is set or TERM=dumb",
-    )
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask and print."""
+    """Print the sessions; returns the exit status."""
     query = {"peer": args.peer, "instance": args.instance}
-    answer = ask("peers", "PeerList", args, "/v1/peers", query)
+    answer = ask_agent.read("peers", "PeerList", args, "/v1/peers", query)
     if answer is None:
         return output.EXIT_ERROR
     named = args.peer or args.instance
@@ -85,48 +76,25 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_NOT_FOUND if named and not answer["items"] else output.EXIT_OK
     if not answer["items"]:
         if named:
-            output.complain("waggle peers", f"no peer is called so: {named}")
+            output.complain("waggle peers", f"no peer or instance of that name: {named}")
             return output.EXIT_NOT_FOUND
         output.complain(
             "waggle peers",
-            "no peers: no configuration selects this node, or it has not been read yet; "
-            "waggle render -f PATH --node NAME shows what manifests give",
+            "no peers: no configuration selects this node, or the configuration has not been read "
+            "yet; waggle render -f PATH --node NAME shows the peers of manifests",
         )
         for note in answer.get("notes", []):
             output.complain("waggle peers", note)
         return output.EXIT_OK
-    now = read_time(answer["generatedAt"])
+    now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
     output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
     return output.EXIT_OK
 
 
-def ask(
-    program: str, kind: str, args: argparse.Namespace, target: str, query: dict[str, str | None]
-) -> dict[str, Any] | None:
-    """Return the agent's answer; on an error print it in the requested form and return None."""
-    socket = args.socket or agent.default_socket()
-    return answer(program, kind, args, lambda: agent.get(socket, target, query))
-
-
-def answer(
-    program: str, kind: str, args: argparse.Namespace, request: Callable[[], dict[str, Any]]
-) -> dict[str, Any] | None:
-    """Return the answer to a request; on an error print it in the requested form and return None."""
-    try:
-        return request()
-    except agent.AgentError as error:
-        if args.output not in ("table", "wide"):
-            failure = {"code": error.code, "message": str(error)}
-            output.dump(output.document(kind, [], [failure]), args.output)
-        else:
-            output.complain(f"waggle {program}", str(error))
-        return None
-
-
 def row(item: dict[str, Any], now: datetime) -> list[str]:
     """Return the cells of one session, in the order of `COLUMNS`."""
-    since = read_time(item["sinceTime"]) if "sinceTime" in item else None
+    since = output.read_time(item["sinceTime"]) if "sinceTime" in item else None
     hold, keepalive = item.get("holdSeconds"), item.get("keepaliveSeconds")
     messages = item.get("messagesReceived"), item.get("messagesSent")
     retry, restart = item.get("retrySeconds"), item.get("gracefulRestartSeconds")
@@ -152,11 +120,6 @@ def row(item: dict[str, Any], now: datetime) -> list[str]:
         _text(item.get("lastError")),
         _text(item.get("reason"), "" if item["state"] == ESTABLISHED else "unknown"),
     ]
-
-
-def read_time(text: str) -> datetime:
-    """Read a time of the API."""
-    return datetime.fromisoformat(text)
 
 
 def _text(value: object, missing: str = NONE) -> str:

@@ -6,9 +6,8 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from waggle import agent, output
+from waggle import ask_agent, output
 from waggle.output import NONE, Column
-from waggle.peers import add_output_flags, ask, read_time
 
 COLUMNS = (
     Column("ORDER", right=True),
@@ -26,27 +25,34 @@ COLUMNS = (
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Describe the arguments of ``waggle reconcilers``."""
+    """Declare the arguments of ``waggle reconcilers``."""
     parser = subparsers.add_parser(
         "reconcilers",
-        help="the agent's reconcilers and their last run",
-        description="List the reconcilers of a running agent in their order.",
-        epilog="WAITING objects are to be reconciled, failed ones included; DRIFTED counts what "
-        "full verifications have found to differ since the agent's start.",
+        help="list the reconcilers of the agent and their last run",
+        description="List the reconcilers of a running agent in their order. WAITING counts objects "
+        "that are still to be reconciled, failed ones included. DRIFTED counts the objects and routes "
+        "that full verifications found to differ since the agent started.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "success",
+                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_USAGE: output.USAGE,
+            }
+        ),
     )
-    agent.add_socket_flag(parser)
-    add_output_flags(parser)
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the list from the agent and print it."""
-    answer = ask("reconcilers", "ReconcilerList", args, "/v1/reconcilers", {})
+    """Print the reconcilers; returns the exit status."""
+    answer = ask_agent.read("reconcilers", "ReconcilerList", args, "/v1/reconcilers", {})
     if answer is None:
         return output.EXIT_ERROR
     if args.output not in ("table", "wide"):
         output.dump(answer, args.output)
         return output.EXIT_OK
-    now = read_time(answer["generatedAt"])
+    now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
     output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
     return output.EXIT_OK
@@ -54,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 def row(item: dict[str, Any], now: datetime) -> list[str]:
     """Return the cells of one reconciler, in the order of `COLUMNS`."""
-    since = read_time(item["lastRunTime"]) if "lastRunTime" in item else None
+    since = output.read_time(item["lastRunTime"]) if "lastRunTime" in item else None
     seconds = item.get("durationSeconds")
     return [
         str(item["order"]),

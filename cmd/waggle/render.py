@@ -1,4 +1,4 @@
-"""`waggle render`: what a node would do, offline. No agent, no cluster, no network."""
+"""`waggle render`: the intent of one node, compiled from manifests without agent or cluster."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from resources.option_declarations import InvalidOption
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
 
 NAME = "render"
 
@@ -17,14 +18,19 @@ NAME = "render"
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser], dialects: Dialects
 ) -> None:
-    """Declare the command and its flags."""
+    """Declare the command and its arguments."""
     parser = subparsers.add_parser(
         NAME,
-        help="what a node would do with these manifests, offline",
-        description="Reads manifests and prints the instances, sessions and routes of one node, with "
-        "the object that each route comes from, and every problem. docs/render.md describes the JSON.",
-        epilog="Exit status: 0, also with problems; 1 with problems and --strict; 2 when the input "
-        "could not be read.",
+        help="compile manifests to the peers and routes of a node, offline",
+        description="Compile manifests, and print the instances, peers and routes of one node, with "
+        "the origins of each route, and every problem. docs/render.md describes the JSON.",
+        epilog=exit_statuses(
+            {
+                EXIT_OK: "success, also with problems",
+                EXIT_ERROR: "problems and --strict",
+                EXIT_USAGE: "wrong usage, or unreadable input",
+            }
+        ),
     )
     parser.add_argument(
         "-f",
@@ -41,7 +47,7 @@ def add_parser(
         "--output",
         choices=("json", "yaml", "table"),
         default="json",
-        help="how to print it (default: %(default)s)",
+        help="the format (default: %(default)s)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are problems")
     add_intent_flags(parser, dialects)
@@ -49,22 +55,22 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    """Render; the exit status."""
+    """Compile and print; returns the exit status."""
     from reconcilers.offline import render
     from resources.manifests import UnreadablePathError
 
     paths = [path for group in args.filename for path in group]
     settings = offline_settings(args, args.dialects)
-    # Everything that is made here is kept until the end: looking for garbage is a fifth of the time.
+    # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
     try:
         document = render(paths, args.dialects.load(), settings, sys.stdin.buffer)
     except UnreadablePathError as error:
         print(f"waggle render: {error}", file=sys.stderr)
-        return 2
+        return EXIT_USAGE
     except InvalidOption as error:
         print(f"waggle render: {error.flag}: {error}", file=sys.stderr)
-        return 2
+        return EXIT_USAGE
     if args.output == "json":
         import msgspec
 
@@ -76,11 +82,11 @@ def run(args: argparse.Namespace) -> int:
         print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     else:
         _table(document)
-    return 1 if args.strict and document["problems"] else 0
+    return EXIT_ERROR if args.strict and document["problems"] else EXIT_OK
 
 
 def _table(document: dict[str, Any]) -> None:
-    """Print sessions, routes and problems for people."""
+    """Print peers, routes and problems as tables."""
     from waggle.output import Column, table
 
     titles: tuple[str, ...]
@@ -128,7 +134,7 @@ def _table(document: dict[str, Any]) -> None:
         parts = (*problem["objects"][:1], problem["field"], problem["message"])
         print("! " + ": ".join(part for part in parts if part), file=sys.stderr)
     if not peers:
-        print(f"No sessions: nothing selects node {document['node']}.", file=sys.stderr)
+        print(f"No peers: no configuration selects node {document['node']}.", file=sys.stderr)
 
 
 def _origin(origin: dict[str, str | None]) -> str:

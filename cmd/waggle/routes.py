@@ -12,19 +12,22 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from waggle import agent, output
+from waggle import ask_agent, output
 from waggle.output import NONE, Column
-from waggle.peers import add_output_flags, ask, read_time
 
 TABLES = ("available", "advertised", "received")
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 
-EPILOG = """\
+TABLE_NOTES = """\
 tables:
-  available   Loc-RIB and route sets: all paths of the agent
-  advertised  Adj-RIB-Out: the routes that each peer has from the agent
-  received    Adj-RIB-In: the routes that each peer sent, accepted or not
-"""
+  advertised  Adj-RIB-Out: the routes that each peer has received from the agent
+  received    Adj-RIB-In: the routes of each peer, accepted or not
+  available   Loc-RIB and route sets: all paths that the agent selects from
+
+examples:
+  waggle routes received ipv6 --peer tor-1
+  waggle routes 198.51.100.0/24
+  waggle routes received 198.51.100.10"""
 
 _DETAILS = (
     Column("INSTANCE", wide=True),
@@ -67,13 +70,21 @@ AVAILABLE = (
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Describe the arguments of ``waggle routes``."""
+    """Declare the arguments of ``waggle routes``."""
     parser = subparsers.add_parser(
         "routes",
-        help="list routes: available, advertised or received",
+        help="list routes: advertised, received or available",
         description="List the routes of a running agent: all of a table, those of one prefix, or the "
         "longest match of an address.",
-        epilog=EPILOG,
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "success",
+                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_USAGE: output.USAGE,
+                output.EXIT_NOT_FOUND: "no such peer or instance, or no route of PREFIX or ADDRESS",
+            },
+            TABLE_NOTES,
+        ),
     )
     parser.add_argument(
         "table",
@@ -90,19 +101,19 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument("--instance", metavar="I", help="only this instance")
-    agent.add_socket_flag(parser)
-    add_output_flags(parser)
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the routes from the agent and print them; the exit status."""
+    """Print the routes; returns the exit status."""
     try:
         selection = _selection(filter(None, (args.table, args.family, args.prefix)))
     except ValueError as error:
-        output.complain("waggle routes", str(error))
+        output.complain("waggle routes", f"{error}; see waggle routes --help")
         return output.EXIT_USAGE
     query = {**selection._asdict(), "peer": args.peer, "instance": args.instance}
-    answer = ask("routes", "RouteList", args, "/v1/routes", query)
+    answer = ask_agent.read("routes", "RouteList", args, "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR
     # An unknown peer or instance is not an empty answer: the agent names it as an error.
@@ -175,11 +186,10 @@ def _no_routes(selection: Selection, peer: str | None) -> str:
         relation = "for" if "/" in selection.prefix else "that contains"
         return f"no {selection.table} {family}route{where} {relation} {selection.prefix}"
     why = {
-        "advertised": "nothing is selected for advertisement, or no session is Established; "
+        "advertised": "no route is selected for advertisement, or no session is Established; "
         "see waggle peers",
-        "received": "no session is Established, or what peers send is not accepted; "
-        "see waggle peers",
-        "available": "nothing is selected for advertisement and nothing was received",
+        "received": "no session is Established, or the peers send no routes; see waggle peers",
+        "available": "no route is selected for advertisement and none was received",
     }[selection.table]
     return f"no {selection.table} {family}routes{where}: {why}"
 
@@ -232,12 +242,12 @@ def _available(item: dict[str, Any]) -> list[str]:
 
 
 def _age(item: dict[str, Any]) -> str:
-    since = read_time(item["sinceTime"]) if "sinceTime" in item else None
+    since = output.read_time(item["sinceTime"]) if "sinceTime" in item else None
     return output.age(since, datetime.now(UTC))
 
 
 def _origins(item: dict[str, Any]) -> str:
-    """Return the first object that causes the route, and how many more do."""
+    """Return the first origin of the route, and the number of the others."""
     origins = item.get("origins", [])
     if not origins:
         return NONE
@@ -262,4 +272,4 @@ DRAWN: dict[str, tuple[Sequence[Column], Callable[[dict[str, Any]], list[str]]]]
     "received": (RECEIVED, _received),
     "available": (AVAILABLE, _available),
 }
-"""Table -> columns, and what makes a row of an item."""
+"""Table -> its columns, and the function from an item to a row."""

@@ -1,7 +1,4 @@
-"""``waggle status``: whether an agent does what it should, and if not, what it says is wrong.
-
-It shows what the agent says and computes nothing but ages.
-"""
+"""``waggle status``: readiness, health, sessions and conditions of a running agent."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from cells.text import escape
-from waggle import agent, output
-from waggle.peers import add_output_flags, ask, read_time
+from waggle import ask_agent, output
 
 CONDITIONS = (
     output.Column("OBJECT"),
@@ -23,37 +19,44 @@ CONDITIONS = (
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Describe the arguments of ``waggle status``."""
+    """Declare the arguments of ``waggle status``."""
     parser = subparsers.add_parser(
         "status",
-        help="whether the agent does what it should",
-        description="Say how a running agent is: what it waits for, what fails, what it reports.",
-        epilog="Exit status 1 also when the agent is not ready, or something of it fails.",
+        help="show readiness, health and conditions of the agent",
+        description="Show the state of a running agent: readiness, health, sessions, and the "
+        "conditions that it reports.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "ready and healthy",
+                output.EXIT_ERROR: "not ready, degraded, or no agent runs",
+                output.EXIT_USAGE: output.USAGE,
+            }
+        ),
     )
-    agent.add_socket_flag(parser)
-    add_output_flags(parser)
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Ask and print."""
-    answer = ask("status", "StatusList", args, "/v1/status", {})
+    """Print the state; returns the exit status."""
+    answer = ask_agent.read("status", "StatusList", args, "/v1/status", {})
     if answer is None:
         return output.EXIT_ERROR
     item = answer["items"][0]
     if args.output not in ("table", "wide"):
         output.dump(answer, args.output)
     else:
-        for line in lines(item, read_time(answer["generatedAt"])):
+        for line in lines(item, output.read_time(answer["generatedAt"])):
             sys.stdout.write(escape(line) + "\n")
-        told = conditions(item)
-        if told:
+        reported = conditions(item)
+        if reported:
             sys.stdout.write("\n")
-            output.table(CONDITIONS, told, wide=args.output == "wide", color=args.color)
+            output.table(CONDITIONS, reported, wide=args.output == "wide", color=args.color)
     return output.EXIT_OK if item["ready"] and item["health"] == "ok" else output.EXIT_ERROR
 
 
 def lines(item: dict[str, Any], now: datetime) -> list[str]:
-    """Say how an agent is, a line for each thing that is to be known."""
+    """Return the state of an agent as lines of text."""
     waiting = "; ".join(item.get("waiting", []))
     found = [
         f"node       {item['node']}",
@@ -62,7 +65,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
     ]
     found += [
         f"  - {part['path']}: {part['message']} "
-        f"(for {output.age(read_time(part['sinceTime']), now)})"
+        f"(for {output.age(output.read_time(part['sinceTime']), now)})"
         for part in item.get("degraded", [])
     ]
     found.append(f"status     {item['reporting']}")
@@ -77,7 +80,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
 
 
 def conditions(item: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of the conditions, those that this node reports first."""
+    """Return the rows of the conditions, those reported by this node first."""
     own = [
         (_name(reported), one)
         for reported in item.get("objects", [])
@@ -97,7 +100,7 @@ def _name(of: dict[str, Any]) -> str:
 def _peer(peer: dict[str, Any], now: datetime) -> str:
     state = peer["state"]
     if "sinceTime" in peer:
-        state += f" for {output.age(read_time(peer['sinceTime']), now)}"
+        state += f" for {output.age(output.read_time(peer['sinceTime']), now)}"
     advertised = {count["family"]: count["routes"] for count in peer.get("advertised", [])}
     counts = [
         f"{count['family']} {count['routes']} received, {advertised.get(count['family'], 0)} "

@@ -1,13 +1,12 @@
-"""``waggle verify``: compare everything that the speaker holds with the intent, and repair it."""
+"""``waggle verify``: a full verification of the speaker's state against the intent, with repair."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
-from waggle import agent, output
+from waggle import ask_agent, output
 from waggle.output import NONE, Column
-from waggle.peers import add_output_flags, answer
 
 COLUMNS = (
     Column("RECONCILER"),
@@ -21,22 +20,30 @@ COLUMNS = (
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Describe the arguments of ``waggle verify``."""
+    """Declare the arguments of ``waggle verify``."""
     parser = subparsers.add_parser(
         "verify",
-        help="compare what the speaker holds with the intent, and repair it",
+        help="compare the speaker's state with the intent, and repair drift",
         description="Run a full verification in a running agent: compare every instance, route, "
-        "import policy and peer of the speaker with the intent, and repair what differs.",
-        epilog="Exit status 0 when nothing had drifted, 1 when something had, repaired or not.",
+        "import policy and peer of the speaker with the intent, and repair the differences.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "no drift",
+                output.EXIT_ERROR: "drift, repaired or not; or no agent runs",
+                output.EXIT_USAGE: output.USAGE,
+            }
+        ),
     )
-    agent.add_socket_flag(parser)
-    add_output_flags(parser)
+    ask_agent.add_socket_flag(parser)
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Request a verification and print what drifted."""
-    socket = args.socket or agent.default_socket()
-    found = answer("verify", "DriftList", args, lambda: agent.post(socket, "/v1/verify"))
+    """Request a verification and print the drift; returns the exit status."""
+    socket = args.socket or ask_agent.default_socket()
+    found = ask_agent.answer(
+        "verify", "DriftList", args, lambda: ask_agent.post(socket, "/v1/verify")
+    )
     if found is None:
         return output.EXIT_ERROR
     items = found["items"]
@@ -45,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     elif items:
         output.table(COLUMNS, list(map(row, items)), color=args.color)
     else:
-        print("nothing had drifted")
+        print("no drift")
     return output.EXIT_ERROR if items else output.EXIT_OK
 
 

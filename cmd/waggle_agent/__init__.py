@@ -1,4 +1,4 @@
 """The program ``waggle-agent``: the BGP control plane of one node.
 
-It parses flags, chooses cells and runs the hive; what the agent does is in the rooms below.
+Loads settings, selects cells and runs the hive; the functions are in the rooms below.
 """

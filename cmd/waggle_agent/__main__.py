@@ -1,9 +1,4 @@
-"""Run the agent: settings in, exit status out.
-
-Exit status: 0 after SIGTERM or SIGINT with all sessions closed; 1 when it cannot start or a part
-has failed for good (its supervisor restarts it); 2 for a wrong flag, variable or key, with one
-sentence that names it. The program never prompts.
-"""
+"""Run the agent: loads settings, runs the hive until SIGTERM or SIGINT, returns the exit status."""
 
 from __future__ import annotations
 
@@ -41,20 +36,25 @@ DIALECTS = (cilium.AGENT,)
 CELLS = agent_cells(*DIALECTS)
 
 SOURCES = ("manifests", "kubernetes")
-"""The cells that bring objects; one of them does."""
+"""The cells with a source of objects; at most one is enabled."""
 EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_PIPE = 0, 1, 2, 141
 
 DESCRIPTION = """\
-The BGP control plane of a Kubernetes node: works out which prefixes this node
-advertises to which routers, and speaks BGP to them.
+Run the BGP control plane of a Kubernetes node: compile the objects of the cluster to peers and
+routes, and advertise these with BGP.
 
   waggle-agent                run the agent
-  waggle-agent cells [--dot]  print the cells that it is made of, and their state
+  waggle-agent cells [--dot]  print its cells and their state
   waggle-agent reconcilers    print its reconcilers in their order, and their state
 """
 EPILOG = """\
-Every option is a flag, an environment variable (in brackets) and a key of the
-configuration file; the flag wins over the variable, the variable over the file.
+Every option is a flag, an environment variable (in brackets) and a key of the configuration file. A
+flag overrides a variable, a variable overrides the file.
+
+exit status:
+  0  ended by SIGTERM or SIGINT, all sessions closed
+  1  cannot start, or a part has failed permanently
+  2  wrong flag, variable or key
 """
 
 T = TypeVar("T")
@@ -83,12 +83,12 @@ def main(
 
 
 def _quietly_cut(work: Callable[[], int]) -> int:
-    """Print; a reader that closes the pipe (``... | head``) is no error."""
+    """Print; a pipe closed by its reader (``... | head``) is no error."""
     try:
         status = work()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter would flush once more at exit, so give it somewhere to write to.
+        # The interpreter flushes once more at exit and needs an open file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
     return status
@@ -119,8 +119,10 @@ def _settings(cells: Sequence[Cell], flags: Mapping[str, Any], env: Mapping[str,
     file = read_file(path) if path is not None else {}
     settings = load(cells, flags=flags, env=env, file=file, file_name=str(path or ""))
     if all(settings.enabled[source] for source in SOURCES):
-        # Each would take away what only the other one has.
-        raise SettingError("", "--kubeconfig", "there is a source already: --manifests")
+        # Each would delete the objects of the other one.
+        raise SettingError(
+            "", "--kubeconfig", "excludes --manifests: an agent has one source of objects"
+        )
     return settings
 
 
@@ -128,7 +130,7 @@ def _cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> int:
     if as_dot:
         print(dot(views(cells, settings)))
         return EXIT_OK
-    # Building shows what would fail at start, without starting anything.
+    # Builds the cells to report errors of the start, without starting them.
     Hive(cells, settings)
     print(tree(_running(settings, "/v1/cells", CellView) or views(cells, settings)))
     return EXIT_OK
@@ -142,7 +144,7 @@ def _reconcilers(cells: Sequence[Cell], settings: Settings) -> int:
 
 
 def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
-    """Return the items of the agent that runs with these settings, if one does."""
+    """Return the items of the agent that runs with these settings; None if no agent runs."""
     options = settings.options["api"]
     socket = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
     try:
@@ -164,14 +166,14 @@ async def _run(hive: Hive) -> int:
     def started() -> None:
         if not any(hive.settings.enabled[source] for source in SOURCES):
             log.warning(
-                "there is no source of objects, so nothing will be advertised: "
-                "use --kubeconfig FILE or --manifests DIR",
+                "no source of objects, so no route will be advertised: "
+                "set --kubeconfig FILE or --manifests DIR",
                 event_name="agent.no_source",
             )
 
     try:
         await hive.run(started)
-    except Exception as error:  # noqa: BLE001 - the last fence: one sentence and an exit status
+    except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
         _complain(error)
         return EXIT_ERROR
     return EXIT_OK
@@ -180,9 +182,9 @@ async def _run(hive: Hive) -> int:
 def _settle_memory() -> None:
     """Tune the garbage collector once the tables are full.
 
-    What is there by now mostly stays (modules, rows, attributes), so later collections need not
-    look at it, and they may come more rarely: a full collection over a million objects would
-    hold up every session. Reference counting frees nearly everything here anyway.
+    Present objects (modules, rows, attributes) mostly remain, so later collections skip them and are
+    less frequent: a full collection of a million objects would delay every session. Reference
+    counting frees nearly all objects anyway.
     """
     gc.collect()
     gc.freeze()

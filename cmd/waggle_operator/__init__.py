@@ -1,1 +1,1 @@
-"""The program ``waggle-operator``: flags, and which cells."""
+"""The program ``waggle-operator``: loads settings, selects cells and runs the hive."""

@@ -1,9 +1,4 @@
-"""Run the operator: settings in, exit status out.
-
-Exit status: 0 after SIGTERM or SIGINT with the Lease given back; 1 when it cannot start, a part has
-failed for good, or the leadership is lost (its supervisor restarts it); 2 for a wrong flag, variable
-or key, with one sentence that names it. The program never prompts.
-"""
+"""Run the operator: loads settings, runs the hive until SIGTERM or SIGINT, returns the exit status."""
 
 from __future__ import annotations
 
@@ -32,9 +27,8 @@ CELLS = operator_cells(*DIALECTS)
 EXIT_OK, EXIT_ERROR = 0, 1
 
 DESCRIPTION = """\
-The cluster-wide part of Waggle: writes the objects that the enabled API dialects
-generate for the cluster, and the conditions of BGP objects. Of several operators
-one leads.
+Run the cluster-wide part of Waggle: write the objects that the enabled API dialects generate for the
+cluster, and the conditions of BGP objects. Of several operators one is the leader.
 """
 EPILOG = """\
 Every option is a flag, an environment variable (in brackets) and a key of the
@@ -54,7 +48,7 @@ def main(
         settings = _settings(cells, args, environment)
         options = settings.options["kubernetes"]
         if isinstance(options, KubernetesOptions) and options.kubeconfig is None:
-            _complain("it has nothing to operate on: --kubeconfig FILE, or in-cluster")
+            _complain("no cluster: set --kubeconfig FILE, or --kubeconfig in-cluster")
             return EXIT_USAGE
         hive = Hive(cells, settings)
     except HiveError as error:
@@ -91,7 +85,7 @@ async def _run(hive: Hive) -> int:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
     try:
         await hive.run()
-    except Exception as error:  # noqa: BLE001 - the last fence: one sentence and an exit status
+    except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
         _complain(str(error) or type(error).__name__)
         return EXIT_ERROR
     return EXIT_OK

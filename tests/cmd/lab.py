@@ -1,7 +1,7 @@
 """An agent and routers as processes on loopback, for tests of the running program.
 
 No root and no namespaces: routers are ``waggle router`` on 127.0.0.2 and up, on ports that the
-kernel gave away. Holds no checks of its own.
+kernel assigned. Contains no checks.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def configuration(ports: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def free_port(address: str) -> int:
-    """Return a TCP port that nobody uses at this address."""
+    """Return a TCP port that is free at this address."""
     with socket.create_server((address, 0)) as sock:
         port: int = sock.getsockname()[1]
     return port

@@ -30,7 +30,9 @@ def fetch(url: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-def test_a_service_becomes_a_route_and_a_change_follows_in_no_time(tmp_path: Path) -> None:
+def test_a_service_becomes_a_route_and_a_change_is_advertised_within_a_second(
+    tmp_path: Path,
+) -> None:
     with routers(tmp_path, 1) as ports:
         agent = Agent(None, tmp_path, node=NODE)
         agent.write_objects("bgp.json", *configuration(ports))
@@ -169,7 +171,7 @@ def _contains(path: Path, text: str) -> None:
     assert text in path.read_text()
 
 
-def test_probes_tell_when_the_first_pass_is_done(tmp_path: Path) -> None:
+def test_probes_succeed_after_the_first_pass(tmp_path: Path) -> None:
     port = free_port("127.0.0.1")
     arguments = ["--http-address", str(port), "--ready-timeout-seconds=2"]
     agent = Agent(None, tmp_path, node=NODE, arguments=arguments)
@@ -186,7 +188,7 @@ def test_probes_tell_when_the_first_pass_is_done(tmp_path: Path) -> None:
             within=5,
         )
         eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")), within=10)
-        # A peer that refuses and a file that does not parse are told, and change no probe.
+        # A peer that refuses the connection and an invalid file degrade the health, and fail no probe.
         status, text = fetch(f"{url}/healthz?verbose")
         assert status == 200
         assert "broken.yaml" in text
@@ -234,7 +236,9 @@ def test_the_cells_of_a_running_agent_show_its_health(tmp_path: Path) -> None:
         agent.stop()
 
 
-def test_a_second_agent_on_the_same_socket_is_refused_and_harms_nobody(tmp_path: Path) -> None:
+def test_a_second_agent_on_the_same_socket_exits_and_leaves_the_first_unaffected(
+    tmp_path: Path,
+) -> None:
     agent = Agent(None, tmp_path, node=NODE)
     agent.start()
     try:
@@ -255,7 +259,7 @@ def test_a_second_agent_on_the_same_socket_is_refused_and_harms_nobody(tmp_path:
         agent.stop()
 
 
-def test_a_killed_agent_leaves_nothing_that_stops_the_next(tmp_path: Path) -> None:
+def test_an_agent_starts_after_a_killed_one(tmp_path: Path) -> None:
     agent = Agent(None, tmp_path, node=NODE)
     agent.start()
     agent.wait_ready()
@@ -268,7 +272,7 @@ def test_a_killed_agent_leaves_nothing_that_stops_the_next(tmp_path: Path) -> No
         agent.stop()
 
 
-def test_f35_a_job_that_fails_for_good_ends_the_process_with_1(tmp_path: Path) -> None:
+def test_f35_a_permanently_failed_job_ends_the_process_with_1(tmp_path: Path) -> None:
     code = """
 import sys
 import cells.metrics

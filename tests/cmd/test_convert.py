@@ -1,4 +1,4 @@
-"""`waggle convert`: policies in, objects of v2 out; what is lost is told on standard error."""
+"""`waggle convert`: policies in, objects of v2 out; omitted settings are notes on standard error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def _write(directory: Path, text: str) -> str:
     return str(path)
 
 
-def test_yaml_that_may_be_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_yaml_is_valid_for_kubectl_apply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["convert", "-f", _write(tmp_path, POLICY)]) == 0
     out, err = capsys.readouterr()
     assert [(item["kind"], item["metadata"]["name"]) for item in yaml.safe_load_all(out)] == [
@@ -59,7 +61,7 @@ def test_json_is_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (answer["apiVersion"], answer["kind"], len(answer["items"])) == ("v1", "List", 3)
 
 
-def test_what_is_converted_is_rendered_alike(
+def test_a_converted_policy_renders_equally(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     node = "apiVersion: v1\nkind: Node\nmetadata: {name: n}\nspec: {podCIDRs: [10.1.0.0/24]}\n"
@@ -85,7 +87,7 @@ def test_standard_input(
     assert "bgpp-p-65001" in capsys.readouterr().out
 
 
-def test_notes_are_told_and_count_with_strict(
+def test_notes_are_printed_and_fail_with_strict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _write(tmp_path, LOSSY)
@@ -96,9 +98,7 @@ def test_notes_are_told_and_count_with_strict(
     assert main(["convert", "-f", path, "--strict"]) == 1
 
 
-def test_a_policy_that_breaks_a_rule_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_invalid_policy_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "-f", _write(tmp_path, POLICY.replace("1/32", "0/24"))]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -114,7 +114,7 @@ def test_no_policy_and_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["convert", "-f", str(tmp_path / "none")]) == 2
 
 
-def test_the_scenario_of_going_over_has_what_is_converted(
+def test_the_migration_scenario_has_the_converted_objects(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     directory = ROOT / "cilium" / "v1-to-v2"

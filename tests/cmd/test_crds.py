@@ -40,10 +40,10 @@ def test_a_kind_is_named_as_in_a_manifest_or_as_kubectl_does(
     assert found["metadata"]["name"] == "ciliumbgppeerconfigs.cilium.io"
 
 
-def test_a_kind_that_does_not_exist_is_told_with_those_that_do(
+def test_an_unknown_kind_is_an_error_that_lists_the_kinds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["crds", "Service"]) == 4
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "no kind Service; there are CiliumBGPClusterConfig, " in told.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no kind Service; the kinds are CiliumBGPClusterConfig, " in captured.err

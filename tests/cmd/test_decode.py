@@ -45,7 +45,9 @@ def test_several_messages_in_one_run_of_hex(
     assert [line["kind"] for line in _lines(capsys)] == ["keepalive", "keepalive"]
 
 
-def test_a_malformed_attribute_is_judged_by_rfc_7606(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_malformed_attribute_has_the_error_handling_of_rfc_7606(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["decode", BAD_ORIGIN]) == 0
     (answer,) = _lines(capsys)
     assert answer["outcome"] == "treat-as-withdraw"
@@ -53,7 +55,7 @@ def test_a_malformed_attribute_is_judged_by_rfc_7606(capsys: pytest.CaptureFixtu
     assert (answer["announce"], answer["withdraw"]) == ([], ["10.0.0.0/24"])
 
 
-def test_a_bad_header_is_judged_by_rfc_4271_section_6_1(
+def test_a_bad_header_has_the_error_of_rfc_4271_section_6_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["decode", "00" + KEEPALIVE[2:]]) == 0
@@ -64,7 +66,7 @@ def test_a_bad_header_is_judged_by_rfc_4271_section_6_1(
     assert answer["kind"] is None
 
 
-def test_the_kind_of_a_message_of_a_wrong_length_is_told(
+def test_a_message_of_a_wrong_length_has_its_kind(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """RFC 4271 section 6.1: the length is the data."""
@@ -76,7 +78,9 @@ def test_the_kind_of_a_message_of_a_wrong_length_is_told(
     assert (error["code"], error["subcode"], error["data"]) == (1, 2, "0014")
 
 
-def test_json_lines_carry_their_context(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_json_lines_have_a_session_context(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     two_octet = UPDATE.replace("40020602010000fde9", "4002040201fde9").replace("002f", "002d")
     two_octet = two_octet.replace("0014" + "4001", "0012" + "4001")
     file = tmp_path / "vectors.jsonl"
@@ -106,7 +110,7 @@ OPEN = "ff" * 16 + "002201" + "04fde9005a0a000001" + "05" + "0203090103"
         ({"localRole": "peer", "ebgp": False}, None),
     ],
 )
-def test_an_open_is_judged_as_far_as_its_line_says_who_we_are(
+def test_an_open_is_checked_against_the_local_as_and_identifier_of_its_line(
     context: dict[str, object],
     error: tuple[int, int] | None,
     capsys: pytest.CaptureFixture[str],
@@ -122,7 +126,7 @@ def test_an_open_is_judged_as_far_as_its_line_says_who_we_are(
     assert ("outcome" in answer) == (error is not None)
 
 
-def test_a_line_that_cannot_be_read_keeps_its_name(
+def test_an_invalid_line_keeps_its_id(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [{"id": "a", "hex": "?"}, {"id": "b", "hex": "ff", "context": {"families": ["x"]}}]
@@ -133,7 +137,7 @@ def test_a_line_that_cannot_be_read_keeps_its_name(
     assert all("invalid" in answer for answer in answers)
 
 
-def test_a_capture_is_put_together_from_segments(
+def test_a_capture_is_reassembled_from_segments(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     octets = bytes.fromhex(KEEPALIVE + UPDATE)
@@ -154,6 +158,6 @@ def test_a_capture_is_put_together_from_segments(
     assert [line["kind"] for line in _lines(capsys)] == ["keepalive", "update"]
 
 
-def test_what_is_not_hex_is_a_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_hex_text_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", "xyz"]) == 2
     assert "waggle decode" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def start(examples: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_one_round_ends_as_soon_as_the_router_holds_what_render_promises(examples: Path) -> None:
+def test_once_ends_when_the_router_holds_the_routes_of_render(examples: Path) -> None:
     output, errors = start(examples, "--once").communicate(timeout=40)
     assert errors == ""
     prefixes = [line.split()[0] for line in output.splitlines()]
@@ -51,16 +51,16 @@ def test_one_round_ends_as_soon_as_the_router_holds_what_render_promises(example
     ]
 
 
-def test_one_round_that_cannot_come_to_it_fails_in_time(examples: Path) -> None:
+def test_once_fails_at_its_timeout(examples: Path) -> None:
     router = examples / "router.yaml"
     router.write_text(router.read_text().replace("asn: 65001", "asn: 64999"))
     demo = start(examples, "--once", "--timeout", "3")
     _, errors = demo.communicate(timeout=40)
     assert demo.returncode == 1
-    assert "does not hold what waggle render promises" in errors
+    assert "the routes of the router are not those of waggle render" in errors
 
 
-def test_a_changed_manifest_shows_and_an_interrupt_ends_both(examples: Path) -> None:
+def test_a_changed_manifest_is_shown_and_an_interrupt_ends_both_programs(examples: Path) -> None:
     demo = start(examples)
     assert demo.stdout is not None
     lines = iter(demo.stdout.readline, "")
@@ -79,7 +79,7 @@ def test_a_changed_manifest_shows_and_an_interrupt_ends_both(examples: Path) -> 
     assert (demo.returncode, errors) == (0, "")
 
 
-def test_a_port_in_use_is_said_at_once(examples: Path) -> None:
+def test_a_port_in_use_is_an_immediate_error(examples: Path) -> None:
     port = int((examples / "router.yaml").read_text().split("port:")[1].split()[0])
     with socket.create_server(("127.0.0.2", port)):
         demo = start(examples, "--once")

@@ -70,7 +70,9 @@ def test_a_prefix_at_each_peer(path: Path, capsys: pytest.CaptureFixture[str]) -
     ]
 
 
-def test_without_a_target_what_is_missed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_target_the_missing_routes_are_explained(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["explain", "--socket", str(path), "-o", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["kind"], answer["apiVersion"]) == ("ExplainList", "cli.waggle/v1")
@@ -84,7 +86,7 @@ def test_without_a_target_what_is_missed(path: Path, capsys: pytest.CaptureFixtu
     assert len(json.loads(capsys.readouterr().out)["items"]) == 3
 
 
-def test_what_is_not_there_is_exit_4_and_what_is_no_target_exit_1(
+def test_an_unknown_target_is_exit_4_and_an_invalid_one_exit_1(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "192.0.2.9", "--socket", str(path)]) == 4
@@ -93,7 +95,7 @@ def test_what_is_not_there_is_exit_4_and_what_is_no_target_exit_1(
     assert capsys.readouterr().err == "waggle explain: not/a/target is no target\n"
 
 
-def test_without_an_agent_manifests_say_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifests_are_explained_without_an_agent(capsys: pytest.CaptureFixture[str]) -> None:
     offline = ["-f", SCENARIO, "--node", "test-node"]
     assert main(["explain", "10.10.10.1", *offline, "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
@@ -106,11 +108,11 @@ def test_without_an_agent_manifests_say_it(capsys: pytest.CaptureFixture[str]) -
     assert "192.0.2.99" in capsys.readouterr().err
     assert main(["explain", "a/b/c/d", *offline]) == 2
     assert "a/b/c/d" in capsys.readouterr().err
-    assert main(["explain", "--peer", "nobody", *offline]) == 4
+    assert main(["explain", "--peer", "absent", *offline]) == 4
     assert main(["explain", "-f", "/nowhere", "--node", "n"]) == 2
 
 
-def test_the_settings_of_the_agent_count_offline(
+def test_the_settings_of_the_agent_apply_offline(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = "tests/scenarios/cilium/C09-no-endpoints-routable"
@@ -121,6 +123,6 @@ def test_the_settings_of_the_agent_count_offline(
     assert json.loads(capsys.readouterr().out)["items"][0]["reason"] == "NoEndpoint"
 
 
-def test_manifests_and_node_go_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifests_require_a_node(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "10.0.0.1", "-f", SCENARIO]) == 2
     assert "--node" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def test_help_lists_every_sub_command_and_the_exit_codes() -> None:
 
 
 @pytest.mark.program
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as broken:
@@ -64,7 +64,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 @pytest.mark.program
-def test_a_reader_of_a_list_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_of_a_list_is_no_error(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as broken:
@@ -79,7 +79,7 @@ def test_a_reader_of_a_list_that_leaves_early_is_no_error(tmp_path: Path) -> Non
     assert done.returncode == 141
 
 
-def test_interrupting_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: object) -> int:
         raise KeyboardInterrupt
 

@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     encoding = "utf-8"
 
@@ -38,7 +38,7 @@ def drawn(rows: list[list[str]], stream: io.StringIO | None = None, **options: o
     return stream.getvalue()
 
 
-def test_piped_tables_are_plain_aligned_and_whole() -> None:
+def test_piped_tables_are_plain_aligned_and_complete() -> None:
     long_name = "x" * 300
     assert drawn([["tor-1", "Established", "2", "0"], [long_name, "Idle", "-", "11"]]) == (
         f"{'PEER':300}  STATE        SENT\n"
@@ -47,7 +47,7 @@ def test_piped_tables_are_plain_aligned_and_whole() -> None:
     )
 
 
-def test_wide_shows_the_wide_columns_in_their_place() -> None:
+def test_wide_shows_all_columns_in_order() -> None:
     assert drawn([["tor-1", "Idle", "-", "3"]], wide=True).splitlines() == [
         "PEER   STATE  SENT  FLAPS",
         "tor-1  Idle      -      3",
@@ -70,13 +70,13 @@ def test_h50_hostile_text_in_a_table_is_harmless(name: str, terminal: bool) -> N
 
 
 @given(st.text(st.characters()))
-def test_h50_json_is_safe_to_print_and_loses_nothing(text: str) -> None:
+def test_h50_json_is_escaped_and_complete(text: str) -> None:
     shown = output.safe_json({"reason": text}, indent=2)
     assert all(line.isprintable() for line in shown.split("\n"))
     assert json.loads(shown) == {"reason": text}
 
 
-def test_colours_repeat_what_words_say_and_can_be_switched_off(
+def test_colours_repeat_words_and_can_be_switched_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -93,7 +93,7 @@ def test_colours_repeat_what_words_say_and_can_be_switched_off(
     assert not output.use_color("never", terminal, {"TERM": "xterm"})
 
 
-def test_a_terminal_gets_a_table_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
     shown = drawn([["x" * 100, "Idle", "-", "0"]], Terminal(), color="never")
@@ -101,7 +101,7 @@ def test_a_terminal_gets_a_table_that_fits(monkeypatch: pytest.MonkeyPatch) -> N
     assert "…" in shown
 
 
-def test_the_other_forms_carry_the_same_items() -> None:
+def test_json_and_yaml_have_the_same_items() -> None:
     answer = output.document("PeerList", [{"name": "a"}, {"name": "b"}])
     streams = {form: io.StringIO() for form in ("json", "jsonl", "yaml")}
     for form, stream in streams.items():
@@ -116,7 +116,7 @@ def test_the_other_forms_carry_the_same_items() -> None:
     [(0, "0s"), (59, "59s"), (60, "1m"), (312, "5m12s"), (3600, "1h"), (11220, "3h7m"),
      (86400, "1d"), (90000, "1d1h"), (864000, "10d"), (90000000, "1041d"), (-5, "0s")],
 )  # fmt: skip
-def test_ages_are_spelled_as_kubectl_does(seconds: int, expected: str) -> None:
+def test_ages_have_the_form_of_kubectl(seconds: int, expected: str) -> None:
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert output.age(now - timedelta(seconds=seconds), now) == expected
 

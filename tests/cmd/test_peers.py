@@ -80,7 +80,7 @@ def test_the_table_has_the_documented_columns(
     ]
 
 
-def test_wide_adds_columns_and_escapes_what_a_peer_said(
+def test_wide_adds_columns_and_escapes_texts_of_peers(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["peers", "-o", "wide", "--socket", str(path)]) == 0
@@ -92,7 +92,7 @@ def test_wide_adds_columns_and_escapes_what_a_peer_said(
     assert "connection \\x1b[31mrefused" in out
 
 
-def test_json_is_the_envelope_with_absent_instead_of_unknown(
+def test_json_is_the_envelope_without_unknown_members(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["peers", "-o", "json", "--socket", str(path)]) == 0
@@ -111,7 +111,7 @@ def test_json_is_the_envelope_with_absent_instead_of_unknown(
     assert down["reason"]
 
 
-def test_one_peer_is_chosen_by_name_or_address(
+def test_a_peer_is_selected_by_name_or_address(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("tor-2", "192.0.2.2"):
@@ -123,12 +123,12 @@ def test_an_unknown_peer_is_exit_4(path: Path, capsys: pytest.CaptureFixture[str
     assert main(["peers", "--peer", "tor-9", "--socket", str(path)]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "waggle peers: no peer is called so: tor-9\n"
+    assert captured.err == "waggle peers: no peer or instance of that name: tor-9\n"
     assert main(["peers", "--peer", "tor-9", "--socket", str(path), "-o", "json"]) == 4
     assert json.loads(capsys.readouterr().out)["items"] == []
 
 
-def test_no_peers_is_a_sentence_on_stderr(
+def test_no_peers_are_one_sentence_on_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "agent.sock"
@@ -170,7 +170,7 @@ def test_wrong_usage_is_one_sentence_and_exit_2(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("waggle.__main__.COMMANDS", ("peers", "routes"))
+    monkeypatch.setattr("waggle.__main__.COMMANDS", ("peers",))
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2

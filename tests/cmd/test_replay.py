@@ -26,7 +26,7 @@ def replay(*arguments: object) -> int:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    """The life of a router that was told a prefix and told one."""
+    """The recording of a router that received a prefix and advertised one."""
     network = Network(record=True)
     one, other = network.host("one", "10.0.0.1", 65001), network.host("other", "10.0.0.2", 65002)
     for host, peer, asn in ((one, other, 65002), (other, one, 65001)):
@@ -51,7 +51,7 @@ def recording(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_sessions_look_as_waggle_peers_shows_them(
+def test_the_sessions_have_the_columns_of_waggle_peers(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert replay(recording) == 0
@@ -60,7 +60,7 @@ def test_the_sessions_look_as_waggle_peers_shows_them(
     assert head.split()[:6] == ["NODE", "PEER", "ADDRESS", "LOCAL-AS", "PEER-AS", "STATE"]
     assert row.split()[1:8] == ["other", "10.0.0.2", "65001", "65002", "Established", "5s", "v4,v6"]
     assert "the recording ended: stopped" in err
-    assert "all as recorded (1 digests of the state are equal)" in err
+    assert "same results as recorded (1 digests of the state are equal)" in err
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_sessions_look_as_waggle_peers_shows_them(
         ("advertised", {"192.0.2.0/24"}),
     ],
 )
-def test_the_routes_are_those_of_waggle_routes(
+def test_the_routes_have_the_columns_of_waggle_routes(
     recording: Path, capsys: pytest.CaptureFixture[str], table: str, prefixes: set[str]
 ) -> None:
     assert replay(recording, "--show", "routes", "--table", table, "-o", "json") == 0
@@ -82,7 +82,7 @@ def test_the_routes_are_those_of_waggle_routes(
     assert prefixes <= set(capsys.readouterr().out.split())
 
 
-def test_the_actions_tell_what_was_sent_to_whom(
+def test_the_actions_name_messages_and_peers(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert replay(recording, "--show", "actions", "--peer", "other", "-o", "jsonl") == 0
@@ -97,12 +97,14 @@ def test_the_actions_tell_what_was_sent_to_whom(
     assert "StateChanged: old OpenConfirm, new Established" in capsys.readouterr().out
 
 
-def test_it_stops_where_it_is_told_to(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_until_ends_the_replay_after_an_input(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert replay(recording, "--until", 3, "-o", "json") == 0
     out, err = capsys.readouterr()
     (peer,) = json.loads(out)["items"]
     assert peer["state"] == "Connect"
-    assert "stopped after input 3 as asked" in err
+    assert "stopped after input 3 (--until)" in err
 
 
 def test_a_difference_is_named_and_exits_1(
@@ -117,19 +119,19 @@ def test_a_difference_is_named_and_exits_1(
     (error,) = json.loads(out)["errors"]
     assert error["code"] == "Difference"
     assert error["message"].startswith("after input ")
-    assert f"NOT as recorded, {error['message']}" in err
+    assert f"OTHER results than recorded, {error['message']}" in err
 
 
-def test_a_file_that_was_cut_off_is_played_as_far_as_it_goes(
+def test_a_truncated_recording_is_replayed_up_to_its_end(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     octets = recording.read_bytes()
     recording.write_bytes(octets[: octets.rindex(b'{"line":"input"') + 30])
     assert replay(recording) == 0
-    assert "its last line is cut off and was left out" in capsys.readouterr().err
+    assert "its last line is truncated and was skipped" in capsys.readouterr().err
 
 
-def test_what_is_no_recording_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_file_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "x").write_text("hello\n")
     assert replay(tmp_path / "x") == 2
     assert f"{tmp_path}/x: line 1: " in capsys.readouterr().err
@@ -137,10 +139,8 @@ def test_what_is_no_recording_exits_2(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "No such file" in capsys.readouterr().err
 
 
-def test_a_peer_that_there_is_not_exits_4(
-    recording: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert replay(recording, "--peer", "nobody") == 4
+def test_an_unknown_peer_exits_4(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(recording, "--peer", "absent") == 4
     assert "nothing to show" in capsys.readouterr().err
 
 
@@ -171,7 +171,7 @@ def test_a_recorded_router_can_be_replayed(
         )
         try:
             one.until(lambda: "10.2.0.0/16" in one.prefixes())
-            (before,) = [p for p in one.ask(op="peers")["peers"] if p["dynamic"]]
+            (before,) = [p for p in one.request(op="peers")["peers"] if p["dynamic"]]
         finally:
             assert other.end() == 0
         one.until(lambda: one.prefixes() == {"10.1.0.0/16"})

@@ -22,7 +22,7 @@ from speaker.api import DynamicPeerConfig, GracefulRestart, PeerConfig, PrefixRu
 from speaker.nlri import IPV4_UNICAST
 from tests.support.bmp import Station
 from waggle.router import add_parser, run
-from waggle.router.client import ask
+from waggle.router.client import request
 from waggle.router.config import ConfigError, load
 
 MINIMAL = "asn: 65000\nrouterID: 192.0.2.1\n"
@@ -41,14 +41,14 @@ def command(*arguments: str) -> int:
     return run(parser.parse_args(["router", *arguments]))
 
 
-def test_the_example_is_read() -> None:
+def test_the_example_is_valid() -> None:
     config = load(Path(__file__).parents[2] / "examples/router.yaml")
     (peer,) = config.peers()
     assert isinstance(peer, PeerConfig)
     assert (peer.peer_asn, peer.passive, peer.import_, peer.export) == (65001, True, "all", "none")
 
 
-def test_nothing_is_taken_or_told_unless_the_file_says_so_rfc_8212(tmp_path: Path) -> None:
+def test_rfc8212_without_a_policy_no_route_is_imported_or_exported(tmp_path: Path) -> None:
     config = load(write(tmp_path, MINIMAL + "neighbors: [{address: 10.0.0.1, asn: 1}]"))
     (peer,) = config.peers()
     assert (peer.import_, peer.export) == ("none", "none")
@@ -78,7 +78,7 @@ neighbors: [{address: 10.0.0.1, export: out}]
     assert (term.match.received, term.set.med, term.name) == (False, 5, "policies.out.terms[0]")
 
 
-def test_collectors_share_what_they_do_not_say_themselves(tmp_path: Path) -> None:
+def test_collectors_inherit_the_settings_of_bmp(tmp_path: Path) -> None:
     text = """
 bmp:
   collectors:
@@ -98,25 +98,25 @@ bmp:
 
 
 @pytest.mark.parametrize(
-    ("bmp", "said"),
+    ("bmp", "error"),
     [
         ("{collectors: [{port: 1}]}", 'bmp.collectors[0]: the key "address" is missing'),
         ("{collectors: [{address: x}]}", "bmp.collectors[0]: collector 'x port 11019': address"),
         (
             "{collectors: [{address: '::1'}, {address: '::1'}]}",
-            "bmp.collectors[1]: ::1 port 11019 is",
+            "bmp.collectors[1]: duplicate name ::1 port 11019",
         ),
         ("{monitor: [all]}", "bmp.monitor[0]: Invalid enum value 'all'"),
         ("{statistics: 5}", 'bmp: unknown key "statistics"'),
     ],
 )
-def test_monitoring_that_cannot_be_is_refused(tmp_path: Path, bmp: str, said: str) -> None:
+def test_invalid_monitoring_is_rejected(tmp_path: Path, bmp: str, error: str) -> None:
     path = write(tmp_path, f"{MINIMAL}bmp: {bmp}\n")
-    with pytest.raises(ConfigError, match=re.escape(f"{path}: {said}")):
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: {error}")):
         load(path)
 
 
-def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
+def test_graceful_restart_has_times(tmp_path: Path) -> None:
     neighbor = "{address: 10.0.0.1, gracefulRestart: {restartTime: 9, longLivedTime: 70}}"
     (peer,) = load(write(tmp_path, f"{MINIMAL}neighbors: [{neighbor}]")).peers()
     assert peer.graceful_restart == GracefulRestart(restart_time=9, long_lived_time=70)
@@ -130,17 +130,18 @@ def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
          'neighbors[0]: unknown key "holdtime"'),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, import: some}]", "neighbors[0]: import: 'some'"),
         (MINIMAL + "policies: {p: {terms: [{match: {prefixList: x}}]}}",
-         "policies.p.terms[0].match.prefixList: there is no 'x'"),
+         "policies.p.terms[0].match.prefixList: no prefix list 'x'"),
         (MINIMAL + "policies: {p: {terms: [{match: {comunities: []}}]}}",
          'policies[...].terms[0].match: unknown key "comunities"'),
         (MINIMAL + "policies: {p: {terms: [{set: {addCommunities: [x]}}]}}",
          "policies.p.terms[0]: 'x' is not a community"),
-        (MINIMAL + "policies: {all: {}}", "policies.all: the name means something else"),
-        (MINIMAL + "neighbors: [{address: 10.0.0.1, prefix: 10.0.0.0/8}]", "either address or"),
+        (MINIMAL + "policies: {all: {}}", "policies.all: all is a reserved word"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1, prefix: 10.0.0.0/8}]", "prefix excludes address"),
         (MINIMAL + "neighbors: [{address: router1}]", "neighbors[0]: peer 'router1': address"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, holdTime: 2}]", "hold_time"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, families: [ipv9]}]", "'ipv9'"),
-        (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]", "there twice"),
+        (MINIMAL + "neighbors: [{address: 10.0.0.1}, {address: 10.0.0.1}]",
+         "neighbors[1]: duplicate name 10.0.0.1"),
         (MINIMAL + "neighbors: [{address: 10.0.0.1, gracefulRestart: {restartTime: 4096}}]",
          "graceful_restart.restart_time: 4096"),
         (MINIMAL + "originate: [10.0.0.1/24]", "originate[0]: 10.0.0.1/24 has host bits set"),
@@ -152,7 +153,7 @@ def test_graceful_restart_has_times_of_its_own(tmp_path: Path) -> None:
         ("", "object"),
     ],
 )  # fmt: skip
-def test_a_wrong_file_is_one_sentence_that_names_the_key(
+def test_an_invalid_file_is_one_sentence_with_the_key(
     tmp_path: Path, text: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path, text)
@@ -175,7 +176,7 @@ def test_a_password_is_never_in_an_error(tmp_path: Path) -> None:
     assert "geheim" not in repr(config.peers())
 
 
-def test_without_a_file_or_a_socket_it_says_what_it_needs(
+def test_without_a_file_or_a_socket_the_error_names_the_flag(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert command() == 2
@@ -203,17 +204,17 @@ class Process:
         assert self.process.stdout is not None
         self.line = self.process.stdout.readline()
 
-    def ask(self, **request: object) -> dict[str, Any]:
-        return ask(self.socket, request)
+    def request(self, **message: object) -> dict[str, Any]:
+        return request(self.socket, message)
 
     def until(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < deadline, self.ask(op="peers")
+            assert time.monotonic() < deadline, self.request(op="peers")
             time.sleep(0.02)
 
     def prefixes(self, table: str = "available") -> set[str]:
-        return {route["prefix"] for route in self.ask(op="routes", table=table)["routes"]}
+        return {route["prefix"] for route in self.request(op="routes", table=table)["routes"]}
 
     def end(self) -> int:
         if self.process.poll() is None:
@@ -250,17 +251,17 @@ def two(tmp_path: Path) -> Iterator[tuple[Process, Process]]:
 def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process]) -> None:
     one, other = two
     assert one.line.startswith("waggle router AS 65000 (192.0.2.1) listens on 127.0.0.1 port ")
-    assert "listens nowhere" in other.line
+    assert "runs without a listening address" in other.line
     one.until(lambda: one.prefixes() == {"10.1.0.0/16", "fd01::/32", "10.2.0.0/16"})
     other.until(lambda: other.prefixes() == {"10.1.0.0/16", "fd01::/32", "10.2.0.0/16"})
-    (peer,) = one.ask(op="peers")["peers"]
+    (peer,) = one.request(op="peers")["peers"]
     assert (peer["state"], peer["asn"], peer["dynamic"]) == ("Established", 65002, True)
     assert peer["families"]["ipv4-unicast"]["received"] == 1
 
     assert command("announce", "10.3.0.0/16", "fd03::/32", "--socket", str(other.socket),
                    "--community", "65002:3", "--med", "7") == 0  # fmt: skip
     one.until(lambda: {"10.3.0.0/16", "fd03::/32"} <= one.prefixes())
-    (route,) = [r for r in one.ask(op="routes")["routes"] if r["prefix"] == "10.3.0.0/16"]
+    (route,) = [r for r in one.request(op="routes")["routes"] if r["prefix"] == "10.3.0.0/16"]
     assert (route["asPath"], route["communities"], route["med"]) == ("65002", ["65002:3"], 7)
     assert route["nextHop"] == "127.0.0.2"
     assert command("withdraw", "10.3.0.0/16", "-c", str(other.path)) == 0
@@ -275,7 +276,7 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
 
 
 @pytest.mark.program
-def test_a_monitoring_station_is_told_everything(tmp_path: Path) -> None:
+def test_a_monitoring_station_receives_all_messages(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)
         port = server.getsockname()[1]
@@ -292,7 +293,7 @@ def test_a_monitoring_station_is_told_everything(tmp_path: Path) -> None:
                 station = Station()
                 while not any(m.loc_rib.ended for m in station.monitored.values()):
                     station.feed(client.recv(65536))
-                (collector,) = router.ask(op="collectors")["collectors"]
+                (collector,) = router.request(op="collectors")["collectors"]
                 assert (collector["connected"], collector["synchronized"]) == (True, True)
                 assert command("announce", "10.2.0.0/16", "--socket", str(router.socket)) == 0
                 while len(station.loc_rib.loc_rib.routes[IPV4_UNICAST]) < 2:
@@ -305,24 +306,24 @@ def test_a_monitoring_station_is_told_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.program
-def test_the_socket_is_its_owners_and_survives_nonsense(two: tuple[Process, Process]) -> None:
+def test_the_socket_is_private_and_survives_invalid_requests(two: tuple[Process, Process]) -> None:
     one, _ = two
     assert stat.S_IMODE(one.socket.stat().st_mode) == 0o600
     for line in (b"nonsense\n", b"{}\n", b'{"op": "explode"}\n', b'{"op": "peers", "x": 1}\n',
                  b'{"op": "announce", "prefixes": ["10.0.0.1/24"]}\n',
                  b'{"op": "announce", "prefixes": ["10.0.0.0/24"], "communities": ["1:99999"]}\n',
-                 b'{"op": "routes", "table": "received", "peer": "nobody"}\n'):  # fmt: skip
+                 b'{"op": "routes", "table": "received", "peer": "absent"}\n'):  # fmt: skip
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(one.socket))
             client.sendall(line)
             answer = json.loads(client.makefile("rb").readline())
             assert answer["ok"] is False, line
             assert answer["error"]
-    assert one.ask(op="peers")["ok"]
+    assert one.request(op="peers")["ok"]
 
 
 @pytest.mark.program
-def test_a_router_rests_in_little_memory(two: tuple[Process, Process]) -> None:
+def test_an_idle_router_uses_little_memory(two: tuple[Process, Process]) -> None:
     one, _ = two
     one.until(lambda: "10.2.0.0/16" in one.prefixes())
     status = Path(f"/proc/{one.process.pid}/status").read_text()
@@ -332,7 +333,7 @@ def test_a_router_rests_in_little_memory(two: tuple[Process, Process]) -> None:
 
 
 @pytest.mark.program
-def test_a_file_in_the_sockets_place_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_at_the_path_of_the_socket_is_kept(tmp_path: Path) -> None:
     precious = tmp_path / "x.sock"
     precious.write_text("precious")
     path = write(tmp_path, MINIMAL + f"apiSocket: {precious}\n")
@@ -344,5 +345,5 @@ def test_a_file_in_the_sockets_place_is_left_alone(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert "something else of that name" in done.stderr
+    assert "exists and is not a socket" in done.stderr
     assert precious.read_text() == "precious"

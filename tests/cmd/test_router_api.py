@@ -44,7 +44,7 @@ def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(tmp_path / "api") as client:
             reader, writer = await client()
-            asked = b"".join(
+            requests = b"".join(
                 (
                     b'{"op": "announce", "prefixes": ["192.0.2.0/24"]}\n',
                     b"no JSON\n",
@@ -53,8 +53,8 @@ def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:
                     ASK,
                 )
             )
-            for start in range(0, len(asked), 7):
-                writer.write(asked[start : start + 7])
+            for start in range(0, len(requests), 7):
+                writer.write(requests[start : start + 7])
                 await asyncio.sleep(0)
             answers = [json.loads(await reader.readline()) for _ in range(5)]
             assert [answer["ok"] for answer in answers] == [True, False, True, True, True]
@@ -66,7 +66,7 @@ def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:
     assert not (tmp_path / "api").exists()
 
 
-def test_a_client_that_leaves_its_answers_unread_loses_none(tmp_path: Path) -> None:
+def test_a_slow_client_receives_all_answers(tmp_path: Path) -> None:
     prefixes = [f"10.{index >> 8}.{index & 255}.0/24" for index in range(2000)]
     announce = json.dumps({"op": "announce", "prefixes": prefixes}).encode() + b"\n"
 
@@ -109,9 +109,7 @@ def test_a_line_without_end_ends_the_client(
     asyncio.run(main())
 
 
-def test_clients_are_limited_and_one_that_goes_makes_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_clients_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "MAX_CLIENTS", 2)
 
     async def main() -> None:

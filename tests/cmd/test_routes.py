@@ -120,6 +120,7 @@ def test_a_prefix_or_address_without_a_route_is_exit_4(
     ("words", "error"),
     [
         (["recieved"], "did you mean received?"),
+        (["all"], "all is neither a table (available, advertised, received), a family (ipv4, "),
         (["10.0.0.0/33"], "10.0.0.0/33 is neither a table"),
         (["ipv4", "ipv6"], "more than one family"),
         (["received", "advertised"], "more than one table"),
@@ -131,10 +132,12 @@ def test_arguments_that_select_nothing_are_a_usage_error(
     words: list[str], error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["routes", *words]) == 2
-    assert error in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert error in message
+    assert message.count("\n") == 1
 
 
-def test_nothing_is_a_sentence_that_says_why(
+def test_no_routes_are_one_sentence_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "agent.sock"

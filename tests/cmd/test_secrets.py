@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from cells.api import client
 from tests.cmd.lab import NODE, PYTHON, configuration, free_port, routers
 from tests.support.agent import Agent
 from tests.support.otlp import Collector
 from tests.support.wait import eventually
-from waggle import agent as client
 
 pytestmark = pytest.mark.program
 
-PASSWORD = "sesame-that-nobody-may-see"
+PASSWORD = "sesame-that-is-secret"
 OTHER = "sesame-after-it-was-changed"
 FORMS = [
     form
@@ -44,8 +44,8 @@ def protected(port: int, password: str) -> list[dict[str, Any]]:
     return [*objects, secret]
 
 
-def test_a_password_is_nowhere_to_be_read(tmp_path: Path) -> None:
-    """Against a router that has no password, so that what fails is told, too."""
+def test_a_password_is_in_no_output(tmp_path: Path) -> None:
+    """With a router without a password, so that the failure is logged and reported as well."""
     recording, port = tmp_path / "recording", free_port("127.0.0.1")
     with Collector() as collector, routers(tmp_path, 1) as ports:
         agent = Agent(

@@ -79,7 +79,9 @@ ILL = StatusItem(
 )
 
 
-def test_an_agent_that_is_ill_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_degraded_agent_is_status_1_with_the_reasons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with serving(tmp_path / "s", MadeUp(status=ILL)):
         assert main(["status", "--socket", str(tmp_path / "s")]) == 1
     assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
@@ -98,7 +100,7 @@ def test_an_agent_that_is_ill_says_why(tmp_path: Path, capsys: pytest.CaptureFix
     ]
 
 
-def test_an_agent_that_is_well_is_status_0(
+def test_a_ready_and_healthy_agent_is_status_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     well = StatusItem(node="n", ready=True, health="ok", reporting="there is no API server")
@@ -110,6 +112,8 @@ def test_an_agent_that_is_well_is_status_0(
     assert item == {"node": "n", "ready": True, "health": "ok", "reporting": well.reporting}
 
 
-def test_no_agent_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_an_agent_there_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["status", "--socket", str(tmp_path / "none")]) == 1
     assert "no agent runs here" in capsys.readouterr().err

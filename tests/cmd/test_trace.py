@@ -13,7 +13,7 @@ from tests.support.otlp import Collector, Span
 pytestmark = pytest.mark.program
 
 
-def test_a_change_is_followed_from_event_to_the_update_of_each_peer(tmp_path: Path) -> None:
+def test_a_trace_leads_from_an_event_to_the_update_of_each_peer(tmp_path: Path) -> None:
     with Collector() as collector, routers(tmp_path, 2) as ports:
         arguments = ["--otlp-endpoint", collector.endpoint, "--otlp-interval-seconds", "0.1"]
         agent = Agent(None, tmp_path, node=NODE, arguments=arguments)

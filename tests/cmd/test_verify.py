@@ -14,7 +14,7 @@ from waggle.verify import row
 @pytest.mark.parametrize(
     ("command", "kind"), [("verify", "DriftList"), ("reconcilers", "ReconcilerList")]
 )
-def test_without_an_agent_it_is_an_error_in_the_requested_form(
+def test_without_an_agent_the_error_has_the_requested_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, kind: str
 ) -> None:
     socket = ["--socket", str(tmp_path / "none")]
@@ -26,7 +26,7 @@ def test_without_an_agent_it_is_an_error_in_the_requested_form(
     assert answer["errors"][0]["code"] == "AgentNotRunning"
 
 
-def test_what_is_not_repaired_or_not_listed_is_shown() -> None:
+def test_drift_that_is_not_repaired_or_not_listed_is_shown() -> None:
     item = {
         "reconciler": "route-set",
         "object": "i/s",

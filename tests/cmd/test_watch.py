@@ -1,4 +1,4 @@
-"""``waggle watch`` against an agent whose changes a test has chosen."""
+"""``waggle watch`` against an agent with changes that a test selects."""
 
 from __future__ import annotations
 

@@ -100,11 +100,11 @@ EVERYTHING: Mapping[str, Any] = {
 
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING, {"operator": {"enabled": False}}])
-def test_helm_finds_nothing_wrong(helm: Helm, values: Mapping[str, Any]) -> None:
+def test_helm_lint_passes(helm: Helm, values: Mapping[str, Any]) -> None:
     assert "0 chart(s) failed" in helm.lint(values)
 
 
-def test_what_is_added_is_where_it_belongs(helm: Helm) -> None:
+def test_values_that_add_objects_add_them_in_their_place(helm: Helm) -> None:
     objects = helm.template(EVERYTHING)
     for part in ("agent", "operator"):
         metadata = pod(objects, part)["metadata"]
@@ -132,7 +132,7 @@ def test_what_is_added_is_where_it_belongs(helm: Helm) -> None:
         ({"enabled": False}, set()),
     ],
 )
-def test_an_agent_may_write_what_it_is_set_to_write(
+def test_the_role_of_an_agent_follows_its_settings(
     helm: Helm, report: Mapping[str, bool], writes: set[str]
 ) -> None:
     objects = helm.template({"agent": {"cells": {"report": report}}})
@@ -143,7 +143,7 @@ def test_an_agent_may_write_what_it_is_set_to_write(
 
 
 @pytest.mark.parametrize(("migrate", "granted"), [(True, True), (False, False)])
-def test_an_operator_may_touch_definitions_where_it_is_set_to(
+def test_the_role_of_an_operator_follows_its_settings(
     helm: Helm, *, migrate: bool, granted: bool
 ) -> None:
     cells = {"operator": {"migrateStorageVersions": migrate}}
@@ -160,12 +160,12 @@ def test_a_dialect_that_is_off_needs_no_permission(helm: Helm) -> None:
         assert "cilium.io" not in {group for rule in rules for group in rule["apiGroups"]}
 
 
-def test_what_is_committed_is_what_is_generated(helm: Helm) -> None:
+def test_the_committed_files_are_the_generated_ones(helm: Helm) -> None:
     for path, text in files(str(helm.program)).items():
         assert path.read_text() == text, f"{path} is not as generated: run `make manifests`"
 
 
-def test_without_values_both_programs_start_with_what_they_need(helm: Helm) -> None:
+def test_without_values_both_programs_have_their_settings(helm: Helm) -> None:
     objects = helm.template()
     of_agent, of_operator = settings(objects, "agent"), settings(objects, "operator")
     for found in (of_agent, of_operator):
@@ -212,7 +212,7 @@ def test_values_become_settings(helm: Helm) -> None:
     assert option(of_agent, "resources", ResourcesOptions).secrets_namespace == "bgp"
 
 
-def test_a_snapshot_is_kept_on_the_node_where_that_is_asked_for(helm: Helm) -> None:
+def test_a_snapshot_is_kept_on_the_node_where_it_is_enabled(helm: Helm) -> None:
     objects = helm.template({"agent": {"snapshot": {"hostPath": "/var/lib/waggle"}}})
     snapshot = option(settings(objects, "agent"), "snapshot", SnapshotOptions)
     assert snapshot.file is not None
@@ -249,7 +249,7 @@ def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:
         ({"secrets": {"namespace": "Not A Name"}}, "namespace"),
     ],
 )
-def test_values_that_are_wrong_are_refused_by_name(
+def test_invalid_values_are_rejected_by_name(
     helm: Helm, values: Mapping[str, Any], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
@@ -270,7 +270,7 @@ def test_the_agent_runs_before_there_is_a_network(helm: Helm) -> None:
         settings(named, part)
 
 
-def test_privileges_are_what_is_needed_and_no_more(helm: Helm) -> None:
+def test_privileges_are_minimal(helm: Helm) -> None:
     objects = helm.template()
     for part, capabilities in (("agent", ["NET_BIND_SERVICE"]), ("operator", None)):
         context = container(objects, part)["securityContext"]
@@ -290,7 +290,7 @@ def test_privileges_are_what_is_needed_and_no_more(helm: Helm) -> None:
     assert "add" not in container(without, "agent")["securityContext"]["capabilities"]
 
 
-def test_probes_ask_where_the_program_answers(helm: Helm) -> None:
+def test_probes_have_the_address_of_the_program(helm: Helm) -> None:
     everywhere = helm.template()
     for part, port in (("agent", 9877), ("operator", 9878)):
         found = container(everywhere, part)
@@ -352,7 +352,7 @@ def test_selectors_select_the_pods_of_one_release_and_part(helm: Helm) -> None:
     assert all(o["metadata"]["labels"]["team"] == "net" for o in objects)
 
 
-def test_without_an_operator_nothing_of_it_is_left(helm: Helm) -> None:
+def test_without_an_operator_the_chart_has_no_object_of_it(helm: Helm) -> None:
     objects = helm.template({"operator": {"enabled": False}})
     assert not [o for o in objects if "operator" in o["metadata"]["name"]]
     subjects = find(objects, "RoleBinding", "waggle-secrets")["subjects"]

@@ -55,7 +55,7 @@ def _quick_place() -> Path | None:
     return shared if usable else None
 
 
-def test_all_that_is_copied_is_there_and_not_ignored(stages: dict[str, Stage]) -> None:
+def test_all_copied_files_exist_and_are_not_ignored(stages: dict[str, Stage]) -> None:
     ignored = (ROOT / ".dockerignore").read_text().split()
     kept = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     copied = set()
@@ -74,7 +74,7 @@ def test_every_package_is_copied(stages: dict[str, Stage]) -> None:
     assert set(PYPROJECT["project"]["license-files"]) <= copied
 
 
-def test_the_last_stage_has_the_programs_and_nobody_s_rights(stages: dict[str, Stage]) -> None:
+def test_the_last_stage_has_the_programs_and_an_unprivileged_user(stages: dict[str, Stage]) -> None:
     final = stages["final"]
     (copy,) = final.all("COPY")
     assert (copy.source, copy.words) == ("build", ["/opt/waggle", "/opt/waggle"])
@@ -85,7 +85,9 @@ def test_the_last_stage_has_the_programs_and_nobody_s_rights(stages: dict[str, S
 
 
 @replayed
-def test_what_is_built_is_what_the_pods_start(image: Path, stages: dict[str, Stage]) -> None:
+def test_the_image_has_the_programs_that_the_pods_start(
+    image: Path, stages: dict[str, Stage]
+) -> None:
     programs = image / "opt" / "waggle" / "bin"
     (command,) = stages["final"].all("CMD")
     assert command.text == '["waggle-agent"]'
@@ -107,7 +109,7 @@ def test_what_is_built_is_what_the_pods_start(image: Path, stages: dict[str, Sta
 
 
 @replayed
-def test_anybody_can_read_and_nobody_but_root_write_it(image: Path) -> None:
+def test_files_are_readable_by_all_and_writable_by_root_only(image: Path) -> None:
     for path in (image / "opt" / "waggle").rglob("*"):
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):

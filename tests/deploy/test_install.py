@@ -199,7 +199,7 @@ def test_from_a_cluster_to_a_route_and_back(reader: Reader) -> None:
     assert not [c for c in reader.get("crds") if c["metadata"]["name"].endswith("cilium.io")]
 
 
-def test_definitions_that_are_there_are_left_alone(reader: Reader) -> None:
+def test_present_definitions_are_kept(reader: Reader) -> None:
     crds = "deploy/helm/waggle/crds"
     reader.run(f"kubectl apply --server-side --field-manager=cilium -f {crds}")
     (place,) = [

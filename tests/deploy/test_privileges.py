@@ -107,7 +107,7 @@ def start(rack: Link, directory: Path, capabilities: list[str]) -> Confined:
     return agent
 
 
-def test_one_capability_is_enough(rack: Link, tmp_path: Path) -> None:
+def test_one_capability_suffices(rack: Link, tmp_path: Path) -> None:
     context = security()
     assert (context["runAsUser"], context["readOnlyRootFilesystem"]) == (0, True)
     agent = start(rack, tmp_path, context["capabilities"]["add"])
@@ -122,7 +122,7 @@ def test_one_capability_is_enough(rack: Link, tmp_path: Path) -> None:
         assert agent.daemon.stop() == 0
 
 
-def test_without_it_the_agent_says_so_and_goes_on(rack: Link, tmp_path: Path) -> None:
+def test_without_it_the_agent_is_degraded_and_continues(rack: Link, tmp_path: Path) -> None:
     agent = start(rack, tmp_path, [])
     try:
         eventually(lambda: _check_listener_told(agent), context=agent.daemon.tail)

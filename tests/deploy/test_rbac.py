@@ -212,7 +212,7 @@ def settings(objects: list[Object], part: str) -> str:
     return str(found)
 
 
-def test_both_programs_need_their_roles_and_all_of_them(cluster: Cluster) -> None:
+def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
     server = cluster.server
     objects = documents(MANIFESTS.read_text())
     with routers(cluster.directory, 1) as ports:
@@ -264,7 +264,7 @@ def _fill(server: ApiServer, objects: list[Object]) -> None:
     put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
 
 
-def test_what_is_not_granted_is_forbidden(cluster: Cluster) -> None:
+def test_other_requests_are_forbidden(cluster: Cluster) -> None:
     accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
     node_config = f"{CILIUM}/ciliumbgpnodeconfigs"
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
@@ -310,7 +310,7 @@ def test_what_is_not_granted_is_forbidden(cluster: Cluster) -> None:
 
 
 @pytest.mark.helm
-def test_pods_are_admitted_where_the_chart_puts_them(apiserver: ApiServer, helm: Helm) -> None:
+def test_pods_are_admitted_in_the_namespaces_of_the_chart(apiserver: ApiServer, helm: Helm) -> None:
     """What the API server says of Pods of each part, in namespaces of two standards."""
     objects = helm.template({"operator": {"hostNetwork": False}})
     standards = {"strict": "restricted", "open": "privileged"}
@@ -338,7 +338,7 @@ def test_pods_are_admitted_where_the_chart_puts_them(apiserver: ApiServer, helm:
 
 
 @pytest.mark.helm
-def test_an_operator_that_translates_needs_what_the_chart_adds(
+def test_an_operator_that_translates_needs_the_rules_that_the_chart_adds(
     cluster: Cluster, helm: Helm
 ) -> None:
     server = cluster.server

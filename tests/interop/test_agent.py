@@ -65,7 +65,7 @@ def test_sessions_come_up_over_both_transports_as_ebgp_and_ibgp(lab: Lab) -> Non
     lab.assert_established()
 
 
-def test_routers_hold_exactly_what_render_promises(lab: Lab) -> None:
+def test_routers_hold_exactly_the_routes_of_render(lab: Lab) -> None:
     lab.keeps_promises()
     # The manifests have something of everything, so that nothing is kept by being empty.
     routes = lab.held("ibgp-ipv4")
@@ -160,14 +160,14 @@ def test_routes_of_the_routers_show_in_routes_received(lab: Lab) -> None:
     lab.assert_established()
 
 
-def test_a_router_that_restarts_is_met_again_and_told_everything(lab: Lab) -> None:
+def test_a_router_that_restarts_gets_a_session_and_the_whole_table(lab: Lab) -> None:
     lab.routers["ebgp-ipv4"].restart()
     eventually(lab.assert_established, context=lab.logs)
     lab.keeps_promises()
     assert lab.agent.peers()["ebgp-ipv4"]["flaps"] >= 1
 
 
-def test_a_router_that_is_gone_has_a_reason_in_peers(lab: Lab) -> None:
+def test_a_router_that_is_down_has_a_reason_in_peers(lab: Lab) -> None:
     router = lab.routers["ebgp-ipv6"]
     router.stop()
 

@@ -119,7 +119,7 @@ def walk(value: object) -> Iterator[tuple[str, object]]:
             yield from walk(inner)
 
 
-def test_wireshark_reads_what_we_tell_stations(tshark: str, tmp_path: Path) -> None:
+def test_wireshark_decodes_our_bmp_messages(tshark: str, tmp_path: Path) -> None:
     station = everything()
     # Wireshark 4.0 takes the TLVs of a Peer Up for the beginning of another BGP message.
     octets = b"".join(

@@ -271,7 +271,7 @@ def test_manifests_applied_with_kubectl_become_routes_at_a_router(cluster: Clust
     assert after == (before[0], before[1], before[2] + 1)
 
 
-def test_f01_an_outage_changes_nothing_and_what_changed_meanwhile_is_right_afterwards(
+def test_f01_an_outage_withdraws_no_route_and_changes_meanwhile_are_reconciled_afterwards(
     web: Cluster,
 ) -> None:
     before = web.counts()
@@ -287,7 +287,9 @@ def test_f01_an_outage_changes_nothing_and_what_changed_meanwhile_is_right_after
     web.holds(WEB)
 
 
-def test_a_service_changed_during_an_api_server_restart_is_right_afterwards(web: Cluster) -> None:
+def test_a_service_changed_during_an_api_server_restart_is_reconciled_afterwards(
+    web: Cluster,
+) -> None:
     web.put("moved", "198.51.100.20")
     web.put("gone", "198.51.100.21")
     web.holds(WEB, "198.51.100.20/32", "198.51.100.21/32")
@@ -304,7 +306,7 @@ def test_a_service_changed_during_an_api_server_restart_is_right_afterwards(web:
     web.holds(WEB)
 
 
-def test_f04_compaction_forces_a_new_list_and_nothing_is_lost_or_duplicated(web: Cluster) -> None:
+def test_f04_compaction_forces_a_new_list_without_lost_or_duplicate_changes(web: Cluster) -> None:
     for number in range(3):
         web.put(f"s{number}", f"198.51.100.{30 + number}")
     web.holds(WEB, *(f"198.51.100.{30 + number}/32" for number in range(3)))
@@ -341,7 +343,7 @@ def _lists(cluster: Cluster) -> int:
     return int(found[1])
 
 
-def test_f02_an_agent_that_starts_without_api_server_advertises_what_it_knew(web: Cluster) -> None:
+def test_f02_an_agent_that_starts_without_api_server_advertises_the_snapshot(web: Cluster) -> None:
     web.says("snapshot", "has the objects of")
     web.agent.stop()
     web.relay.cut()

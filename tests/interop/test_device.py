@@ -16,7 +16,7 @@ import pytest
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import NotReadyError, eventually
-from waggle.router.client import ask
+from waggle.router.client import request
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
@@ -86,7 +86,7 @@ class Side:
         """The one session."""
         self.daemon.check()
         try:
-            (peer,) = ask(self.socket, {"op": "peers"})["peers"]
+            (peer,) = request(self.socket, {"op": "peers"})["peers"]
         except OSError as error:
             raise NotReadyError(str(error)) from error
         return dict(peer)
@@ -99,7 +99,7 @@ class Side:
 
 @pytest.mark.parametrize("connects", ["left", "right"])
 @pytest.mark.parametrize("kind", ["interface", "vrf"])
-def test_a_session_through_the_device_and_nobody_beside_it(
+def test_a_session_passes_the_device_and_no_other_interface(
     kind: str, connects: str, link: Link, tmp_path: Path
 ) -> None:
     device = _give_device(kind, link.left)
@@ -124,7 +124,7 @@ def test_a_session_through_the_device_and_nobody_beside_it(
         right.daemon.stop()
 
 
-def test_a_device_that_appears_later_is_waited_for(link: Link, tmp_path: Path) -> None:
+def test_a_session_waits_for_its_device(link: Link, tmp_path: Path) -> None:
     link.left.add_address(f"{LEFT}/24")
     link.right.add_address(f"{RIGHT}/24")
     left = Side(tmp_path / "left", link.left, 65001, passive=False, vrf="later0")

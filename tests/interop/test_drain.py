@@ -24,7 +24,7 @@ def cordon(lab: Lab, *, on: bool) -> None:
     lab.agent.write("bgp.yaml", cordoned if on else plain)
 
 
-def test_routes_of_a_cordoned_node_are_a_last_choice_on_the_same_session(
+def test_routes_of_a_cordoned_node_get_graceful_shutdown_on_the_same_session(
     need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router("bird")
@@ -52,7 +52,7 @@ def test_routes_of_a_cordoned_node_are_a_last_choice_on_the_same_session(
         assert lab.session_tokens() == before
 
 
-def test_routes_of_a_cordoned_node_are_gone_and_come_back_on_the_same_session(
+def test_routes_of_a_cordoned_node_are_withdrawn_and_advertised_again_on_the_same_session(
     need_router: NeedRouter, tmp_path: Path
 ) -> None:
     need_router("bird")

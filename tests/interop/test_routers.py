@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.netns]
         ("exabgp", "bird"),
     ],
 )
-def test_routers_see_what_the_other_announces(
+def test_routers_receive_the_routes_of_the_other(
     active: str, passive: str, need_router: NeedRouter, link: Link, tmp_path: Path
 ) -> None:
     for kind in (active, passive):
@@ -62,7 +62,7 @@ def _assert_ceased(router: Router) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_router_tells_its_version(kind: str, need_router: NeedRouter) -> None:
+def test_a_router_reports_its_version(kind: str, need_router: NeedRouter) -> None:
     need_router(kind)
     name, number = KINDS[kind].version().split()
     assert name.lower() == kind

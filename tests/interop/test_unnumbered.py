@@ -11,7 +11,7 @@ import pytest
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
 from tests.support.wait import eventually
-from waggle.router.client import ask
+from waggle.router.client import request
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
@@ -39,17 +39,17 @@ class Unnumbered:
     def learnt(self) -> dict[str, str]:
         """Received prefixes and their next hops."""
         assert self.socket.exists()
-        routes = ask(self.socket, {"op": "routes", "table": "received"})["routes"]
+        routes = request(self.socket, {"op": "routes", "table": "received"})["routes"]
         return {route["prefix"]: route["nextHop"] for route in routes if route["best"]}
 
     def peer(self) -> dict[str, object]:
         """The one session."""
         assert self.socket.exists()
-        (peer,) = ask(self.socket, {"op": "peers"})["peers"]
+        (peer,) = request(self.socket, {"op": "peers"})["peers"]
         return dict(peer)
 
 
-def test_two_ends_find_each_other_and_exchange_both_families(link: Link, tmp_path: Path) -> None:
+def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_path: Path) -> None:
     left = Unnumbered(tmp_path / "left", link.left, 1)
     right = Unnumbered(tmp_path / "right", link.right, 2)
 

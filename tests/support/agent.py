@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cells.api import client
 from tests.support.daemon import Daemon
 from tests.support.netns import Namespace
 from tests.support.wait import NotReadyError, eventually
-from waggle import agent as client
 
 
 class Agent:

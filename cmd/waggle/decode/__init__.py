@@ -1,24 +1,28 @@
 """`waggle decode`: BGP messages as JSON objects, from hex, a pcap file or JSON lines.
 
-What people read a capture with, and what independent test vectors are run through. This module only
-declares the command.
+For reading captures, and for independent test vectors. This module declares the command.
 """
 
 from __future__ import annotations
 
 import argparse
 
+from waggle.output import EXIT_OK, EXIT_USAGE, exit_statuses
+
 NAME = "decode"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command and its flags."""
+    """Declare the command and its arguments."""
     parser = subparsers.add_parser(
         NAME,
-        help="BGP messages as JSON",
-        description="Prints one JSON object for each BGP message: its kind, every field, and for a "
-        "malformed one what RFC 4271 and RFC 7606 make of it.",
-        epilog="Without HEX and FILE, hex is read from standard input.",
+        help="decode BGP messages to JSON",
+        description="Decode BGP messages and print one JSON object for each: its kind, every field, "
+        "and, for a malformed message, the error handling of RFC 4271 and RFC 7606. Without HEX and "
+        "FILE, hex is read from standard input.",
+        epilog=exit_statuses(
+            {EXIT_OK: "success, also for malformed messages", EXIT_USAGE: "unreadable input"}
+        ),
     )
     parser.add_argument("hex", nargs="*", metavar="HEX", help="messages, markers included")
     parser.add_argument("--pcap", metavar="FILE", help="a capture file with BGP over TCP")
@@ -27,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="?",
         const="-",
         metavar="FILE",
-        help='lines {"id", "hex", "context"}, answered with lines {"id", ...}',
+        help='lines {"id", "hex", "context"}; the output has lines {"id", ...}',
     )
     parser.add_argument(
         "--as4",
@@ -56,7 +60,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Decode; the exit status."""
+    """Decode and print; returns the exit status."""
     from waggle.decode.program import main
 
     return main(args)

@@ -1,4 +1,4 @@
-"""One message as a JSON object. Pure; nothing here raises for what a message holds."""
+"""One message as a JSON object. Pure; no message content raises."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _open(body: bytes, session: Negotiated) -> Json:
     check_open(
         message,
         peer_asn=session.peer_asn,
-        # Inside of an AS the identifiers differ, also where it is not said which AS it is.
+        # BGP Identifiers within an AS must differ (RFC 6286), also where the AS is not configured.
         local_asn=session.local_asn or (0 if session.ebgp else message.asn),
         local_router_id=session.local_router_id,
         role=session.local_role if session.ebgp and not session.confederation else None,
@@ -127,7 +127,7 @@ def _capability(capability: Capability, answer: Json) -> None:
                 "restartState": restarting,
                 "notification": notification,
                 "restartTime": time,
-                # Each with whether its forwarding state was kept.
+                # Each with its Forwarding State bit.
                 "families": [[str(family), kept] for family, kept in families],
             }
         case AddPath(entries):
@@ -154,7 +154,7 @@ def _keepalive(_: bytes, __: Negotiated) -> Json:
 
 def _notification(body: bytes, _: Negotiated) -> Json:
     if len(body) < 2:
-        # RFC 4271 section 6.4: the session ends, and nothing is answered.
+        # RFC 4271 section 6.4: the session ends without a reply.
         return {"outcome": str(ErrorHandling.SESSION_RESET), "reply": "none"}
     message = Notification.decode(body)
     answer: Json = {
@@ -210,7 +210,7 @@ def _update(body: bytes, session: Negotiated) -> Json:
     if families:
         answer["family"] = families[0]
     if next_hops:
-        # That of the NLRI field, where there is one, is the message's own.
+        # The next hop of the NLRI field takes precedence.
         answer["nextHop"] = next_hops.get("ipv4-unicast") or next(iter(next_hops.values()))
         answer["nextHops"] = next_hops
     if update.end_of_rib is not None:
@@ -220,13 +220,13 @@ def _update(body: bytes, session: Negotiated) -> Json:
         answer["linkLocalNextHop"] = link_local
     if update.decoded.present or update.decoded.attributes.unknown:
         answer |= _attributes(update.decoded.attributes, update.decoded.present)
-    _verdict(update, answer)
+    _add_faults(update, answer)
     if update.ignored:
         answer["ignoredFamilies"] = [str(family) for family in update.ignored]
     return answer
 
 
-def _verdict(update: Update, answer: Json) -> None:
+def _add_faults(update: Update, answer: Json) -> None:
     if not update.faults:
         return
     answer["outcome"] = str(update.outcome)

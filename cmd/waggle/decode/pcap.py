@@ -1,7 +1,7 @@
-"""BGP messages out of a capture file: pcap, Ethernet (with VLAN tags), Linux cooked or raw IP.
+"""BGP messages of a capture file: pcap, with Ethernet (also VLAN tags), Linux cooked or raw IP.
 
-Each direction of each TCP connection is put together in the order of its sequence numbers, and cut
-into messages at their markers. Not a general dissector: what is not BGP over TCP is passed over.
+Each direction of each TCP connection is reassembled by its sequence numbers and split into messages at
+their markers. Not a general dissector: packets that are not BGP over TCP are skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAGIC = {
 }
 
 
-class NotACapture(Exception):  # noqa: N818  the name says what is wrong
+class NotACapture(Exception):  # noqa: N818  named after the fault
     """A file that is not a pcap file, or one with a link type that is not known."""
 
 

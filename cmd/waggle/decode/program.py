@@ -1,4 +1,4 @@
-"""Where messages come from, and the context in which they are read."""
+"""The input of `waggle decode`, and the session context in which messages are decoded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _octets(text: str) -> bytes:
 
 
 def _cut(octets: bytes) -> Iterator[bytes]:
-    """Cut octets into messages by their length fields."""
+    """Split octets into messages by their length fields."""
     while octets:
         length = int.from_bytes(octets[16:18], "big")
         size = length if HEADER_SIZE <= length <= len(octets) else len(octets)
@@ -36,14 +36,14 @@ def _families(names: Iterable[str]) -> frozenset[Family]:
 
 
 def _role(value: str | int | None) -> int | None:
-    """Read a role: a name, or IANA's number. Raises ValueError."""
+    """Parse a BGP role: a name, or the number of IANA. Raises ValueError."""
     if isinstance(value, str) and value in ROLES:
         return ROLES[value]
     return None if value is None else Role(int(value))
 
 
 def context_of(context: dict[str, Any]) -> Negotiated:
-    """Make the session's context of a line's. Raises ValueError for a value that cannot be."""
+    """Return the session context of a line. Raises ValueError for an invalid value."""
     families = _families(context.get("families") or ()) or frozenset((IPV4_UNICAST, IPV6_UNICAST))
     asn = context.get("peerASN")
     ebgp = bool(context.get("ebgp", True))
@@ -79,7 +79,7 @@ def _lines(source: Iterable[str]) -> Iterator[Json]:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Decode what was asked for; the exit status."""
+    """Decode the input and print; returns the exit status."""
     try:
         if args.jsonl is not None:
             if args.jsonl == "-":

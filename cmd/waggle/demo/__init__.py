@@ -1,8 +1,7 @@
-"""`waggle demo`: an agent and a router on loopback, and what the router learns, live.
+"""`waggle demo`: an agent and a router on loopback, and the routes that the router receives, live.
 
-Two processes of their own, as in life: `waggle-agent` on a directory of manifests, and
-`waggle router` with the peer that those manifests name. This module only declares the command; the
-work is in `waggle.demo.program`, so that ``waggle --help`` stays quick.
+Runs two processes: `waggle-agent` on a directory of manifests, and `waggle router`, which is the peer
+of those manifests. This module declares the command; `waggle.demo.program` runs it.
 """
 
 from __future__ import annotations
@@ -10,16 +9,25 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
+
 NAME = "demo"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command and its flags."""
+    """Declare the command and its arguments."""
     parser = subparsers.add_parser(
         NAME,
-        help="an agent and a router on loopback, live",
-        description="Starts an agent on a directory of manifests and a router on another loopback "
-        "address, and shows what the router learns. Ctrl-C ends both.",
+        help="run an agent and a router on loopback, live",
+        description="Run an agent on a directory of manifests and a router on another loopback "
+        "address, and show the routes that the router receives. Ctrl-C ends both.",
+        epilog=exit_statuses(
+            {
+                EXIT_OK: "ended by Ctrl-C; --once: the router holds the routes of waggle render",
+                EXIT_ERROR: "a program failed; --once: other routes after --timeout",
+                EXIT_USAGE: "wrong usage, or no such file or directory",
+            }
+        ),
     )
     parser.add_argument(
         "--manifests",
@@ -41,26 +49,25 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--once",
         action="store_true",
-        help="exit 0 as soon as the router holds exactly what `waggle render` promises, "
-        "1 when it does not in time",
+        help="exit as soon as the router holds exactly the routes of `waggle render`",
     )
     parser.add_argument(
         "--timeout",
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="how long --once waits (default: %(default)g)",
+        help="the longest time that --once waits (default: %(default)g)",
     )
     parser.add_argument(
         "--screenshot",
         type=Path,
         metavar="FILE",
-        help="with --once: write the table as an SVG picture",
+        help="with --once: write the tables as an SVG picture",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the demo; the exit status."""
+    """Run the demo; returns the exit status."""
     from waggle.demo.program import main
 
     return main(args)

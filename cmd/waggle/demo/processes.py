@@ -1,6 +1,6 @@
-"""The demo's child processes: started, listened to, and always ended.
+"""The child processes of the demo: started here, their output read, and always ended.
 
-Only processes that were started here are ever signalled, by their process id.
+Signals are sent to processes that were started here only, by process id.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 
-GRACE = 3.0
-"""Seconds that a child gets to close its sessions after SIGTERM."""
+STOP_TIMEOUT_SECONDS = 3.0
+"""Seconds from SIGTERM to SIGKILL, in which a child closes its sessions."""
 
 
 class Child:
-    """One child process, with its last lines of output kept for when it fails."""
+    """One child process with its last lines of output, which are shown when it fails."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
         self.name = name
@@ -34,13 +34,13 @@ class Child:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            # A Ctrl-C at the terminal goes to the demo alone, which then ends its children in order.
+            # Ctrl-C at the terminal interrupts the demo alone, which then ends its children in order.
             start_new_session=True,
         )
         return cls(name, process)
 
     async def _read(self) -> None:
-        assert self._process.stdout is not None  # noqa: S101  it was asked for as a pipe
+        assert self._process.stdout is not None  # noqa: S101  created as a pipe
         async for line in self._process.stdout:
             self._lines.append(line.decode(errors="replace").rstrip())
 
@@ -55,11 +55,11 @@ class Child:
         return list(self._lines)
 
     async def stop(self) -> None:
-        """End it: SIGTERM, and SIGKILL only when it does not listen."""
+        """End the process: SIGTERM, and SIGKILL after the time-out."""
         if self._process.returncode is None:
             self._process.terminate()
             try:
-                await asyncio.wait_for(self._process.wait(), GRACE)
+                await asyncio.wait_for(self._process.wait(), STOP_TIMEOUT_SECONDS)
             except TimeoutError:
                 self._process.kill()
                 await self._process.wait()

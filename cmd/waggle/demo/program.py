@@ -1,7 +1,7 @@
-"""The demo itself: start both programs, look at the router ten times a second, show what it holds.
+"""The demo: starts both programs, polls the router ten times a second, and shows its routes.
 
-What the router *should* hold comes from the same code as `waggle render`; what it does hold is asked
-of the router alone, over its socket.
+The expected routes come from the code of `waggle render`; the actual ones from the socket of the
+router.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import ipaddress
 import signal
 import socket
 import sys
@@ -23,22 +24,22 @@ from rich.live import Live
 
 from reconcilers.offline import OfflineSettings, render
 from waggle.demo.processes import Child
-from waggle.demo.view import LearntRoute, Session, Snapshot, changes, line, screen
+from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
 from waggle.dialects import DIALECTS
-from waggle.router.client import ask
+from waggle.router.client import request
 
-LOOK = 0.1
-"""Seconds between two looks at the router."""
-RENDER = 1.0
-"""Seconds between two looks at the manifests, for the names behind routes."""
+POLL_INTERVAL_SECONDS = 0.1
+"""Between two reads of the router's state."""
+RENDER_INTERVAL_SECONDS = 1.0
+"""Between two compilations of the manifests, for the origins of routes."""
 
 
 class DemoError(Exception):
-    """Why the demo cannot go on, for people."""
+    """The reason why the demo ends, as a sentence."""
 
 
 class Demo:
-    """Both programs, and how to look at them."""
+    """Both programs and their state."""
 
     def __init__(self, args: argparse.Namespace, directory: Path) -> None:
         self._args = args
@@ -47,7 +48,7 @@ class Demo:
         self._children: list[Child] = []
         self._origins: dict[str, str] = {}
         self._problems: tuple[str, ...] = ()
-        self._promised: list[dict[str, Any]] = []
+        self._expected: list[dict[str, Any]] = []
         self._rendered_at = 0.0
 
     async def start(self) -> None:
@@ -78,46 +79,46 @@ class Demo:
         """Raise `DemoError` when one of them has ended."""
         for child in self._children:
             if child.ended is not None:
-                said = "\n".join(f"  {text}" for text in child.output)
-                raise DemoError(f"the {child.name} has ended with status {child.ended}:\n{said}")
+                lines = "\n".join(f"  {text}" for text in child.output)
+                raise DemoError(f"the {child.name} has ended with status {child.ended}:\n{lines}")
 
     def render(self) -> None:
-        """Work out what the manifests promise; seldom, as it reads them all."""
+        """Compile the manifests to the expected routes; seldom, as all files are read."""
         now = time.monotonic()
-        if now - self._rendered_at < RENDER and self._rendered_at:
+        if now - self._rendered_at < RENDER_INTERVAL_SECONDS and self._rendered_at:
             return
         self._rendered_at = now
         document = render(
             [str(self._args.manifests)], DIALECTS.load(), OfflineSettings(self._args.node)
         )
         peers = [peer for instance in document["instances"] for peer in instance["peers"]]
-        self._promised = [route for peer in peers for route in peer["advertise"]]
+        self._expected = [route for peer in peers for route in peer["advertise"]]
         self._origins = {
             route["prefix"]: " ".join(
                 "/".join(filter(None, (o["kind"], o["namespace"], o["name"])))
                 for o in route["origins"]
             )
-            for route in self._promised
+            for route in self._expected
         }
         self._problems = tuple(
             ": ".join(filter(None, (*p["objects"][:1], p["field"], p["message"])))
             for p in document["problems"]
         )
 
-    def look(self) -> Snapshot:
-        """Ask the router what it holds."""
+    def read(self) -> Snapshot:
+        """Read the sessions and routes of the router."""
         try:
-            peers = ask(self._socket, {"op": "peers"})["peers"]
-            routes = ask(self._socket, {"op": "routes", "table": "received"})["routes"]
+            peers = request(self._socket, {"op": "peers"})["peers"]
+            routes = request(self._socket, {"op": "routes", "table": "received"})["routes"]
         except OSError:
             return Snapshot(problems=self._problems)
         if any(route["prefix"] not in self._origins for route in routes):
-            self._rendered_at = 0.0  # the manifests have changed since the last look
+            self._rendered_at = 0.0  # the manifests have changed since the last compilation
         self.render()
         return Snapshot(
             tuple(Session(p["address"], p["asn"], p["state"], p["reason"]) for p in peers),
             tuple(
-                LearntRoute(
+                ReceivedRoute(
                     r["prefix"],
                     r["nextHop"],
                     r["asPath"],
@@ -125,32 +126,37 @@ class Demo:
                     tuple(r["largeCommunities"]),
                     self._origins.get(r["prefix"], ""),
                 )
-                for r in routes
+                for r in sorted(routes, key=_address_order)
             ),
             self._problems,
         )
 
-    def kept(self, snapshot: Snapshot) -> bool:
-        """Tell whether the router holds exactly what was promised."""
+    def complete(self, snapshot: Snapshot) -> bool:
+        """Whether the router holds exactly the expected routes."""
         held = {
             route.prefix: (set(route.communities), set(route.large_communities))
             for route in snapshot.routes
         }
-        promised = {
+        expected = {
             route["prefix"]: (set(route["communities"]), set(route["largeCommunities"]))
-            for route in self._promised
+            for route in self._expected
         }
-        return bool(promised) and held == promised
+        return bool(expected) and held == expected
+
+
+def _address_order(route: dict[str, Any]) -> tuple[int, int, int]:
+    network = ipaddress.ip_network(route["prefix"])
+    return network.version, int(network.network_address), network.prefixlen
 
 
 def _check_free(address: str, port: int) -> None:
-    """Raise `DemoError` when somebody listens there already: perhaps another demo."""
+    """Raise `DemoError` when the address is in use: perhaps by another demo."""
     try:
         socket.create_server((address, port)).close()
     except OSError as error:
         raise DemoError(
-            f"the router cannot listen on {address} port {port}: {error.strerror}. Does another "
-            f"demo run? Another port has to be set in the router's file and the manifests."
+            f"the router cannot listen on {address} port {port}: {error.strerror}. End another "
+            f"demo that runs, or set another port in the router's file and the manifests."
         ) from None
 
 
@@ -159,16 +165,16 @@ async def _once(demo: Demo, args: argparse.Namespace) -> int:
     snapshot = Snapshot()
     while time.monotonic() < deadline:
         demo.check()
-        snapshot = demo.look()
-        if demo.kept(snapshot):
+        snapshot = demo.read()
+        if demo.complete(snapshot):
             for route in snapshot.routes:
                 print(line(route))
             if args.screenshot is not None:
                 _picture(snapshot, args.screenshot)
             return 0
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_INTERVAL_SECONDS)
     print(
-        f"after {args.timeout:g} s the router does not hold what waggle render promises",
+        f"after {args.timeout:g} s the routes of the router are not those of waggle render",
         file=sys.stderr,
     )
     for session in snapshot.sessions:
@@ -202,7 +208,7 @@ async def _live(demo: Demo, args: argparse.Namespace) -> int:
             print(hint.strip(), flush=True)
         while not stop.is_set():
             demo.check()
-            snapshot = demo.look()
+            snapshot = demo.read()
             if snapshot != before or live is not None:
                 if live is not None:
                     live.update(screen(snapshot, hint), refresh=snapshot != before)
@@ -211,7 +217,7 @@ async def _live(demo: Demo, args: argparse.Namespace) -> int:
                         print(text, flush=True)
                 before = snapshot
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), LOOK)
+                await asyncio.wait_for(stop.wait(), POLL_INTERVAL_SECONDS)
     return 0
 
 
@@ -229,7 +235,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run it; the exit status."""
+    """Run the demo; returns the exit status."""
     for path in (args.manifests, args.router):
         if not path.exists():
             print(f"waggle demo: {path}: there is no such file or directory", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""What the demo shows: the router's sessions and routes, as rich tables or as plain lines.
+"""The output of the demo: sessions and routes of the router, as rich tables or as plain lines.
 
-Pure functions of a snapshot. Texts come from the router and are never read as markup.
+Pure functions of a snapshot. Texts come from the router and are never parsed as markup.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Session(msgspec.Struct, frozen=True):
     reason: str
 
 
-class LearntRoute(msgspec.Struct, frozen=True, order=True):
-    """One route that the router learnt."""
+class ReceivedRoute(msgspec.Struct, frozen=True, order=True):
+    """One route that the router received."""
 
     prefix: str
     next_hop: str
@@ -30,16 +30,16 @@ class LearntRoute(msgspec.Struct, frozen=True, order=True):
     communities: tuple[str, ...]
     large_communities: tuple[str, ...]
     origin: str = ""
-    """The object that it comes from, as the agent's render has it."""
+    """The origin of the route, from `waggle render`."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
     """The router at one moment."""
 
     sessions: tuple[Session, ...] = ()
-    routes: tuple[LearntRoute, ...] = ()
+    routes: tuple[ReceivedRoute, ...] = ()
     problems: tuple[str, ...] = ()
-    """What the manifests have wrong, one sentence each."""
+    """The problems of the manifests, one sentence each."""
 
 
 def _sessions(snapshot: Snapshot) -> Table:
@@ -59,7 +59,7 @@ def _sessions(snapshot: Snapshot) -> Table:
 
 
 def _routes(snapshot: Snapshot) -> Table:
-    table = Table(box=box.SIMPLE, title="Routes that it has learnt", title_justify="left")
+    table = Table(box=box.SIMPLE, title="Routes received by the router", title_justify="left")
     for column in ("PREFIX", "NEXT-HOP", "AS-PATH", "COMMUNITIES", "ORIGIN-OBJECT"):
         table.add_column(column, no_wrap=column == "PREFIX")
     for route in snapshot.routes:
@@ -75,15 +75,15 @@ def _routes(snapshot: Snapshot) -> Table:
 
 
 def screen(snapshot: Snapshot, hint: str) -> RenderableType:
-    """Both tables, what is wrong with the manifests, and what to do next."""
+    """Return both tables, the problems of the manifests, and a hint."""
     parts: list[RenderableType] = [_sessions(snapshot), _routes(snapshot)]
     parts += [Text(f" ! {problem}", style="red") for problem in snapshot.problems]
     parts.append(Text(hint, style="dim"))
     return Group(*parts)
 
 
-def line(route: LearntRoute) -> str:
-    """One route on one line."""
+def line(route: ReceivedRoute) -> str:
+    """Return one route as one line."""
     communities = (*route.communities, *route.large_communities)
     text = f"{route.prefix} via {route.next_hop} as-path {route.as_path or '-'}"
     if communities:
@@ -92,7 +92,7 @@ def line(route: LearntRoute) -> str:
 
 
 def changes(before: Snapshot, after: Snapshot) -> list[str]:
-    """What happened between two moments, a line each, for where there is no terminal."""
+    """Return the changes between two snapshots as lines, for output without a terminal."""
     lines = []
     states = {session.address: session.state for session in before.sessions}
     lines += [

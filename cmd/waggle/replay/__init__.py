@@ -1,7 +1,7 @@
-"""``waggle replay``: play a recording of the speaker again, and see what it came to.
+"""``waggle replay``: replays a recording of the speaker and prints the resulting state.
 
-This module only declares the command; the work is in `waggle.replay.program`. docs/operations.md
-says how a recording is made.
+This module declares the command; `waggle.replay.program` runs it. docs/operations.md describes how to
+make a recording.
 """
 
 from __future__ import annotations
@@ -10,40 +10,49 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from waggle.peers import add_output_flags
+from waggle import output
 from waggle.routes import TABLES
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Describe the arguments."""
+    """Declare the arguments of ``waggle replay``."""
     parser = subparsers.add_parser(
         "replay",
-        help="a recorded speaker, played again",
-        description="Play a recording (waggle router --record, waggle-agent --record-file) through "
-        "the speaker again, without network, and print the state that it ends in.",
-        epilog="Exit status 1 says that the speaker does otherwise than when it was recorded; "
-        "standard error says from which input on.",
+        help="replay a recording of the speaker",
+        description="Replay a recording (waggle router --record, waggle-agent --record-file) through "
+        "the speaker, without network, and print the state at its end. Standard error names the "
+        "first input with another result than in the recording.",
+        epilog=output.exit_statuses(
+            {
+                output.EXIT_OK: "same results as in the recording",
+                output.EXIT_ERROR: "other results",
+                output.EXIT_USAGE: "wrong usage, or unreadable recording",
+                output.EXIT_NOT_FOUND: "no such peer",
+            }
+        ),
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the recording")
-    parser.add_argument("--until", type=int, metavar="SEQ", help="stop after the input of a number")
+    parser.add_argument(
+        "--until", type=int, metavar="SEQ", help="stop after the input with this number"
+    )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument(
         "--show",
         choices=("state", "routes", "actions"),
         default="state",
-        help="the sessions (default), the routes, or what came of each input",
+        help="the sessions (default), the routes, or the actions after each input",
     )
     parser.add_argument(
         "--table",
         choices=TABLES,
         default="available",
-        help="which routes, with --show routes (default: %(default)s)",
+        help="with --show routes: the table (default: %(default)s)",
     )
-    add_output_flags(parser)
+    output.add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Play and print; the exit status."""
+    """Replay and print; returns the exit status."""
     from waggle.replay.program import main
 
     return main(args)

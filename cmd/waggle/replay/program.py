@@ -1,4 +1,4 @@
-"""Plays the recording, prints what was asked for, and says whether all was as recorded."""
+"""Replays the recording, prints the selected state, and reports differences from the recording."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MESSAGES = ("?", "OPEN", "UPDATE", "NOTIFICATION", "KEEPALIVE", "ROUTE-REFRESH"
 
 
 def main(args: argparse.Namespace) -> int:
-    """Do it; the exit status."""
+    """Replay and print; returns the exit status."""
     try:
         with args.file.open("rb") as file:
             player = Player(file)
@@ -52,7 +52,7 @@ def main(args: argparse.Namespace) -> int:
         names = _names(player.engine, args.peer)
         items = [item for item in items if _peer_of(item) in names]
     _print(items, player, args)
-    _say(player, args)
+    _report(player, args)
     if player.difference is not None:
         return output.EXIT_ERROR
     return output.EXIT_NOT_FOUND if args.peer is not None and not items else output.EXIT_OK
@@ -68,10 +68,10 @@ def _peer_of(item: Json) -> object:
     return item.get("peer", item.get("name"))
 
 
-def _names(engine: Engine, asked: str) -> set[str]:
-    """Return the names of the peers that are meant; also of those that are gone by now."""
-    known = {status.name for status in engine.peers(0.0) if asked in (status.name, status.address)}
-    return known | {asked}
+def _names(engine: Engine, peer: str) -> set[str]:
+    """Return the names of the peers with a name or an address, also of a removed peer."""
+    known = {status.name for status in engine.peers(0.0) if peer in (status.name, status.address)}
+    return known | {peer}
 
 
 # ------------------------------------------------------------------------- state
@@ -122,12 +122,12 @@ def _when(step: Step) -> Json:
 
 
 def _action(step: Step, action: Action, engine: Engine, connections: dict[int, str]) -> Json:
-    """Return an action; ``connections`` remembers whose they are, for when they are closed."""
+    """Return an action; ``connections`` keeps the peer of each, for actions after its end."""
     found = {**_when(step), "action": type(action).__name__}
     if isinstance(action, ReportEvent):
         event = action.event
         found["peer"] = getattr(event, "peer", None)
-        found["detail"] = f"{type(event).__name__}: {_told(msgspec.to_builtins(event))}"
+        found["detail"] = f"{type(event).__name__}: {_event_text(msgspec.to_builtins(event))}"
         return found
     if isinstance(action, Connect):
         connections[action.connection] = action.peer
@@ -147,17 +147,17 @@ def _action(step: Step, action: Action, engine: Engine, connections: dict[int, s
         case SetTtl(ttl=ttl, min_ttl=min_ttl):
             found["detail"] = f"TTL {ttl}, at least {min_ttl}"
         case Close(abort=abort):
-            found["detail"] = "at once" if abort else "after what was written"
+            found["detail"] = "immediately" if abort else "after pending writes"
     return found
 
 
-def _told(event: Json) -> str:
+def _event_text(event: Json) -> str:
     named = {"instance", "peer", "address"}
     return ", ".join(f"{key} {value}" for key, value in event.items() if key not in named)
 
 
 def _messages(octets: bytes) -> Iterator[str]:
-    """Name the messages, equal neighbours together."""
+    """Yield the names of the messages; equal successive ones with their number."""
     at, before, count = 0, "", 0
     while at + HEADER_SIZE <= len(octets):
         kind = octets[at + 18]
@@ -212,23 +212,24 @@ def _table(
     return peers.COLUMNS, [peers.row(item, now) for item in items]
 
 
-def _say(player: Player, args: argparse.Namespace) -> None:
-    """Say on standard error how far it went and whether all was as recorded."""
+def _report(player: Player, args: argparse.Namespace) -> None:
+    """Print the extent of the replay, and its result, on standard error."""
     header = player.header
     seconds = player.now - header.now
     parts = [f"{player.inputs} inputs of {seconds:.1f}s by waggle {header.version}"]
     if args.until is not None and player.inputs == args.until:
-        parts.append(f"stopped after input {args.until} as asked")
+        parts.append(f"stopped after input {args.until} (--until)")
     elif player.end is not None:
         parts.append(f"the recording ended: {player.end}")
     else:
-        parts.append("the recording has no end, its writer was cut short")
+        parts.append("the recording has no end: its writer was interrupted")
     if player.truncated:
-        parts.append("its last line is cut off and was left out")
+        parts.append("its last line is truncated and was skipped")
     if player.difference is None:
-        parts.append(f"all as recorded ({player.digests} digests of the state are equal)")
+        parts.append(f"same results as recorded ({player.digests} digests of the state are equal)")
     else:
         parts.append(
-            f"NOT as recorded, {player.difference}; equal up to input {player.difference.since}"
+            f"OTHER results than recorded, {player.difference}; "
+            f"equal up to input {player.difference.since}"
         )
     output.complain("waggle replay", "; ".join(parts))

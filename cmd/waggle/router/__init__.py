@@ -1,8 +1,7 @@
 """``waggle router``: the speaker alone as a small BGP router, for labs, demos, tests and benchmarks.
 
-The proof that `speaker` needs nothing else of this project. This module only declares the
-command; the work is in modules that are imported when they are needed. docs/router.md describes
-the file.
+Uses `speaker` and no other room of this project. This module declares the command; the other modules
+of the package are imported on use. docs/router.md describes the configuration file.
 """
 
 from __future__ import annotations
@@ -12,74 +11,82 @@ import sys
 from pathlib import Path
 from typing import Any
 
-EXIT_ERROR = 1
-EXIT_USAGE = 2
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
-    """Declare the command, its flags and its actions."""
+    """Declare the command, its arguments and its actions."""
     parser = subparsers.add_parser(
         "router",
-        help="the speaker alone, as a small BGP router",
-        description="Run a small BGP router, or change what a running one announces.",
-        epilog="Without an action it runs until SIGTERM. docs/router.md describes the file.",
+        help="run the speaker alone, as a small BGP router",
+        description="Run a small BGP router until SIGTERM, or perform an action on a running one. "
+        "docs/router.md describes the configuration file.",
+        epilog=exit_statuses(
+            {
+                EXIT_OK: "ended by SIGTERM or SIGINT, or action performed",
+                EXIT_ERROR: "cannot start, or the router does not answer",
+                EXIT_USAGE: "wrong usage, invalid configuration, or the router rejects the action",
+            }
+        ),
     )
     _add_config(parser, default=None)
     parser.add_argument(
         "--restarted",
         action="store_true",
-        help="a predecessor has left its routes with neighbours that have graceful restart",
+        help="set the Restart State bit: neighbours keep the routes of a predecessor (RFC 4724)",
     )
     parser.add_argument(
         "--record",
         type=Path,
         metavar="FILE",
-        help="write every input of the speaker into a file, for waggle replay",
+        help="record every input of the speaker in a file, for waggle replay",
     )
     parser.add_argument(
         "--record-limit",
         type=int,
         default=256,
         metavar="MIB",
-        help="how large that file may become (default: %(default)s)",
+        help="the largest size of that file (default: %(default)s)",
     )
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     for name, text in (
-        ("announce", "announce prefixes at a running router"),
-        ("withdraw", "withdraw prefixes at a running router"),
+        ("announce", "announce prefixes from a running router"),
+        ("withdraw", "withdraw prefixes from a running router"),
     ):
-        action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         action.add_argument("prefixes", nargs="+", metavar="PREFIX", help="such as 10.0.0.0/24")
         _add_where(action)
         if name == "announce":
             _add_attributes(action)
     for name, text in (
-        ("reset", "end a neighbour's session and begin again"),
-        ("shutdown", "end a neighbour's session and keep it down"),
-        ("enable", "begin again with a neighbour that was shut down"),
+        ("reset", "reset the session of a neighbour (Cease, administrative reset)"),
+        ("shutdown", "shut down the session of a neighbour (Cease, administrative shutdown)"),
+        ("enable", "enable a neighbour that was shut down"),
     ):
-        action = actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
-        action.add_argument("peer", metavar="NEIGHBOR", help="its name")
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        action.add_argument("peer", metavar="NEIGHBOR", help="the name of the neighbour")
         if name != "enable":
             action.add_argument(
-                "--message", default="", metavar="TEXT", help="for the people at the other end"
+                "--message", default="", metavar="TEXT", help="shutdown communication (RFC 9003)"
             )
         _add_where(action)
     refresh = actions.add_parser(
         "refresh",
-        help="ask a neighbour of a running router to send its routes again",
-        description="Ask a neighbour to send its routes again (RFC 2918).",
+        help="send ROUTE-REFRESH to a neighbour (RFC 2918)",
+        description="Send ROUTE-REFRESH to a neighbour, which then sends its routes again (RFC 2918).",
     )
-    refresh.add_argument("peer", metavar="NEIGHBOR", help="its name")
-    refresh.add_argument("--family", metavar="FAMILY", help="only this one, such as ipv4-unicast")
+    refresh.add_argument("peer", metavar="NEIGHBOR", help="the name of the neighbour")
+    refresh.add_argument(
+        "--family", metavar="FAMILY", help="only this family, such as ipv4-unicast"
+    )
     _add_where(refresh)
     for name, text in (
-        ("peers", "the sessions of a running router, as JSON"),
-        ("collectors", "the monitoring stations of a running router, as JSON"),
-        ("routes", "the routes of a running router, as JSON"),
+        ("peers", "print the sessions of a running router, as JSON"),
+        ("collectors", "print the BMP monitoring stations of a running router, as JSON"),
+        ("routes", "print the routes of a running router, as JSON"),
     ):
-        action = actions.add_parser(name, help=text, description=f"Print {text}.")
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         _add_where(action)
         if name == "routes":
             action.add_argument(
@@ -87,7 +94,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 nargs="?",
                 default="available",
                 choices=("available", "received", "advertised"),
-                help="which table (default: %(default)s)",
+                help="the table (default: %(default)s)",
             )
             action.add_argument("--peer", metavar="P", help="only this peer")
 
@@ -114,7 +121,11 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_attributes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--next-hop", metavar="ADDRESS", help="instead of the session's own")
+    parser.add_argument(
+        "--next-hop",
+        metavar="ADDRESS",
+        help="the next hop (default: the local address of the session)",
+    )
     parser.add_argument("--med", type=int, metavar="N", help="MULTI_EXIT_DISC")
     parser.add_argument("--local-preference", type=int, metavar="N", help="for iBGP peers")
     parser.add_argument(
@@ -136,8 +147,7 @@ def _add_attributes(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the router or the action; the exit status."""
-    # Imported here, so that help stays quick.
+    """Run the router or perform the action; returns the exit status."""
     from waggle.router.config import ConfigError, load
 
     action = args.action or "run"

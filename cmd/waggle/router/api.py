@@ -1,8 +1,9 @@
-"""The router's API: one JSON object per line over a Unix socket that only its owner can open.
+"""The router's API: one JSON object per line over a Unix socket with access for its owner only.
 
 For tests, the demo's live table and benchmarks. Requests have ``op``: ``announce`` and
 ``withdraw`` (with ``prefixes`` and attributes), ``peers``, ``routes`` (with ``table``, ``family``,
-``peer``); answers have ``ok``, and ``error`` where that is false. Lines and clients are limited.
+``peer``); answers have ``ok``, and ``error`` if that is false. The length of lines and the number of
+clients are limited.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MAX_CLIENTS: Final = 64
 class Request(
     msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True
 ):
-    """What a client asks for."""
+    """One request of a client."""
 
     op: Literal[
         "announce",
@@ -56,15 +57,15 @@ class Request(
 
 _requests: Final = msgspec.json.Decoder(Request)
 _to_wire: Final = functools.lru_cache(1024)(prefix_to_wire)
-"""What is announced is withdrawn some day, spelled the same."""
+"""Cached: the text of an announced prefix returns in its withdrawal."""
 
 
 class ApiError(OSError):
-    """A socket that cannot be had; the text says why."""
+    """A socket that cannot be opened, with the reason."""
 
 
 class _Client(asyncio.Protocol):
-    """One client: each line is answered at once, unless it leaves its answers unread."""
+    """One client: each line is answered immediately; a client that does not read its answers waits."""
 
     def __init__(self, answer: Callable[[bytes], dict[str, Any]], clients: set[_Client]) -> None:
         self._answer = answer
@@ -72,11 +73,11 @@ class _Client(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._lines = bytearray()
         self._searched = 0
-        """Up to where there is no end of a line."""
+        """The number of octets that were searched for the end of a line."""
         self._reading = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take over the transport, unless there are too many (asyncio)."""
+        """Accept the transport, up to the limit of clients (asyncio)."""
         self._transport = cast("asyncio.Transport", transport)
         if len(self._clients) >= MAX_CLIENTS:
             self._transport.close()
@@ -84,33 +85,33 @@ class _Client(asyncio.Protocol):
             self._clients.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget it: it may go away at any time, also in the middle of a line (asyncio)."""
+        """Remove the client (asyncio)."""
         del error
         self._clients.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        """Answer what is whole (asyncio)."""
+        """Answer the complete lines (asyncio)."""
         if self._reading and not self._lines and data.find(b"\n") + 1 == len(data):
-            # One request, whole, is what most send: there is nothing to put together or to cut.
+            # Fast path for one complete request, the usual case.
             self._reply(data)
             return
         self._lines += data
-        self._go_on()
+        self._answer_lines()
 
     def pause_writing(self) -> None:
-        """Neither read nor answer while it does not read (asyncio)."""
+        """Stop reading while the client does not read its answers (asyncio)."""
         self._reading = False
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Go on with what it has asked meanwhile (asyncio)."""
+        """Continue with the requests that arrived meanwhile (asyncio)."""
         self._reading = True
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
-            self._go_on()
+            self._answer_lines()
 
-    def _go_on(self) -> None:
+    def _answer_lines(self) -> None:
         transport = self._transport
         while transport is not None and self._reading and not transport.is_closing():
             end = self._lines.find(b"\n", self._searched)
@@ -129,7 +130,7 @@ class _Client(asyncio.Protocol):
             self._transport.write(msgspec.json.encode(self._answer(line)) + b"\n")
 
     def close(self) -> None:
-        """End it."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -153,7 +154,7 @@ class Api:
         )
 
     async def stop(self) -> None:
-        """Close the socket and remove it."""
+        """Close and remove the socket."""
         if self._server is not None:
             self._server.close()
         for client in list(self._clients):
@@ -165,18 +166,18 @@ class Api:
         """Answer one line."""
         try:
             request = _requests.decode(line)
-            return {"ok": True, **self._do(request)}
+            return {"ok": True, **self._perform(request)}
         except (msgspec.DecodeError, ValueError, UnknownName) as error:
             return {"ok": False, "error": str(error)}
 
-    def _do(self, request: Request) -> dict[str, Any]:
+    def _perform(self, request: Request) -> dict[str, Any]:
         match request.op:
             case "announce":
                 return self._change(request.prefixes, attributes(request))
             case "withdraw":
                 return self._change(request.prefixes, None)
             case "refresh" | "reset" | "shutdown" | "enable":
-                return self._act(request)
+                return self._change_session(request)
             case "peers":
                 return {"peers": [peer_object(status) for status in self._speaker.peers()]}
             case "collectors":
@@ -193,10 +194,10 @@ class Api:
         self._speaker.update_local(INSTANCE, changes)
         return {"changed": len(prefixes)}
 
-    def _act(self, request: Request) -> dict[str, Any]:
+    def _change_session(self, request: Request) -> dict[str, Any]:
         name = request.peer
         if name is None:
-            raise ValueError("peer: which one")
+            raise ValueError("peer: the name of a peer is required")
         match request.op:
             case "reset":
                 self._speaker.reset_peer(INSTANCE, name, request.message)
@@ -228,7 +229,7 @@ class Api:
 
 
 def attributes(request: Request) -> RouteAttributes:
-    """Return what announced prefixes carry. Raises ValueError naming the text."""
+    """Return the attributes of announced prefixes. Raises ValueError naming the text."""
     return RouteAttributes(
         next_hop=request.next_hop,
         med=request.med,
@@ -241,7 +242,7 @@ def attributes(request: Request) -> RouteAttributes:
 def _numbers(text: str, count: int, limit: int) -> list[int]:
     parts = text.split(":")
     if len(parts) != count or not all(part.isascii() and part.isdigit() for part in parts):
-        raise ValueError(f"{text!r} is not {count} numbers with colons between")
+        raise ValueError(f"{text!r} is not {count} numbers separated by colons")
     numbers = [int(part) for part in parts]
     if max(numbers) > limit:
         raise ValueError(f"{text!r}: a number is above {limit}")
@@ -259,7 +260,7 @@ def _large(text: str) -> tuple[int, int, int]:
 
 
 def peer_object(status: PeerStatus) -> dict[str, Any]:
-    """Return a session as JSON has it."""
+    """Return a session as a JSON object."""
     return {
         "name": status.name,
         "address": status.address,
@@ -289,7 +290,7 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
 
 
 def collector_object(status: CollectorStatus) -> dict[str, Any]:
-    """Return a monitoring station as JSON has it."""
+    """Return a BMP monitoring station as a JSON object."""
     return {
         "name": status.name,
         "address": status.address,
@@ -306,7 +307,7 @@ def collector_object(status: CollectorStatus) -> dict[str, Any]:
 
 
 def route_object(route: RouteView) -> dict[str, Any]:
-    """Return a route as JSON has it."""
+    """Return a route as a JSON object."""
     return {
         "family": str(route.family),
         "prefix": route.prefix,
@@ -331,7 +332,7 @@ def _bind(path: Path) -> socket.socket:
         pass
     else:
         if not stat.S_ISSOCK(mode):
-            raise ApiError(f"apiSocket {path}: there is something else of that name")
+            raise ApiError(f"apiSocket {path}: exists and is not a socket")
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(str(path))
@@ -343,7 +344,7 @@ def _bind(path: Path) -> socket.socket:
     try:
         sock.setblocking(False)
         sock.bind(str(path))
-        # Before it listens, so that nobody else can have connected.
+        # Before it listens, so that no other user can connect.
         path.chmod(0o600)
     except OSError as error:
         sock.close()

@@ -1,4 +1,4 @@
-"""The actions on a running router: one request over its socket, the answer on standard output."""
+"""Actions on a running router: one request over its socket, the answer on standard output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 TIMEOUT = 30.0
 
 
-def ask(path: Path, request: dict[str, Any]) -> dict[str, Any]:
+def request(path: Path, message: dict[str, Any]) -> dict[str, Any]:
     """Send one request and return the answer. Raises OSError."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(TIMEOUT)
         sock.connect(str(path))
-        sock.sendall(json.dumps(request).encode() + b"\n")
+        sock.sendall(json.dumps(message).encode() + b"\n")
         with sock.makefile("rb") as file:
             line = file.readline()
     if not line:
@@ -27,27 +27,27 @@ def ask(path: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(action: str, path: Path, args: argparse.Namespace) -> int:
-    """Do one action; the exit status."""
-    request: dict[str, Any] = {"op": action}
+    """Perform one action; returns the exit status."""
+    message: dict[str, Any] = {"op": action}
     if action in ("announce", "withdraw"):
-        request["prefixes"] = args.prefixes
+        message["prefixes"] = args.prefixes
     if action == "announce":
-        request["nextHop"] = args.next_hop
-        request["med"] = args.med
-        request["localPreference"] = args.local_preference
-        request["communities"] = args.communities
-        request["largeCommunities"] = args.large_communities
+        message["nextHop"] = args.next_hop
+        message["med"] = args.med
+        message["localPreference"] = args.local_preference
+        message["communities"] = args.communities
+        message["largeCommunities"] = args.large_communities
     if action in ("refresh", "reset", "shutdown", "enable"):
-        request["peer"] = args.peer
+        message["peer"] = args.peer
     if action in ("reset", "shutdown"):
-        request["message"] = args.message
+        message["message"] = args.message
     if action == "refresh":
-        request["family"] = args.family
+        message["family"] = args.family
     if action == "routes":
-        request["table"] = args.table
-        request["peer"] = args.peer
+        message["table"] = args.table
+        message["peer"] = args.peer
     try:
-        answer = ask(path, request)
+        answer = request(path, message)
     except OSError as error:
         print(f"{path}: {error.strerror or error}", file=sys.stderr)
         return 1

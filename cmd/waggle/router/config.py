@@ -1,6 +1,6 @@
-"""The router's YAML file: read strictly, so that a key with a typing error is not passed over.
+"""The router's YAML file, decoded strictly: an unknown key is an error.
 
-Nothing here opens a socket. An error is one sentence with the file and the key.
+Opens no socket. An error is one sentence with the file and the key.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Asn = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 
 
 class ConfigError(ValueError):
-    """A file that cannot be used: the sentence names it and the key."""
+    """An invalid file; the text names the file and the key."""
 
 
 class _Value(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -51,7 +51,7 @@ class _Value(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class Listen(_Value, frozen=True):
-    """Where to accept sessions."""
+    """A listening address."""
 
     address: str
     port: Port = 179
@@ -67,7 +67,7 @@ class Restart(_Value, frozen=True):
     forwarding_preserved: bool = True
 
     def settings(self) -> GracefulRestart:
-        """Return it in the speaker's words."""
+        """Return the settings for the speaker."""
         return GracefulRestart(
             restart_time=self.restart_time,
             stale_time=self.stale_time,
@@ -87,7 +87,7 @@ class Limit(_Value, frozen=True):
     restart_after: int | None = None
 
     def settings(self) -> MaximumPrefixes:
-        """Return it in the speaker's words. Raises ValueError."""
+        """Return the settings for the speaker. Raises ValueError."""
         return MaximumPrefixes(
             self.limit,
             None if self.family is None else Family.parse(self.family),
@@ -105,13 +105,13 @@ class ConfederationFile(_Value, frozen=True):
 
 
 class Neighbor(_Value, frozen=True):
-    """One neighbour, or with ``prefix`` all that connect from there."""
+    """One neighbour, or with ``prefix`` every neighbour that connects from it."""
 
     address: str | None = None
     prefix: str | None = None
     name: str | None = None
     asn: Asn = 0
-    """0 takes any AS."""
+    """0 accepts any AS."""
     local_asn: Asn | None = msgspec.field(name="localASN", default=None)
     port: Port = 179
     passive: bool = False
@@ -119,14 +119,14 @@ class Neighbor(_Value, frozen=True):
     import_: str = msgspec.field(name="import", default="none")
     """``all``, ``none`` or the name of a policy."""
     export: str = "none"
-    """``all``, ``local``, ``none`` or the name of a policy, which then decides about all routes."""
+    """``all``, ``local``, ``none`` or the name of a policy, which is applied to all routes."""
     add_path: AddPathMode = "none"
     hold_time: int = 90
     keepalive_time: int | None = None
     connect_retry_time: int = 120
     delay_open_time: int = 0
     role: Literal["provider", "rs-server", "rs-client", "customer", "peer"] | None = None
-    """What we are to the neighbour."""
+    """The local role (RFC 9234)."""
     role_strict: bool = False
     maximum_prefixes: list[Limit] = []
     ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
@@ -138,14 +138,14 @@ class Neighbor(_Value, frozen=True):
     password: str | None = None
     graceful_restart: Restart | None = None
     limit: int = 1000
-    """Of a prefix: how many neighbours at a time."""
+    """The number of simultaneous neighbours of a prefix."""
 
     def settings(self, policies: Mapping[str, Policy]) -> PeerConfig | DynamicPeerConfig:
         """Return the peer. Raises `InvalidConfig`, `InvalidSecret` or ValueError."""
         if self.address is None and self.prefix is None and self.interface is None:
-            raise ValueError("one of address, prefix and interface")
+            raise ValueError("one of address, prefix and interface is required")
         if self.prefix is not None and (self.address or self.interface):
-            raise ValueError("either address or prefix, and not both")
+            raise ValueError("prefix excludes address and interface")
         families = tuple(Family.parse(text) for text in self.families)
         keepalive = self.keepalive_time
         if keepalive is None:
@@ -191,7 +191,7 @@ class Neighbor(_Value, frozen=True):
         )
 
     def __repr__(self) -> str:
-        """Leave the password out."""
+        """Return a text without the password."""
         return f"Neighbor({self.address or self.prefix or self.interface!r})"
 
 
@@ -211,27 +211,27 @@ def _choice(
 
 
 class CollectorFile(_Value, frozen=True):
-    """One monitoring station; see `speaker.api.BmpCollector`."""
+    """One BMP monitoring station; see `speaker.api.BmpCollector`."""
 
     address: str
     port: int = BMP_PORT
     name: str | None = None
     local_address: str | None = None
     monitor: tuple[Monitor, ...] | None = None
-    """In place of what `Bmp` says for all."""
+    """Overrides `Bmp.monitor`."""
     retry_time: int = 30
     longest_retry_time: int = 720
     queue_limit: int = 64 * 1024 * 1024
 
 
 class Bmp(_Value, frozen=True):
-    """Monitoring stations (RFC 7854)."""
+    """BMP monitoring stations (RFC 7854)."""
 
     collectors: list[CollectorFile] = []
     monitor: tuple[Monitor, ...] = ("pre-policy", "post-policy", "loc-rib")
     statistics_interval: int = 60
     system_name: str | None = None
-    """None is the host's name."""
+    """None: the host name."""
     system_description: str | None = None
 
 
@@ -243,19 +243,19 @@ class Config(_Value, frozen=True):
     listen: list[Listen] = []
     originate: list[str] = []
     vrf: str | None = None
-    """The device that listening and connecting sockets are bound to."""
+    """The VRF device of all sockets."""
     neighbors: list[Neighbor] = []
     confederation: ConfederationFile | None = None
-    """``asn`` is then the member AS."""
+    """With it ``asn`` is the member AS number (RFC 5065)."""
     prefix_lists: dict[str, PrefixList] = {}
     policies: dict[str, PolicyFile] = {}
     api_socket: str | None = None
     bmp: Bmp = Bmp()
     selection_deferral_time: int = 120
-    """After a restart: how long, at most, received routes wait for neighbours to say all."""
+    """Seconds: the longest deferral of route selection after a restart (RFC 4724 section 4.1)."""
 
     def instance(self) -> InstanceConfig:
-        """Return the router itself. Raises `InvalidConfig`."""
+        """Return the instance. Raises `InvalidConfig`."""
         return InstanceConfig(
             name=INSTANCE,
             local_asn=self.asn,
@@ -280,18 +280,18 @@ class Config(_Value, frozen=True):
             except (InvalidConfig, InvalidSecret, ValueError) as error:
                 raise ConfigError(f"neighbors[{place}]: {error}") from None
             if peer.name in peers:
-                raise ConfigError(f"neighbors[{place}]: {peer.name} is there twice")
+                raise ConfigError(f"neighbors[{place}]: duplicate name {peer.name}")
             peers[peer.name] = peer
         return list(peers.values())
 
     def collectors(self) -> list[BmpCollector]:
-        """Return the monitoring stations. Raises `ConfigError` naming the one that is wrong."""
+        """Return the monitoring stations. Raises `ConfigError` naming the invalid one."""
         bmp = self.bmp
         found: dict[str, BmpCollector] = {}
         for place, entry in enumerate(bmp.collectors):
             name = entry.name or f"{entry.address} port {entry.port}"
             if name in found:
-                raise ConfigError(f"bmp.collectors[{place}]: {name} is there twice")
+                raise ConfigError(f"bmp.collectors[{place}]: duplicate name {name}")
             monitor = bmp.monitor if entry.monitor is None else entry.monitor
             try:
                 found[name] = BmpCollector(
@@ -317,20 +317,20 @@ class Config(_Value, frozen=True):
         found = {}
         for name, policy in self.policies.items():
             if name in _EXPORTS:
-                raise ConfigError(f"policies.{name}: the name means something else already")
+                raise ConfigError(f"policies.{name}: {name} is a reserved word")
             try:
                 found[name] = policy.policy(name, self.prefix_lists)
             except ValueError as error:
                 raise ConfigError(str(error)) from None
             try:
-                # Compiled here as well, so that what is wrong is found before anything runs.
+                # Compiled here as well, so that an invalid policy is an error of the file.
                 compile_export(name, found[name])
             except InvalidConfig as error:
                 raise ConfigError(error.rule) from None
         return found
 
     def originated(self) -> list[tuple[Family, bytes]]:
-        """Return the prefixes. Raises `ConfigError` naming the one that is none."""
+        """Return the originated prefixes. Raises `ConfigError` naming the invalid one."""
         found = []
         for place, text in enumerate(self.originate):
             try:
@@ -341,7 +341,7 @@ class Config(_Value, frozen=True):
 
 
 def load(path: Path) -> Config:
-    """Read and check a file. Raises `ConfigError`."""
+    """Load and validate a file. Raises `ConfigError`."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_FILE + 1)
@@ -350,7 +350,7 @@ def load(path: Path) -> Config:
     if len(text) > MAX_FILE:
         raise ConfigError(f"{path}: larger than {MAX_FILE} octets")
     try:
-        # The C loader where there is one: a lab may originate a hundred thousand prefixes.
+        # The C loader if available: a lab may originate a hundred thousand prefixes.
         data = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe loader, see below
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {_one_line(error)}") from None
@@ -377,7 +377,7 @@ def _one_line(error: yaml.YAMLError) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Turn msgspec's message into ``neighbors[0]: unknown key "holdtime"``."""
+    """Rewrite the message of msgspec as ``neighbors[0]: unknown key "holdtime"``."""
     message, _, place = text.partition(" - at `$")
     place = place.rstrip("`").lstrip(".")
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)

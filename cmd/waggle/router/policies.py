@@ -1,7 +1,6 @@
-"""Policies in the router's YAML file, read strictly and turned into the speaker's own.
+"""Policies of the router's YAML file, decoded strictly and converted to those of the speaker.
 
-Names are resolved here: a term may name a prefix list, a neighbour names a policy. Nothing is
-evaluated.
+Resolves the names of prefix lists and policies; evaluates nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class _Value(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 
 
 class PrefixRange(_Value, frozen=True):
-    """A prefix and the lengths that it covers."""
+    """A prefix and a range of prefix lengths."""
 
     prefix: str
     ge: int | None = None
@@ -81,7 +80,7 @@ class PolicyFile(_Value, frozen=True):
     default: Literal["accept", "reject"] = "reject"
 
     def policy(self, name: str, lists: Mapping[str, PrefixList]) -> Policy:
-        """Return it in the speaker's words. Raises ValueError naming the term."""
+        """Return the policy for the speaker. Raises ValueError naming the term."""
         return Policy(
             name=name,
             terms=tuple(
@@ -97,10 +96,10 @@ def _term(where: str, term: TermFile, lists: Mapping[str, PrefixList]) -> Term:
     prefixes = match.prefixes
     if match.prefix_list is not None:
         if prefixes is not None:
-            raise ValueError(f"{where}.match: either prefixes or prefixList, and not both")
+            raise ValueError(f"{where}.match: prefixes and prefixList exclude each other")
         prefixes = lists.get(match.prefix_list)
         if prefixes is None:
-            raise ValueError(f"{where}.match.prefixList: there is no {match.prefix_list!r}")
+            raise ValueError(f"{where}.match.prefixList: no prefix list {match.prefix_list!r}")
     return Term(
         name=term.name or where,
         match=Match(

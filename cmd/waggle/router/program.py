@@ -1,4 +1,4 @@
-"""The running router: one speaker, its API, and an orderly end."""
+"""The running router: one speaker and its API, until SIGTERM."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ORIGINATED = RouteAttributes()
 def main(config: Config, *, restarted: bool, record: Path | None, record_limit: int) -> int:
     """Run until SIGTERM or SIGINT; the exit status.
 
-    ``restarted`` says that a predecessor left its neighbours with its routes (RFC 4724); for
-    ``record`` and its limit in octets see `speaker.server.Speaker`.
+    ``restarted``: the neighbours retain the routes of a predecessor (RFC 4724). ``record`` and its
+    limit in octets: see `speaker.server.Speaker`.
     """
     events = _Events(config)
     speaker = Speaker(
@@ -43,7 +43,7 @@ def main(config: Config, *, restarted: bool, record: Path | None, record_limit: 
 
 
 class _Events:
-    """Says on standard error what people would ask for, and on standard output where it listens."""
+    """Prints events of sessions on standard error, and the listening addresses on standard output."""
 
     def __init__(self, config: Config) -> None:
         self._name = f"waggle router AS {config.asn} ({config.router_id})"
@@ -55,25 +55,25 @@ class _Events:
             case ListenChanged(error=error):
                 print(error, file=sys.stderr, flush=True)
             case StateChanged(new="Established"):
-                self._say(f"{event.peer}: Established")
+                self._print(f"{event.peer}: Established")
             case StateChanged(old="Established"):
-                self._say(f"{event.peer}: {event.new}: {event.reason}")
+                self._print(f"{event.peer}: {event.new}: {event.reason}")
             case SessionError(peer=peer, text=text, survived=True):
-                self._say(f"{peer}: {text}")
+                self._print(f"{peer}: {text}")
             case SessionError(peer=peer, sent=sent, text=text):
-                self._say(f"{peer}: {'sent' if sent else 'received'} {text}")
+                self._print(f"{peer}: {'sent' if sent else 'received'} {text}")
             case CollectorChanged(name=name, connected=connected, reason=reason):
-                self._say(f"collector {name}: {'connected' if connected else reason}")
+                self._print(f"collector {name}: {'connected' if connected else reason}")
             case ConnectionsRefused(address=address, reason=reason, count=count):
-                self._say(f"refused {address}: {reason} ({count} so far)")
+                self._print(f"refused {address}: {reason} ({count} so far)")
             case RecordingEnded(reason=reason):
-                self._say(f"nothing more is recorded: {reason}")
+                self._print(f"the recording has ended: {reason}")
             case Fault(where=where, error=error):
-                self._say(f"internal error {where}: {error}")
+                self._print(f"internal error {where}: {error}")
             case _:
                 pass
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
@@ -96,7 +96,7 @@ async def _main(config: Config, speaker: Speaker) -> int:
             await speaker.stop()
             return 1
     speaker.set_collectors(config.collectors())
-    # Routes before peers, so that the first table is whole.
+    # Routes before peers, so that the initial table is complete.
     speaker.set_instance(config.instance())
     originated: dict[Family, dict[bytes, RouteAttributes | None]] = {}
     for family, nlri in config.originated():
@@ -106,11 +106,11 @@ async def _main(config: Config, speaker: Speaker) -> int:
         speaker.set_peer(INSTANCE, peer)
     if not config.listen:
         print(
-            f"waggle router AS {config.asn} ({config.router_id}) runs and listens nowhere",
+            f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
             flush=True,
         )
-    # What is there now stays: the collector need not look at it again. A route is no object of its
-    # own, so that young objects are few and a higher threshold costs little memory.
+    # Objects of the start remain: the garbage collector skips them. A route is no object of its own,
+    # so young objects are few and a higher threshold costs little memory.
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)

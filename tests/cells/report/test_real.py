@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from cells.api import client
 from tests.cmd.lab import NODE, configuration, routers, service
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
-from waggle import agent as client
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
