@@ -20,6 +20,7 @@ from speaker.api import (
     ListenChanged,
     PrefixLimit,
     RecordingEnded,
+    RouteLeftOut,
     SessionError,
     StateChanged,
 )
@@ -63,6 +64,17 @@ class SpeakerEvents:
                     received=event.received,
                     limit=event.limit,
                     ended=event.ended,
+                )
+            case RouteLeftOut():
+                log.warning(
+                    "route is not advertised",
+                    event_name="peer.route_left_out",
+                    instance=event.instance,
+                    peers=event.peers,
+                    family=str(event.family),
+                    prefix=event.prefix,
+                    count=event.count,
+                    reason=event.reason,
                 )
             case CollectorChanged():
                 log.info(

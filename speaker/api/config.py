@@ -17,6 +17,7 @@ from speaker.iana import Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 BGP_PORT = 179
+MAX_UINT32 = 0xFFFFFFFF
 DEFAULT_FAMILIES = (IPV4_UNICAST, IPV6_UNICAST)
 
 AddPathMode = Literal["none", "receive", "send", "both"]
@@ -24,10 +25,12 @@ Export = Literal["set", "all", "local", "none"]
 
 
 class InvalidConfig(ValueError):  # noqa: N818  named after the fault
-    """An invalid setting: the object, the field, and the rule that it breaks."""
+    """An invalid setting: the object (a route has no name), the field, and the rule that it breaks."""
 
     def __init__(self, kind: str, name: str, field: str, rule: str) -> None:
-        super().__init__(f"{kind} {name!r}: {field}: {rule}")
+        super().__init__(
+            f"{kind} {name!r}: {field}: {rule}" if name else f"{kind}: {field}: {rule}"
+        )
         self.kind = kind
         self.name = name
         self.field = field
@@ -90,6 +93,29 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
     large_communities: tuple[tuple[int, int, int], ...] = ()
     extended_communities: tuple[bytes, ...] = ()
     next_hop: str | None = None
+
+    def __post_init__(self) -> None:
+        """Reject attributes that no message can carry. Raises `InvalidConfig`."""
+        _check_range("route", "", "origin", self.origin, 0, 2)
+        for field, value in (("med", self.med), ("local_preference", self.local_preference)):
+            if value is not None:
+                _check_range("route", "", field, value, 0, MAX_UINT32)
+        for community in self.communities:
+            _check_range("route", "", "communities", community, 0, MAX_UINT32)
+        for large in self.large_communities:
+            if len(large) != 3:
+                raise InvalidConfig(
+                    "route", "", "large_communities", f"{large} is not three numbers"
+                )
+            for number in large:
+                _check_range("route", "", "large_communities", number, 0, MAX_UINT32)
+        for extended in self.extended_communities:
+            if len(extended) != 8:
+                raise InvalidConfig(
+                    "route", "", "extended_communities", f"{extended.hex()} is not eight octets"
+                )
+        if self.next_hop is not None:
+            check_next_hop("route", "", "next_hop", self.next_hop)
 
 
 class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,6 +313,28 @@ class DynamicPeerConfig(PeerSettings, frozen=True, kw_only=True):
 def _check_range(kind: str, name: str, field: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise InvalidConfig(kind, name, field, f"{value} is not within {low} to {high}")
+
+
+def check_next_hop(kind: str, name: str, field: str, text: str) -> int:
+    """Return the IP version of a next hop. Raises `InvalidConfig` if it is no address of a host."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise InvalidConfig(kind, name, field, f"{text!r} is not an IP address") from None
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None:
+            raise InvalidConfig(kind, name, field, f"{text!r}: a next hop has no zone")
+        version, unicast = 6, address.ipv4_mapped or address
+    else:
+        version, unicast = 4, address
+    if isinstance(unicast, ipaddress.IPv4Address):
+        # RFC 1122 section 3.2.1.3: 0/8 is this host, 224/4 multicast, 240/4 reserved.
+        valid = 0 < unicast.packed[0] < 224
+    else:
+        valid = not unicast.is_unspecified and not unicast.is_multicast
+    if not valid:
+        raise InvalidConfig(kind, name, field, f"{text} is not the address of a host")
+    return version
 
 
 def _check_address(kind: str, name: str, field: str, text: str) -> int:

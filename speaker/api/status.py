@@ -24,6 +24,8 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int
     """Prefixes that entered the Loc-RIB."""
     advertised: int
+    left_out: int = 0
+    """Prefixes that are not advertised because they cannot be encoded for the session."""
     stale: int = 0
     """Stale prefixes, kept from before a restart of the peer (RFC 4724, 9494), also without a
     session."""
@@ -181,6 +183,23 @@ class PrefixLimit(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the session was ended."""
 
 
+class RouteLeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A route is not advertised because it cannot be encoded for a session.
+
+    Its attributes are too long for a message, for example. The first, second, fourth ... one of the
+    sessions that share their updates is reported.
+    """
+
+    instance: str
+    peers: tuple[str, ...]
+    """The peers that do not get it."""
+    family: Family
+    prefix: str
+    count: int
+    """Prefixes that were left out so far."""
+    reason: str
+
+
 class ConnectionsRefused(msgspec.Struct, frozen=True, kw_only=True):
     """Connections were rejected; at most one event per minute."""
 
@@ -202,6 +221,7 @@ Event = (
     StateChanged
     | SessionError
     | PrefixLimit
+    | RouteLeftOut
     | Fault
     | ListenChanged
     | CollectorChanged

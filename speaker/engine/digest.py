@@ -148,7 +148,7 @@ def _adj_ribs_in(instances: Iterable[Instance], names: dict[Path, bytes]) -> Ite
 def _adj_ribs_out(instances: Iterable[Instance], names: dict[Path, bytes]) -> Iterator[bytes]:
     for instance in instances:
         for group in instance.outbound.groups():
-            found = [repr(group.rules).encode(), b"%d" % group.oversized]
+            found = [repr(group.rules).encode(), b"%d" % group.left_out.total]
             found += [member.peer.name.encode() for member in group.members]
             for family in group.rules.add_path:
                 stored = group.stored_routes(family)

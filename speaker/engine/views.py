@@ -97,14 +97,15 @@ def _stale(family: Family, established: EstablishedPeer) -> tuple[int, str]:
 def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus:
     group = established.group
     negotiated = family in established.negotiated.families
+    left_out = 0 if group is None else group.left_out.of(family, established.source)
     note = ""
     if not negotiated:
         note = "the peer does not support the family"
     elif group is not None and group.rules.export != "none":
         if family not in group.rules.sendable:
             note = "not advertised: the peer does not accept IPv4 with an IPv6 next hop (RFC 8950)"
-        elif group.oversized:
-            note = f"{group.oversized} announcements were too large for a message"
+        elif left_out:
+            note = f"{left_out} prefixes are not advertised: they do not fit a message to the peer"
     stale, kept = _stale(family, established)
     return FamilyStatus(
         family=family,
@@ -112,6 +113,7 @@ def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus
         received=established.adj_in.received(family),
         accepted=established.adj_in.accepted(family),
         advertised=0 if group is None else group.advertised_count(family, established),
+        left_out=left_out,
         stale=stale,
         note=note or kept,
     )

@@ -24,22 +24,24 @@ def wire(path: Path, nlri: bytes) -> bytes:
 class AddPathAdjRibOut:
     """The advertised paths of one family."""
 
-    __slots__ = ("_advertised", "_exported", "_table")
+    __slots__ = ("_advertised", "_table")
 
-    def __init__(self, table: LocRib, exported: Callable[[Path, bytes], Path | None]) -> None:
-        """Start empty; ``exported`` returns a path of a prefix after policy, None if not exported."""
+    def __init__(self, table: LocRib) -> None:
         self._table = table
-        self._exported = exported
         self._advertised: dict[bytes, tuple[Path, ...]] = {}
         table.track_all_paths()
 
     def update(
-        self, touched: Iterable[bytes], counts: dict[Source, int]
+        self,
+        touched: Iterable[bytes],
+        counts: dict[Source, int],
+        exported: Callable[[Path, bytes], Path | None],
     ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
         """Update prefixes from the table.
 
-        Returns what is to be withdrawn and, by path, what is to be announced: prefixes behind their
-        path identifiers. ``counts`` (paths by the session that they came from) is updated.
+        ``exported`` returns a path of a prefix after policy, None if it is not exported. ``counts``
+        (paths by the session that they came from) is updated. Returns what is to be withdrawn and, by
+        path, what is to be announced: prefixes behind their path identifiers.
         """
         gone: list[bytes] = []
         announced: dict[Path, list[bytes]] = {}
@@ -48,8 +50,8 @@ class AddPathAdjRibOut:
         for nlri in sorted(touched):
             before = advertised.get(nlri, ())
             held = self._table.paths(nlri)
-            exported = (self._exported(path, nlri) for path in held)
-            now = tuple(path for path in exported if path is not None)
+            after = (exported(path, nlri) for path in held)
+            now = tuple(path for path in after if path is not None)
             if now == before:
                 continue
             sources = {path.source for path in now}

@@ -18,6 +18,7 @@ __all__ = [
     "announce",
     "announce_mp",
     "end_of_rib",
+    "room_for_nlri",
     "withdraw",
     "withdraw_mp",
 ]
@@ -29,6 +30,8 @@ _FIXED_SIZE: Final = _HEADER_SIZE + 4
 # Optional non-transitive, with extended length: the length field has two octets for every size.
 _MP_REACH_HEADER: Final = b"\x90\x0e"
 _MP_UNREACH_HEADER: Final = b"\x90\x0f"
+_MP_REACH_FIXED_SIZE: Final = 4 + 3 + 1 + 1
+"""MP_REACH_NLRI without next hop and prefixes: header, family, next hop length, reserved octet."""
 _UPDATE: Final = bytes((MessageType.UPDATE,))
 
 
@@ -52,13 +55,23 @@ def _family(family: Family) -> bytes:
     return family.afi.to_bytes(2, "big") + bytes((family.safi,))
 
 
+def room_for_nlri(next_hop: bytes | None, attributes: bytes, limit: int) -> int:
+    """Return how many octets of prefixes an UPDATE holds beside its attributes; may be negative.
+
+    ``next_hop`` is that of MP_REACH_NLRI, None if prefixes are in the NLRI field; ``limit`` is the
+    largest message in octets.
+    """
+    mp_octets = 0 if next_hop is None else _MP_REACH_FIXED_SIZE + len(next_hop)
+    return limit - _FIXED_SIZE - mp_octets - len(attributes)
+
+
 def announce(attributes: bytes, nlri: Sequence[bytes], limit: int) -> list[bytes]:
     """Return UPDATEs that announce IPv4 unicast prefixes in the NLRI field (RFC 4271 section 4.3).
 
     ``attributes`` include NEXT_HOP; ``limit`` is the largest message in octets. Raises
     `AttributesTooLong`.
     """
-    room = limit - _FIXED_SIZE - len(attributes)
+    room = room_for_nlri(None, attributes, limit)
     return [_update(b"", attributes, field) for field in fill_fields(nlri, room)]
 
 
@@ -71,7 +84,7 @@ def announce_mp(
     message in octets. Raises `AttributesTooLong`.
     """
     head = _family(family) + bytes((len(next_hop),)) + next_hop + b"\x00"
-    room = limit - _FIXED_SIZE - 4 - len(head) - len(attributes)
+    room = room_for_nlri(next_hop, attributes, limit)
     return [
         _update(
             b"",

@@ -42,10 +42,12 @@ class UpdateGroup(Generic[M]):
         "_counts",
         "_encoder",
         "_full",
+        "_left_out_counted",
         "_own_uncounted",
         "_policy",
         "_sendable",
         "exports_nothing",
+        "left_out",
         "members",
         "pending_members",
         "rules",
@@ -60,9 +62,13 @@ class UpdateGroup(Generic[M]):
         """The sessions that wait for their initial table."""
         self.tables = tables
         self._encoder = UpdateEncoder(rules)
+        self.left_out = self._encoder.left_out
+        """The routes that cannot be encoded for the members."""
         self._policy = compile_export("", rules.policy)
         self._own_uncounted = False
         """Whether `_counts` lacks own routes of the only member; counted before anything needs it."""
+        self._left_out_counted = 0
+        """`LeftOutRoutes.total` when `_counts` was computed last."""
         self._add_path: dict[Family, AddPathAdjRibOut] = {}
         """The Adj-RIB-Out of the families with ADD-PATH; created by `_count`."""
         self._counts: dict[Family, dict[Source, int]] | None = None
@@ -71,11 +77,6 @@ class UpdateGroup(Generic[M]):
         """The initial table as encoded last, behind the revisions of its tables."""
         self._sendable = rules.sendable
         self.exports_nothing: Final = not self._sendable
-
-    @property
-    def oversized(self) -> int:
-        """Announcements of prefixes that were withdrawn instead: their attributes were too long."""
-        return self._encoder.oversized
 
     def join(self, member: M) -> None:
         """Add a session without any routes; it gets the table from `export_initial_table`."""
@@ -152,6 +153,8 @@ class UpdateGroup(Generic[M]):
             for lists, part in self._by_lists(family, nlri):
                 was = None if old is None else self._exported(family, old, lists)
                 now = None if new is None else self._exported(family, new, lists)
+                if self.left_out.total:
+                    was, now = self._encodable(family, was, now, part)
                 if was is not None:
                     origin = was.source.session
                     counts[origin] = counts.get(origin, 0) - len(part)
@@ -160,10 +163,13 @@ class UpdateGroup(Generic[M]):
                         gone.extend(part)
                     continue
                 origin = now.source.session
-                counts[origin] = counts.get(origin, 0) + len(part)
                 source = None if origin.local else origin
-                if source is None or source is not only:
-                    encoder.announce(family, now, part, source, batches)
+                if (source is None or source is not only) and not encoder.announce(
+                    family, now, part, source, batches
+                ):
+                    self.left_out.count(family, origin, len(part))
+                    continue
+                counts[origin] = counts.get(origin, 0) + len(part)
                 if was is not None and source is not None and was.source.session is not source:
                     # The member's own route became best: the route that it has is withdrawn.
                     private.setdefault(source, []).append(encoder.withdraw(family, part))
@@ -171,6 +177,24 @@ class UpdateGroup(Generic[M]):
             # The source's own peer gets the withdrawal of a route that it does not have: harmless,
             # and the octets stay equal for all members.
             batches.append(encoder.withdraw(family, gone))
+
+    def _encodable(
+        self, family: Family, was: Path | None, now: Path | None, nlri: Sequence[bytes]
+    ) -> tuple[Path | None, Path | None]:
+        """Return the exported paths before and after without those that cannot be encoded.
+
+        Needed only once a path was left out: all paths of before were announced.
+        """
+        if was is not None and self._encoder.encoding_error(family, was) is not None:
+            self.left_out.count(family, was.source.session, -len(nlri))
+            was = None
+        if now is not None:
+            error = self._encoder.encoding_error(family, now)
+            if error is not None:
+                self.left_out.count(family, now.source.session, len(nlri))
+                self.left_out.add(family, nlri, error)
+                now = None
+        return was, now
 
     def _by_lists(
         self, family: Family, nlri: Sequence[bytes]
@@ -188,10 +212,22 @@ class UpdateGroup(Generic[M]):
 
     def _exported_prefix(self, family: Family, path: Path, nlri: bytes) -> Path | None:
         lists = 0 if self._policy is None else self._policy.matching_lists(family, nlri)
-        return self._exported(family, path, lists)
+        exported = self._exported(family, path, lists)
+        if exported is not None and self._is_left_out(family, exported):
+            self.left_out.count_path(family, nlri, exported.source.session)
+            return None
+        return exported
+
+    def _is_left_out(self, family: Family, path: Path) -> bool:
+        return bool(self.left_out.total) and (
+            self._encoder.encoding_error(family, path) is not None
+        )
 
     def _best(self, family: Family) -> Iterator[tuple[Path, Sequence[bytes]]]:
-        """Iterate over the exported routes of a family without ADD-PATH, by path."""
+        """Iterate over the exported routes of a family without ADD-PATH, by path.
+
+        Those that are left out are among them.
+        """
         for path, nlri in self.tables[family].best_by_path().items():
             for lists, part in self._by_lists(family, nlri):
                 exported = self._exported(family, path, lists)
@@ -204,14 +240,26 @@ class UpdateGroup(Generic[M]):
         """Encode the changes of all paths of a family with ADD-PATH."""
         assert self._counts is not None  # noqa: S101  checked by `export_changes`
         counts = self._counts.setdefault(family, {})
-        gone, announced = self._add_path[family].update(touched, counts)
+        gone, announced = self._update_add_path(family, touched, counts)
         # Withdrawals first: a path identifier may be reused in the same batch.
         if gone:
             batches.append(self._encoder.withdraw(family, gone))
         for path, wires in announced.items():
             origin = path.source.session
             exclude = None if origin.local else origin
-            self._encoder.announce(family, path, wires, exclude, batches)
+            if not self._encoder.announce(family, path, wires, exclude, batches):
+                # Its paths leave the Adj-RIB-Out again.
+                self._update_add_path(family, [wire[4:] for wire in wires], counts)
+
+    def _update_add_path(
+        self, family: Family, touched: Iterable[bytes], counts: dict[Source, int]
+    ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
+        """Update the Adj-RIB-Out of a family with ADD-PATH; see `AddPathAdjRibOut.update`."""
+        if self.left_out.total:
+            for nlri in touched:
+                self.left_out.forget_paths(family, nlri)
+        exported = functools.partial(self._exported_prefix, family)
+        return self._add_path[family].update(touched, counts, exported)
 
     # --------------------------------------------------------------- whole table
 
@@ -227,6 +275,7 @@ class UpdateGroup(Generic[M]):
             own = any(counts.get(member.source) for counts in self._counts.values())
             self.members[member] = None
             yield member, self._encode_full(member.source) if own else self._whole_table()
+        self._count_left_out()
 
     def _whole_table(self) -> UpdateBatch:
         """Return the initial table of a member without own routes, encoded once per revision."""
@@ -241,6 +290,7 @@ class UpdateGroup(Generic[M]):
         """Return the table of a family for a member: the answer to ROUTE-REFRESH (RFC 2918)."""
         batches: list[UpdateBatch] = []
         self._encode_table(family, member.source, batches)
+        self._count_left_out()
         return join_batches(batches)
 
     def prefixes(self, family: Family) -> list[bytes]:
@@ -268,7 +318,7 @@ class UpdateGroup(Generic[M]):
         for path, prefixes in self.tables[family].best_of(nlri).items():
             for lists, part in self._by_lists(family, prefixes):
                 exported = self._exported(family, path, lists)
-                if exported is not None:
+                if exported is not None and not self._is_left_out(family, exported):
                     groups.setdefault(exported, []).extend(part)
         return groups
 
@@ -295,25 +345,39 @@ class UpdateGroup(Generic[M]):
         if family not in self.tables or family not in self.rules.sendable:
             return ()
         adj_out = self._add_path.get(family)
-        return self._best(family) if adj_out is None else adj_out.by_path().items()
+        if adj_out is not None:
+            return adj_out.by_path().items()
+        best = self._best(family)
+        if not self.left_out.total:
+            return best
+        return (item for item in best if not self._is_left_out(family, item[0]))
 
     def _count(self) -> None:
         """Count the exported prefixes, and fill the Adj-RIB-Out of the families with ADD-PATH."""
         self._counts = {}
         self._own_uncounted = False
+        self._left_out_counted = self.left_out.total
+        self.left_out.clear_counts()
         for family in self.rules.sendable:
             counts = self._counts[family] = {}
             if family not in self.tables:
                 continue
             table = self.tables[family]
             if family in self.rules.add_path:
-                exported = functools.partial(self._exported_prefix, family)
-                adj_out = self._add_path[family] = AddPathAdjRibOut(table, exported)
-                adj_out.update([nlri for nlri, _ in table.items()], counts)
+                self._add_path[family] = AddPathAdjRibOut(table)
+                self._update_add_path(family, table.prefixes(), counts)
                 continue
             for path, nlri in self._best(family):
                 origin = path.source.session
-                counts[origin] = counts.get(origin, 0) + len(nlri)
+                if self._is_left_out(family, path):
+                    self.left_out.count(family, origin, len(nlri))
+                else:
+                    counts[origin] = counts.get(origin, 0) + len(nlri)
+
+    def _count_left_out(self) -> None:
+        """Count again, after a table was encoded in which routes turned out not to be encodable."""
+        if self.left_out.total != self._left_out_counted:
+            self._count()
 
     # ------------------------------------------------------------------ reads
 

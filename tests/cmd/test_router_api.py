@@ -66,6 +66,34 @@ def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:
     assert not (tmp_path / "api").exists()
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"med": 2**32}, "route: med: 4294967296 is not within 0 to 4294967295"),
+        ({"med": -1}, "route: med: -1 is not within 0 to 4294967295"),
+        ({"localPreference": 2**32}, "route: local_preference: 4294967296 is not within"),
+        ({"nextHop": "0.0.0.0"}, "route: next_hop: 0.0.0.0 is not the address of a host"),
+        ({"nextHop": "224.0.0.1"}, "route: next_hop: 224.0.0.1 is not the address of a host"),
+        ({"nextHop": "fe80::1"}, "nextHop: fe80::1 is a link-local address"),
+    ],
+)
+def test_an_impossible_attribute_is_refused_with_its_name_and_changes_nothing(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "api") as client:
+            reader, writer = await client()
+            request = {"op": "announce", "prefixes": ["10.9.0.0/16"], **change}
+            writer.write(json.dumps(request).encode() + b"\n" + ASK)
+            refused, routes = [json.loads(await reader.readline()) for _ in range(2)]
+            assert not refused["ok"]
+            assert refused["error"].startswith(sentence)
+            assert routes == {"ok": True, "routes": []}
+            writer.close()
+
+    asyncio.run(main())
+
+
 def test_a_slow_client_receives_all_answers(tmp_path: Path) -> None:
     prefixes = [f"10.{index >> 8}.{index & 255}.0/24" for index in range(2000)]
     announce = json.dumps({"op": "announce", "prefixes": prefixes}).encode() + b"\n"

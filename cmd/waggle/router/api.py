@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import ipaddress
 import socket
 import stat
 from collections.abc import Callable
@@ -190,6 +191,8 @@ class Api:
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         for text in prefixes:
             family, nlri = _to_wire(text)
+            if value is not None:
+                check_next_hop_of(family, value.next_hop)
             changes.setdefault(family, {})[nlri] = value
         self._speaker.update_local(INSTANCE, changes)
         return {"changed": len(prefixes)}
@@ -226,6 +229,17 @@ class Api:
                 case "advertised":
                     found.extend(self._speaker.routes_advertised(INSTANCE, request.peer, family))
         return found
+
+
+def check_next_hop_of(family: Family, next_hop: str | None) -> None:
+    """Reject a link-local next hop for IPv4 prefixes. Raises ValueError."""
+    if next_hop is None or family != IPV4_UNICAST:
+        return
+    address = ipaddress.ip_address(next_hop)
+    if address.version == 6 and address.is_link_local:
+        raise ValueError(
+            f"nextHop: {next_hop} is a link-local address; an IPv4 prefix needs another"
+        )
 
 
 def attributes(request: Request) -> RouteAttributes:
@@ -283,6 +297,7 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
                 "received": family.received,
                 "accepted": family.accepted,
                 "advertised": family.advertised,
+                "leftOut": family.left_out,
             }
             for family in status.families
         },

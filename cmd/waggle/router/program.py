@@ -18,6 +18,7 @@ from speaker.api import (
     ListenChanged,
     RecordingEnded,
     RouteAttributes,
+    RouteLeftOut,
     SessionError,
     StateChanged,
 )
@@ -66,6 +67,9 @@ class _Events:
                 self._print(f"collector {name}: {'connected' if connected else reason}")
             case ConnectionsRefused(address=address, reason=reason, count=count):
                 self._print(f"refused {address}: {reason} ({count} so far)")
+            case RouteLeftOut(peers=peers, prefix=prefix, reason=reason, count=count):
+                names = ", ".join(peers)
+                self._print(f"{names}: {prefix} is not advertised: {reason} ({count} so far)")
             case RecordingEnded(reason=reason):
                 self._print(f"the recording has ended: {reason}")
             case Fault(where=where, error=error):

@@ -74,7 +74,7 @@ class Instance:
         self._deferral = SelectionDeferral(context, self.name)
         if restarting:
             self._deferral.start(config.selection_deferral_time)
-        self.outbound = OutboundUpdates(self.name, self._deferral, slot)
+        self.outbound = OutboundUpdates(context, self.name, self._deferral, slot)
         self._session_setup = SessionSetup(
             context, self.outbound.loc, self._no_stale_routes, self._stale_routes_removed
         )

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import final
 
-from speaker.api import RouteAttributes
+from speaker.api import RouteAttributes, RouteLeftOut
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.export_rules import export_rules
 from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
 from speaker.message import RefreshKind, RouteRefresh
-from speaker.nlri import Family
+from speaker.nlri import Family, prefix_to_text
+from speaker.peer.engine_context import EngineContext
 from speaker.rib.export import ExportRules
 from speaker.rib.local_routes import LOCAL, LocalPaths
 from speaker.rib.update_group import UpdateBatch, UpdateGroup
@@ -26,8 +27,15 @@ from speaker.rib.update_group import UpdateBatch, UpdateGroup
 class OutboundUpdates:
     """The RIBs and update groups of one instance."""
 
-    def __init__(self, instance: str, deferral: SelectionDeferral, slot: ObserverSlot) -> None:
+    def __init__(
+        self,
+        context: EngineContext,
+        instance: str,
+        deferral: SelectionDeferral,
+        slot: ObserverSlot,
+    ) -> None:
         """Start with empty tables; ``instance`` is its name, ``slot`` the engine's observer."""
+        self._context = context
         self.loc = Ribs()
         """The Loc-RIB."""
         self.sets: dict[str, Ribs] = {}
@@ -171,6 +179,24 @@ class OutboundUpdates:
             if group.pending_members and not self._deferred(group):
                 for established, batch in group.export_initial_table():
                     self._send(established, batch)
+            if group.left_out.reported:
+                self._report_left_out(group)
+
+    def _report_left_out(self, group: UpdateGroup[EstablishedPeer]) -> None:
+        """Report routes that are not advertised because they cannot be encoded."""
+        add_path = group.rules.add_path
+        for report in group.left_out.take_reports():
+            nlri = report.nlri[4:] if report.family in add_path else report.nlri
+            self._context.report(
+                RouteLeftOut(
+                    instance=self._instance,
+                    peers=tuple(member.peer.name for member in group.members),
+                    family=report.family,
+                    prefix=prefix_to_text(report.family, nlri),
+                    count=report.total,
+                    reason=report.reason,
+                )
+            )
 
     def _send_changes(self, ribs: Ribs) -> None:
         observer = self._slot.observer
