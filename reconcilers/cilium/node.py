@@ -14,8 +14,16 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium import sessions
-from reconcilers.cilium.route_sets import RouteSet, route_set
-from reconcilers.model import Instance, NextHop, ObjectRef, Peer, Problem, SuppressedFamily
+from reconcilers.cilium.route_sets import RouteSet, route_set, unknown_values
+from reconcilers.model import (
+    Instance,
+    NextHop,
+    ObjectRef,
+    Peer,
+    Problem,
+    ProblemCategory,
+    SuppressedFamily,
+)
 from resources.addresses import canonical_address
 from resources.cilium import (
     DEFAULT_FAMILIES,
@@ -23,6 +31,7 @@ from resources.cilium import (
     CiliumBGPNodeConfig,
     CiliumBGPPeerConfig,
 )
+from resources.cilium.clusterconfig import DEFAULT_GATEWAY, GATEWAY_FAMILIES
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
@@ -106,16 +115,21 @@ def compile_node(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
     sets: dict[bytes, RouteSet | None] = {}
     for i, instance in enumerate(config.spec.bgp_instances):
         _instance(ref, f"spec.bgpInstances[{i}]", instance, context, compiled, sets)
+    for advertisement in context.advertisements:
+        compiled.problems.extend(unknown_values(advertisement))
     return compiled
 
 
 class _InvalidConfigError(Exception):
     """An instance or peer that cannot be compiled: the field within it, and the other objects."""
 
-    def __init__(self, field: str, message: str, *objects: ObjectRef) -> None:
+    def __init__(
+        self, field: str, message: str, *objects: ObjectRef, category: ProblemCategory = "invalid"
+    ) -> None:
         super().__init__(message)
         self.field = field
         self.objects = objects
+        self.category: ProblemCategory = category
 
 
 def _instance(
@@ -129,8 +143,9 @@ def _instance(
     def leave_out(
         error: _InvalidConfigError, where: str, names: tuple[str, ...], text: str
     ) -> None:
-        problem = Problem((ref, *error.objects), f"{where}.{error.field}", text, names)
-        compiled.problems.append(problem)
+        objects = (ref, *error.objects)
+        field = f"{where}.{error.field}"
+        compiled.problems.append(Problem(objects, field, text, names, error.category))
 
     try:
         neutral = _neutral_instance(ref, instance, context)
@@ -179,10 +194,7 @@ def _checked_peer(
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
     """Return a peer. Raises `_InvalidConfigError`."""
-    try:
-        address = _address(peer, context.host)
-    except ValueError as error:
-        raise _InvalidConfigError("peerAddress", str(error)) from None
+    address = _address(peer, context.host)
     if peer.peer_asn is None:
         raise _InvalidConfigError("peerASN", "it has no AS number")
     config = _DEFAULTS
@@ -218,13 +230,24 @@ def peer_at_same_address(peer: Peer, others: Iterable[Peer]) -> str | None:
 
 
 def _address(peer: NodePeer, host: Host) -> str:
-    """Return a peer's address, configured or discovered. Raises `ValueError` with the reason."""
+    """Return a peer's address, configured or discovered. Raises `_InvalidConfigError`."""
     if peer.peer_address is not None:
         return peer.peer_address
     discovery = peer.auto_discovery
-    if discovery is None or discovery.default_gateway is None:
-        raise ValueError("it has no address")
-    return default_gateway(host, 4 if discovery.default_gateway.address_family == "ipv4" else 6)
+    if discovery is None:
+        raise _InvalidConfigError("peerAddress", "it has no address")
+    if discovery.mode != DEFAULT_GATEWAY or discovery.default_gateway is None:
+        text = f"the mode {discovery.mode!r} is not known; {DEFAULT_GATEWAY} is"
+        raise _InvalidConfigError("autoDiscovery.mode", text, category="unsupported")
+    family = discovery.default_gateway.address_family
+    if family not in GATEWAY_FAMILIES:
+        text = f"the address family {family!r} is not known; {', '.join(GATEWAY_FAMILIES)} are"
+        where = "autoDiscovery.defaultGateway.addressFamily"
+        raise _InvalidConfigError(where, text, category="unsupported")
+    try:
+        return default_gateway(host, 4 if family == "ipv4" else 6)
+    except ValueError as error:
+        raise _InvalidConfigError("peerAddress", str(error)) from None
 
 
 def _source(peer: NodePeer, address: str, config: CiliumBGPPeerConfig, host: Host) -> str | None:

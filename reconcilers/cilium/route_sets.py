@@ -8,14 +8,19 @@ receive the differences only.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from reconcilers.model import Attributes, ObjectRef
+from reconcilers.model import Attributes, ObjectRef, Problem
 from resources.cilium import CiliumBGPAdvertisement, communities
-from resources.cilium.advertisement import Advertisement, AdvertisementAttributes
+from resources.cilium.advertisement import (
+    ADDRESS_TYPES,
+    ADVERTISEMENT_TYPES,
+    Advertisement,
+    AdvertisementAttributes,
+)
 from resources.labels import LabelSelector
 from speaker.nlri import IPV4_UNICAST, Family
 
@@ -60,6 +65,42 @@ def compile_attributes(given: AdvertisementAttributes) -> Attributes:
     )
 
 
+def unknown_values(advertisement: CiliumBGPAdvertisement) -> Iterator[Problem]:
+    """Yield what is left out of an Advertisement for a value of a later release.
+
+    An entry is left out with an unknown type, or with a community of unknown number: without it its
+    routes might go further than they should. An unknown type of address leaves out these addresses.
+    """
+    ref = ObjectRef(ADVERTISEMENT, "", advertisement.metadata.name)
+
+    def unknown(field: str, value: str, known: Iterable[str], out: str) -> Problem:
+        text = f"{value!r} is not known, and {out} left out; known are {', '.join(known)}"
+        return Problem((ref,), field, text, category="unsupported")
+
+    for i, entry in enumerate(advertisement.spec.advertisements):
+        path = f"spec.advertisements[{i}]"
+        kind = entry.advertisement_type
+        if kind not in ADVERTISEMENT_TYPES:
+            where = f"{path}.advertisementType"
+            yield unknown(where, kind, ADVERTISEMENT_TYPES, "the entry is")
+            continue
+        for j, name in enumerate(entry.attributes.communities.well_known):
+            if name not in communities.WELL_KNOWN:
+                where = f"{path}.attributes.communities.wellKnown[{j}]"
+                yield unknown(where, name, communities.WELL_KNOWN, "the entry is")
+        for j, name in enumerate(entry.service.addresses if entry.service is not None else ()):
+            if name not in ADDRESS_TYPES:
+                where = f"{path}.service.addresses[{j}]"
+                yield unknown(where, name, ADDRESS_TYPES, "these addresses are")
+
+
+def _is_known(entry: Advertisement) -> bool:
+    """True if the type and the communities of an entry are known."""
+    return entry.advertisement_type in ADVERTISEMENT_TYPES and all(
+        name in communities.WELL_KNOWN for name in entry.attributes.communities.well_known
+    )
+
+
 def _entry(rule: ObjectRef, entry: Advertisement, family: Family) -> AdvertisementEntry:
     service = entry.service
     length = None
@@ -96,6 +137,7 @@ def route_set(
                 _entry(ObjectRef(ADVERTISEMENT, "", row.metadata.name), entry, family)
                 for row in matching
                 for entry in row.spec.advertisements
+                if _is_known(entry)
             )
     return named_set(entries) if entries else None
 

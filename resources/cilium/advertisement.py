@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 from msgspec import Meta
@@ -11,29 +11,16 @@ from msgspec import Meta
 from resources.cilium import communities
 from resources.cilium.limits import LocalPreference, Name
 from resources.crds.patterns import LARGE_COMMUNITY, STANDARD_COMMUNITY
-from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc
+from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
-AddressType = Literal["LoadBalancerIP", "ClusterIP", "ExternalIP"]
-AdvertisementType = Literal["PodCIDR", "CiliumPodIPPool", "Service", "Interface"]
-WellKnown = Literal[
-    "internet",
-    "planned-shut",
-    "accept-own",
-    "route-filter-translated-v4",
-    "route-filter-v4",
-    "route-filter-translated-v6",
-    "route-filter-v6",
-    "llgr-stale",
-    "no-llgr",
-    "blackhole",
-    "no-export",
-    "no-advertise",
-    "no-export-subconfed",
-    "no-peer",
-]
+ADDRESS_TYPES: Final = ("LoadBalancerIP", "ClusterIP", "ExternalIP")
+ADVERTISEMENT_TYPES: Final = ("PodCIDR", "CiliumPodIPPool", "Service", "Interface")
+AddressType = Annotated[str, known_values(*ADDRESS_TYPES)]
+AdvertisementType = Annotated[str, known_values(*ADVERTISEMENT_TYPES)]
+WellKnown = Annotated[str, known_values(*communities.WELL_KNOWN)]
 
 
 class ServiceOptions(Struct, frozen=True):
@@ -193,13 +180,14 @@ def community_errors(given: Communities, path: str) -> Iterator[FieldError]:
 
 def _entry_errors(entry: Advertisement, path: str) -> Iterator[FieldError]:
     kind = entry.advertisement_type
+    rules = kind in ADVERTISEMENT_TYPES
     for field, value, wanted in (
         ("service", entry.service, "Service"),
         ("interface", entry.interface, "Interface"),
     ):
         if kind == wanted and value is None:
             yield FieldError(f"{path}.{field}", f"is required with advertisementType {wanted}")
-        elif kind != wanted and value is not None:
+        elif rules and kind != wanted and value is not None:
             yield FieldError(f"{path}.{field}", f"is only for advertisementType {wanted}")
     if kind == "PodCIDR" and entry.selector is not None:
         yield FieldError(f"{path}.selector", "is not for advertisementType PodCIDR")

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta
 
 from resources.addresses import address_errors
 from resources.cilium.limits import AnyAsn, Asn, ListenPort, Name, duplicate_errors
 from resources.crds.patterns import PEER_ADDRESS
-from resources.crds.schema_markers import ATOMIC_MAP, NAMED_LIST, Rule, doc
+from resources.crds.schema_markers import ATOMIC_MAP, NAMED_LIST, Rule, doc, known_values
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
+
+DEFAULT_GATEWAY: Final = "DefaultGateway"
+GATEWAY_FAMILIES: Final = ("ipv4", "ipv6")
 
 
 class DefaultGateway(Struct, frozen=True):
     """Which default route leads to the peer."""
 
     address_family: Annotated[
-        Literal["ipv4", "ipv6"],
+        str,
+        known_values(*GATEWAY_FAMILIES),
         doc(
             "The family whose default route is followed. Of several, the one with the lowest metric "
             "counts."
@@ -39,7 +43,8 @@ class AutoDiscovery(Struct, frozen=True):
         ),
     )
     mode: Annotated[
-        Literal["DefaultGateway"],
+        str,
+        known_values(DEFAULT_GATEWAY),
         doc("DefaultGateway: the peer is the gateway of the node's default route."),
     ]
     default_gateway: Annotated[
@@ -145,7 +150,11 @@ class CiliumBGPClusterConfig(Resource, frozen=True):
 
 def auto_discovery_errors(discovery: AutoDiscovery | None, path: str) -> Iterator[FieldError]:
     """Check the CEL rule of auto-discovery."""
-    if discovery is not None and discovery.default_gateway is None:
+    if (
+        discovery is not None
+        and discovery.mode == DEFAULT_GATEWAY
+        and discovery.default_gateway is None
+    ):
         yield FieldError(
             f"{path}.autoDiscovery.defaultGateway", "is required with mode DefaultGateway"
         )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 from msgspec import Meta
 
 from resources.cilium.limits import ConnectRetryTime, Name, Port
-from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc
+from resources.crds.schema_markers import ATOMIC_MAP, Rule, doc, known_values
 from resources.errors import FieldError
 from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
-Afi = Literal["ipv4", "ipv6", "l2vpn", "ls", "opaque"]
-Safi = Literal[
+AFIS: Final = ("ipv4", "ipv6", "l2vpn", "ls", "opaque")
+SAFIS: Final = (
     "unicast",
     "multicast",
     "mpls_label",
@@ -31,7 +31,9 @@ Safi = Literal[
     "flowspec_unicast",
     "flowspec_vpn",
     "key_value",
-]
+)
+Afi = Annotated[str, known_values(*AFIS)]
+Safi = Annotated[str, known_values(*SAFIS)]
 
 
 class Transport(Struct, frozen=True):

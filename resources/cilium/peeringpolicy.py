@@ -7,16 +7,17 @@ Source: group cilium.io, version v2alpha1; deprecated there, read here as it was
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from resources.addresses import canonical_prefix
-from resources.cilium.advertisement import AddressType, Communities, community_errors
+from resources.cilium.advertisement import Communities, community_errors
+from resources.cilium.communities import WELL_KNOWN
 from resources.cilium.limits import AnyAsn, ConnectRetryTime, LocalPreference, Name, Port
-from resources.cilium.peerconfig import Afi, GracefulRestart, Safi, timer_errors
+from resources.cilium.peerconfig import AFIS, SAFIS, Afi, GracefulRestart, Safi, timer_errors
 from resources.crds.patterns import HOST_PREFIX
 from resources.crds.schema_markers import ATOMIC_MAP, SchemaPart, doc
 from resources.errors import FieldError
@@ -28,6 +29,8 @@ _BY_ASN: SchemaPart = {
     "x-kubernetes-list-map-keys": ["localASN"],
 }
 SelectorType = Literal["PodCIDR", "CiliumLoadBalancerIPPool", "CiliumPodIPPool"]
+AddressType = Literal["LoadBalancerIP", "ClusterIP", "ExternalIP"]
+"""No later release adds a value to v1: an unknown one is an error of the object."""
 
 
 class NeighborFamily(Struct, frozen=True):
@@ -204,6 +207,17 @@ def _neighbor_errors(neighbor: Neighbor, path: str) -> Iterator[FieldError]:
         where = f"{path}.advertisedPathAttributes[{i}]"
         yield from selector_errors(attributes.selector, f"{where}.selector")
         yield from community_errors(attributes.communities, f"{where}.communities")
+        for j, name in enumerate(attributes.communities.well_known):
+            yield from _closed(name, WELL_KNOWN, f"{where}.communities.wellKnown[{j}]")
+    for i, family in enumerate(neighbor.families):
+        yield from _closed(family.afi, AFIS, f"{path}.families[{i}].afi")
+        yield from _closed(family.safi, SAFIS, f"{path}.families[{i}].safi")
+
+
+def _closed(value: str, known: Iterable[str], path: str) -> Iterator[FieldError]:
+    """Check an enumeration that no later release extends."""
+    if value not in known:
+        yield FieldError(path, f"{value!r} is not one of {', '.join(known)}")
 
 
 def peering_policy_errors(policy: CiliumBGPPeeringPolicy) -> Iterator[FieldError]:

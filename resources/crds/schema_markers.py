@@ -34,6 +34,15 @@ VERSIONS = "versions"
 """The key, in ``Meta.extra``, of the only versions that have a field."""
 
 
+def known_values(*values: str) -> Meta:
+    """Return an enumeration that later releases may extend: the schema has it, the row does not.
+
+    An object with another value is a row; its dialect leaves out the part with the value. Source:
+    Kubernetes API conventions, "Constants": clients have to cope with values that they do not know.
+    """
+    return Meta(extra_json_schema={"enum": sorted(values)})
+
+
 def doc(text: str, *parts: SchemaPart, versions: tuple[str, ...] = ()) -> Meta:
     """Describe a field for people; `versions` names the only ones that have it (default: all)."""
     schema: dict[str, object] = {}

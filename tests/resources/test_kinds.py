@@ -89,9 +89,9 @@ def test_c61_aggregation_lengths(v4: int, v6: int, good: bool) -> None:
         }
 
 
-@pytest.mark.parametrize("addresses", [[], ["NodeIP"]])
-def test_c64_service_addresses_are_known_ones_and_at_least_one(addresses: list[str]) -> None:
-    spec = _advert(advertisementType="Service", service={"addresses": addresses}, selector={})
+def test_c64_service_has_at_least_one_type_of_address() -> None:
+    # A type that is not known leaves out its addresses only: values-of-a-later-release, C57-C66.
+    spec = _advert(advertisementType="Service", service={"addresses": []}, selector={})
     (path,) = _errors(kinds.ADVERTISEMENT, spec)
     assert path.startswith("spec.advertisements[0].service.addresses")
 
@@ -167,7 +167,7 @@ def test_h53_a_prefix_is_exactly_that(cidr: str, part: str) -> None:
 
 
 def test_all_errors_of_an_object_are_named_at_once() -> None:
-    spec = {"timers": {"holdTimeSeconds": "90"}, "ebgpMultihop": 0, "families": [{"afi": "x"}]}
+    spec = {"timers": {"holdTimeSeconds": "90"}, "ebgpMultihop": 0, "families": [{"afi": 4}]}
     assert sorted(_errors(kinds.PEER_CONFIG, spec)) == [
         "spec.ebgpMultihop",
         "spec.families[0].afi",
