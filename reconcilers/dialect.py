@@ -31,7 +31,7 @@ from reconcilers.model import (
     RouteExplanation,
 )
 from reconcilers.tables import IntentTables
-from resources.host.facts import Host
+from resources.host.network import Host
 from resources.kind import Kind, Kinds
 from resources.option_declarations import Options
 from resources.tables import Tables

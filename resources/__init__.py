@@ -1,6 +1,6 @@
-"""What the cluster says: API types as immutable rows, the ways in, and the tables that hold them.
+"""Kubernetes objects: API types as immutable rows, the sources that read them, and their tables.
 
-One folder for each API dialect, `manifests` as a way in, and behind both the same three steps: an
-object is validated and decoded to a row (`kinds`), a source tells it as an event (`source`), and the
-one subscriber of its kind commits it (`ingest`). Nothing here decides what an object means.
+One folder for each API dialect; `kubernetes` and `manifests` are the sources. An object is validated
+and decoded to a row (`kind`), a source emits it in an event (`source`), and one subscriber commits it
+to the kind's table (`ingest`). What objects mean is compiled in `reconcilers`.
 """

@@ -1,7 +1,7 @@
-"""Strict reading of addresses, prefixes and AS numbers from API objects; canonical text out.
+"""Strict parsing of addresses and prefixes in API objects; returns canonical text.
 
-What Python's parsers let pass and an operator would not mean (leading zeros, host bits, zones,
-IPv4-mapped IPv6 addresses, underscores in numbers) is refused with a message that names the rule.
+Forms that Python's parsers accept and that are mistakes in configuration (leading zeros, host bits,
+zones, IPv4-mapped IPv6 addresses) are rejected with a message that names the rule.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from resources.errors import FieldError
 
 _ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
-"""What can be the name of an interface: no space, slash, colon or percent sign, 15 octets."""
+"""The name of a network interface: no space, slash, colon or percent sign, at most 15 octets."""
 
 
 def canonical_address(text: str, *, zone: bool = False) -> str:
-    """Spell an address canonically (RFC 5952). Raises ValueError naming the rule."""
+    """Return the canonical text of an address (RFC 5952). Raises `ValueError` naming the rule."""
     if not text.isascii():
         raise ValueError(f"{text!r} is not an IP address")
     address = ipaddress.ip_address(text)
@@ -33,7 +33,7 @@ def canonical_address(text: str, *, zone: bool = False) -> str:
 
 
 def canonical_prefix(text: str) -> str:
-    """Spell a prefix canonically; host bits are refused. Raises ValueError naming the rule."""
+    """Return the canonical text of a prefix without host bits. Raises `ValueError` naming the rule."""
     if not text.isascii() or "/" not in text:
         raise ValueError(f"{text!r} is not a prefix such as 10.0.0.0/24")
     base, _, length = text.partition("/")
@@ -46,8 +46,8 @@ def canonical_prefix(text: str) -> str:
     return str(network)
 
 
-def _plain_ipv4(text: str) -> bool:
-    """Tell the usual case quickly: the C library is as strict about dotted quads as we are."""
+def _is_dotted_quad(text: str) -> bool:
+    """True if a text is a dotted quad, which the C library parses as strictly, and fast."""
     try:
         socket.inet_pton(socket.AF_INET, text)
     except (OSError, UnicodeEncodeError, ValueError):
@@ -57,7 +57,7 @@ def _plain_ipv4(text: str) -> bool:
 
 def address_errors(text: str | None, path: str, *, zone: bool = False) -> Iterator[FieldError]:
     """Yield an error when a text is not an address."""
-    if text is not None and not _plain_ipv4(text):
+    if text is not None and not _is_dotted_quad(text):
         try:
             canonical_address(text, zone=zone)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""The errors of objects: which object, which field, which rule."""
+"""Errors of objects: object, field and broken rule."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import msgspec
 
 
 class FieldError(msgspec.Struct, frozen=True, order=True):
-    """One field that breaks a rule; the path is spelled as Kubernetes does: ``spec.peers[0].name``."""
+    """One field that breaks a rule; the path has Kubernetes' form: ``spec.peers[0].name``."""
 
     path: str
     message: str
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return ``path: message``."""
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
@@ -33,7 +33,7 @@ class ResourceError(Exception):
 
 
 class InvalidObject(ResourceError):  # noqa: N818  the name says what is wrong
-    """An object that breaks rules: all of them are named."""
+    """An object that breaks rules, with every broken rule."""
 
     def __init__(self, object: ObjectName, errors: tuple[FieldError, ...]) -> None:  # noqa: A002
         super().__init__(f"{object}: " + "; ".join(str(error) for error in errors))

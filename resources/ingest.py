@@ -1,7 +1,7 @@
-"""The one subscriber of each kind's events: it commits them to the kind's table, and does no more.
+"""Commits the events of a source to the tables; the first subscriber of each kind's events.
 
-It never raises into the source: what goes wrong is reported, and the next event is taken. A row that
-is as it was is not written, so that those who follow the table see real changes only.
+An exception is reported and does not reach the source; the next event is processed. An unchanged row is
+not written, so that a change of a table is a change of an object.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _tracer = trace.get_tracer("waggle.resources")
 
 
 class Ingest:
-    """Writes what a source tells into the tables; subscribe it before the source runs."""
+    """Commits a source's events to the tables; `subscribe` before the source runs."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Ingest:
         }
 
     def subscribe(self) -> list[DisposableBase]:
-        """Begin to listen; dispose what it returns to stop."""
+        """Subscribe to the source; disposing the returned subscriptions ends it."""
         fail = self._on_error
         subscriptions = [
             self._source.events(kind).subscribe(guarded(self._handler(kind), fail), fail)

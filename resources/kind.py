@@ -146,9 +146,9 @@ class Kind(Generic[T]):
             raise InvalidObject(
                 self.name_of(value), tuple(errors) or (FieldError("", str(error)),)
             ) from None
-        found = list(self._rules(row, value))
-        if found:
-            raise InvalidObject(self.name_of(value), tuple(found))
+        broken = tuple(self._rules(row, value))
+        if broken:
+            raise InvalidObject(self.name_of(value), broken)
         return row
 
     def unknown_fields(self, value: Any) -> list[FieldError]:  # noqa: ANN401  JSON
@@ -205,7 +205,7 @@ class Kinds:
     __slots__ = ("_all", "_by_name", "_by_version")
 
     def __init__(self, *groups: Iterable[Kind[Any]]) -> None:
-        """Join groups; a kind that several groups have counts once.
+        """Join groups; a kind of several groups is contained once.
 
         Raises `ValueError` where two different kinds have one name or one table.
         """

@@ -1,7 +1,6 @@
 """Label selectors with Kubernetes' semantics (metav1.LabelSelector).
 
-A selector that is absent (None) and one that is empty are different things, and which means what is
-the caller's: here an empty selector selects everything.
+An empty selector selects everything; the meaning of an absent one (None) depends on the field.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class LabelSelectorRequirement(Struct, frozen=True):
     ] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels fulfil the expression."""
+        """True if labels fulfil the expression."""
         value = labels.get(self.key)
         match self.operator:
             case "In":
@@ -62,14 +61,14 @@ class LabelSelector(Struct, frozen=True):
     ] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels are selected."""
+        """True if labels are selected."""
         for key, value in self.match_labels.items():
             if labels.get(key) != value:
                 return False
         return all(requirement.matches(labels) for requirement in self.match_expressions)
 
     def both(self, other: LabelSelector) -> LabelSelector:
-        """Make a selector of what this one and another one select."""
+        """Return the conjunction of this selector and another one."""
         labels = tuple(
             LabelSelectorRequirement(key=key, operator="In", values=(value,))
             for key, value in sorted(other.match_labels.items())
@@ -82,7 +81,7 @@ class LabelSelector(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Spell it as kubectl does: ``tier=web,zone in (a,b),!drained``."""
+        """Return kubectl's text of the selector: ``tier=web,zone in (a,b),!drained``."""
         parts = [f"{key}={value}" for key, value in self.match_labels.items()]
         for requirement in self.match_expressions:
             values = f"({','.join(requirement.values)})"
@@ -98,7 +97,7 @@ class LabelSelector(Struct, frozen=True):
 
     @property
     def keys(self) -> frozenset[str]:
-        """The label keys that it looks at."""
+        """The label keys of all requirements."""
         return frozenset(self.match_labels) | {r.key for r in self.match_expressions}
 
 

@@ -1,4 +1,4 @@
-"""What every Kubernetes object has: its metadata, and the base of all rows."""
+"""The metadata of Kubernetes objects, and the base of all rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True, rename=json_name, omit_d
     """Base of all rows and their parts: frozen, and named in JSON as Kubernetes names it."""
 
     cel: ClassVar[tuple[Rule, ...]] = ()
-    """What an API server checks of such a part as a whole."""
+    """CEL validation rules of the struct."""
 
 
 class OwnerReference(Struct, frozen=True):
@@ -31,10 +31,10 @@ class OwnerReference(Struct, frozen=True):
 
 
 class ObjectMeta(Struct, frozen=True):
-    """The part of metav1.ObjectMeta that is used.
+    """The fields of metav1.ObjectMeta that are used.
 
-    The resource version is not: it changes with things that no row has (heartbeats, conditions), and
-    rows are compared to find out what changed. The Kubernetes source keeps its own.
+    The resource version is not among them: it changes with fields that no row has (heartbeats,
+    conditions), and rows are compared to detect changes. The Kubernetes source tracks it.
     """
 
     name: str

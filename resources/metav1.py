@@ -1,4 +1,4 @@
-"""metav1.Condition: one aspect of an object's state, as its status says it."""
+"""metav1.Condition: one aspect of an object's observed state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Python's field names and Kubernetes' JSON names go together.
+"""Converts Python field names to Kubernetes' JSON names.
 
 ``local_asn`` is ``localASN``, ``router_id`` is ``routerID``: camel case with the acronyms that the
 Kubernetes APIs write in capitals.
@@ -19,6 +19,6 @@ _ACRONYMS = {
 
 
 def json_name(name: str) -> str:
-    """Spell a field as the API does."""
+    """Return the JSON name of a field."""
     first, *rest = name.split("_")
     return first + "".join(_ACRONYMS.get(word, word.capitalize()) for word in rest)

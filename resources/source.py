@@ -1,7 +1,7 @@
-"""What a way in to the cluster looks like: events per kind, and what is wrong with what it read.
+"""The interface of a source of objects: events per kind, and problems.
 
-The manifests directory is one source, a Kubernetes API server another; those who read do not know
-which. Events carry rows; one subscriber per kind writes them to the table (`resources.ingest`).
+A directory of manifests is one source, a Kubernetes API server another. Events carry rows; one
+subscriber commits them to the tables (`resources.ingest`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Resource)
 
 
 class Replace(msgspec.Struct, Generic[T], frozen=True):
-    """All objects of a kind: what is not among them is gone. Only ever told from a complete list."""
+    """All objects of a kind, from a complete list: all others are deleted."""
 
     objects: tuple[T, ...]
 
@@ -31,7 +31,7 @@ class Upsert(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """An object that is gone."""
+    """An object that was deleted."""
 
     key: ObjectKey
 
@@ -40,7 +40,7 @@ Event: TypeAlias = Replace[Any] | Upsert[Any] | Delete
 
 
 class SourceProblem(msgspec.Struct, frozen=True, order=True):
-    """One thing that is wrong with what a source read; it stays until it is put right."""
+    """An error in what a source has read; present until it is corrected."""
 
     file: str
     document: int
@@ -61,7 +61,7 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
         return f"{self.file} (document {self.document})" if self.document > 1 else self.file
 
     def __str__(self) -> str:
-        """Spell it for people."""
+        """Return place, object, field and message, joined with colons."""
         parts = [self.where]
         if self.object is not None:
             parts.append(str(self.object))
@@ -71,10 +71,10 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
 
 
 class Source(Protocol):
-    """A way in."""
+    """Reads objects and emits events."""
 
     name: str
-    """Names its initializers, and it in messages."""
+    """Name in messages, and of the tables' initializers."""
     kinds: tuple[Kind[Any], ...]
     """The kinds that it reads."""
 
@@ -87,9 +87,9 @@ class Source(Protocol):
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
-        """Tell all that is wrong, anew whenever that changes."""
+        """Emit all problems whenever they change."""
         ...
 
     async def run(self) -> None:
-        """Read, and go on reading, until cancelled."""
+        """Read all objects, then follow changes, until cancelled."""
         ...

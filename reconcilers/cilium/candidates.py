@@ -13,7 +13,7 @@ from reconcilers.cilium import interfaces, pod_ip_pools, services
 from reconcilers.model import ObjectRef
 from resources.cilium import CiliumNode, CiliumPodIPPool
 from resources.core import Node
-from resources.host.facts import Device, Host, advertisable
+from resources.host.network import Device, Host, advertisable
 from speaker.nlri import Family, prefix_to_wire
 
 POD_CIDR = "PodCIDR"

@@ -13,7 +13,7 @@ from resources.cilium import (
     CiliumBGPNodeConfig,
     CiliumBGPPeerConfig,
 )
-from resources.host.facts import Device, advertisable
+from resources.host.network import Device, advertisable
 from speaker.nlri import Family
 
 ADVERTISEMENT_TYPE = "Interface"

@@ -35,7 +35,7 @@ from resources.cilium.clusterconfig import DEFAULT_GATEWAY, GATEWAY_FAMILIES
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
-from resources.host.facts import Host, default_gateway, source_address
+from resources.host.network import Host, default_gateway, source_address
 from resources.labels import LabelSelector
 from resources.meta import ObjectMeta
 from speaker.nlri import IPV6_UNICAST, Family

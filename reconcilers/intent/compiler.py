@@ -28,7 +28,7 @@ from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from reconcilers.write import make_all
 from resources.core import Node
-from resources.host.facts import Host
+from resources.host.network import Host
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table, WriteTxn

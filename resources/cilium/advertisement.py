@@ -1,4 +1,4 @@
-"""CiliumBGPAdvertisement: what to advertise, and with which attributes; chosen by its labels."""
+"""CiliumBGPAdvertisement: routes to advertise, with their attributes; selected by its labels."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Communities(Struct, frozen=True):
 
 
 class AdvertisementAttributes(Struct, frozen=True):
-    """Path attributes; the local preference is told to iBGP peers only."""
+    """Path attributes; the local preference is sent to iBGP peers only."""
 
     communities: Annotated[Communities, doc("Communities of the routes.")] = msgspec.field(
         default_factory=Communities
@@ -165,7 +165,7 @@ class CiliumBGPAdvertisement(Resource, frozen=True):
 
 
 def community_errors(given: Communities, path: str) -> Iterator[FieldError]:
-    """Check how communities are spelled."""
+    """Yield the communities that are invalid."""
     parsers: tuple[tuple[str, tuple[str, ...], Callable[[str], object]], ...] = (
         ("standard", given.standard, communities.standard),
         ("large", given.large, communities.large),
@@ -196,6 +196,6 @@ def _entry_errors(entry: Advertisement, path: str) -> Iterator[FieldError]:
 
 
 def advertisement_errors(advertisement: CiliumBGPAdvertisement) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     for i, entry in enumerate(advertisement.spec.advertisements):
         yield from _entry_errors(entry, f"spec.advertisements[{i}]")

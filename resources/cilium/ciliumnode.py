@@ -1,6 +1,6 @@
-"""CiliumNode: what Cilium's IPAM gave a node; its labels and annotations are the Node's.
+"""CiliumNode: the addresses that Cilium's IPAM has allocated to a node; written by Cilium.
 
-Written by Cilium, only read here, and only the part that BGP needs.
+Only the fields that BGP needs.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from resources.meta import Resource, Struct
 
 
 class PoolAllocation(Struct, frozen=True):
-    """What a node has of one pool."""
+    """The prefixes allocated from one pool."""
 
     pool: str
     cidrs: tuple[str, ...] = ()
 
 
 class NodePools(Struct, frozen=True):
-    """What a node has of all pools."""
+    """The prefixes allocated from all pools."""
 
     allocated: tuple[PoolAllocation, ...] = ()
 
 
 class Ipam(Struct, frozen=True):
-    """Where a node's pods get their addresses from."""
+    """The address ranges of a node's pods."""
 
     pod_cidrs: tuple[str, ...] = ()
     pools: NodePools = msgspec.field(default_factory=NodePools)
@@ -49,13 +49,13 @@ class CiliumNodeSpec(Struct, frozen=True):
 
 
 class CiliumNode(Resource, frozen=True):
-    """What Cilium knows of a node; its labels and annotations are copies of the Node's."""
+    """One node; its labels and annotations are copies of the Node's."""
 
     spec: CiliumNodeSpec = msgspec.field(default_factory=CiliumNodeSpec)
 
 
 def cilium_node_errors(node: CiliumNode) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     texts = [(f"podCIDRs[{i}]", text) for i, text in enumerate(node.spec.ipam.pod_cidrs)]
     texts += [
         (f"pools.allocated[{i}].cidrs[{j}]", text)

@@ -1,4 +1,4 @@
-"""CiliumBGPClusterConfig: who peers with whom, on which nodes."""
+"""CiliumBGPClusterConfig: BGP instances and their peers, on selected nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DefaultGateway(Struct, frozen=True):
         known_values(*GATEWAY_FAMILIES),
         doc(
             "The family whose default route is followed. Of several, the one with the lowest metric "
-            "counts."
+            "is used."
         ),
     ]
 
@@ -83,8 +83,8 @@ PeerDiscovery = Annotated[
 ConfigReference = Annotated[
     PeerConfigReference,
     doc(
-        "How to speak to this peer, and what to tell it. Without a reference everything has its "
-        "default, and nothing is advertised."
+        "The parameters of the session, and the selectors of what is advertised. Without a reference "
+        "all parameters have their defaults, and nothing is advertised."
     ),
 ]
 
@@ -145,7 +145,7 @@ class ClusterConfigSpec(Struct, frozen=True):
 class CiliumBGPClusterConfig(Resource, frozen=True):
     """One cluster-wide configuration."""
 
-    spec: Annotated[ClusterConfigSpec, doc("What is wished for.")]
+    spec: Annotated[ClusterConfigSpec, doc("The desired state.")]
 
 
 def auto_discovery_errors(discovery: AutoDiscovery | None, path: str) -> Iterator[FieldError]:
@@ -166,7 +166,7 @@ def instance_list_errors(names: Sequence[str]) -> Iterator[FieldError]:
 
 
 def cluster_config_errors(config: CiliumBGPClusterConfig) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     yield from selector_errors(config.spec.node_selector, "spec.nodeSelector")
     yield from instance_list_errors([i.name for i in config.spec.bgp_instances])
     for i, instance in enumerate(config.spec.bgp_instances):

@@ -1,4 +1,4 @@
-"""BGP communities as Cilium's API spells them, to numbers.
+"""Parses BGP communities in the notation of Cilium's API.
 
 Standard ones (RFC 1997) are a 32-bit number or ``16:16``, large ones (RFC 8092) three 32-bit numbers,
 well-known ones have names.
@@ -34,7 +34,7 @@ def _number(text: str, bits: int) -> int:
 
 
 def standard(text: str) -> int:
-    """Read a standard community. Raises ValueError naming the rule."""
+    """Return a standard community as a number. Raises `ValueError` naming the rule."""
     if ":" not in text:
         return _number(text, 32)
     high, _, low = text.partition(":")
@@ -42,7 +42,7 @@ def standard(text: str) -> int:
 
 
 def large(text: str) -> tuple[int, int, int]:
-    """Read a large community. Raises ValueError naming the rule."""
+    """Return a large community as three numbers. Raises `ValueError` naming the rule."""
     parts = text.split(":")
     if len(parts) != 3:
         raise ValueError(f"{text!r} is not three numbers with colons between them")

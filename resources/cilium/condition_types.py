@@ -1,4 +1,4 @@
-"""The types of conditions that are told of Cilium's objects; the names are Cilium's, but for one."""
+"""The condition types of Cilium's objects; the names are Cilium's, except one."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ NO_MATCHING_NODE: Final = "cilium.io/NoMatchingNode"
 MISSING_AUTH_SECRET: Final = "cilium.io/MissingAuthSecret"  # noqa: S105  the name of a condition
 RECONCILE_ERROR: Final = "cilium.io/BGPReconcileError"
 CONFLICTING_PEERING_POLICY: Final = "cilium.io/ConflictingPeeringPolicy"
-"""Ours: v1 has no conditions."""
+"""Not one of Cilium's: v1 has no conditions."""

@@ -1,7 +1,7 @@
-"""What the CustomResourceDefinitions of Cilium's kinds say beyond their row types.
+"""The parts of the CustomResourceDefinitions of Cilium's kinds that are not in their row types.
 
-Names, short names and categories are Cilium's, so that habits and scripts go on working; the columns
-are ours: the API server shows only the first item of a list, so lists are not among them.
+Names, short names and categories are Cilium's, for compatibility with scripts. The columns are not;
+none shows a list, as the API server prints its first item only.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def _condition(name: str, kind: str, description: str) -> Column:
 
 
 CLUSTER_CONFIG = Definition(
-    "CiliumBGPClusterConfig says which routers the nodes of a cluster have BGP sessions with, and on "
-    "which nodes.",
+    "CiliumBGPClusterConfig configures BGP instances and their sessions with routers, on selected "
+    "nodes.",
     ("cbgpcluster",),
     _CATEGORIES,
     (
@@ -48,7 +48,7 @@ CLUSTER_CONFIG = Definition(
     ConditionsStatus,
 )
 PEER_CONFIG = Definition(
-    "CiliumBGPPeerConfig says how to speak to BGP peers; any number of peers can share one.",
+    "CiliumBGPPeerConfig has the parameters of BGP sessions; any number of peers can share one.",
     ("cbgppeer",),
     _CATEGORIES,
     (
@@ -63,33 +63,34 @@ PEER_CONFIG = Definition(
     ConditionsStatus,
 )
 ADVERTISEMENT = Definition(
-    "CiliumBGPAdvertisement says what is advertised, and with which attributes. The families of a "
-    "CiliumBGPPeerConfig select it by its labels.",
+    "CiliumBGPAdvertisement selects the routes that are advertised, and their attributes. The families "
+    "of a CiliumBGPPeerConfig select it by its labels.",
     ("cbgpadvert",),
     _CATEGORIES,
     (_AGE,),
 )
 NODE_CONFIG = Definition(
-    "CiliumBGPNodeConfig is what one node has to do; its name is the node's. It is made from the "
-    "CiliumBGPClusterConfig that selects the node and the CiliumBGPNodeConfigOverride of the same "
-    "name: change those.",
+    "CiliumBGPNodeConfig is the configuration of one node; its name is the node's. It is generated "
+    "from the CiliumBGPClusterConfig that selects the node and the CiliumBGPNodeConfigOverride of the "
+    "same name: change those.",
     ("cbgpnode",),
     _CATEGORIES,
     (
-        _condition("Error", RECONCILE_ERROR, "Whether the node could not do all of it."),
+        _condition("Error", RECONCILE_ERROR, "Whether a part of it could not be applied."),
         _AGE,
     ),
     NodeConfigStatus,
 )
 NODE_CONFIG_OVERRIDE = Definition(
-    "CiliumBGPNodeConfigOverride says what is different on one node; its name has to be the node's.",
+    "CiliumBGPNodeConfigOverride overrides the configuration of one node; its name has to be the "
+    "node's.",
     ("cbgpnodeoverride",),
     _CATEGORIES,
     (_AGE,),
 )
 PEERING_POLICY = Definition(
-    "CiliumBGPPeeringPolicy is Cilium's first BGP API, all of it in one kind. Newer Cilium does not "
-    "have it: CiliumBGPClusterConfig and the kinds around it are in its place.",
+    "CiliumBGPPeeringPolicy is Cilium's first BGP API, all of it in one kind. CiliumBGPClusterConfig "
+    "and its related kinds have replaced it in later releases of Cilium.",
     ("bgpp",),
     _CATEGORIES,
     (_AGE,),

@@ -21,13 +21,13 @@ Name = Annotated[str, Meta(min_length=1, max_length=255)]
 ListenPort = Annotated[
     Port | None,
     doc(
-        "The TCP port on which incoming sessions are accepted. Without one, sessions are only "
-        "opened from here."
+        "The TCP port on which connections are accepted. Without one, connections are only opened by "
+        "this side."
     ),
 ]
 LocalPreference = Annotated[
     Annotated[int, Meta(ge=0, le=4294967295)] | None,
-    doc("The local preference of the routes; told to iBGP peers only (RFC 4271 section 5.1.5)."),
+    doc("The local preference of the routes; sent to iBGP peers only (RFC 4271 section 5.1.5)."),
 ]
 ConnectRetryTime = Annotated[
     int,

@@ -1,4 +1,4 @@
-"""CiliumBGPNodeConfigOverride: what a person sets for one node; its name is the node's."""
+"""CiliumBGPNodeConfigOverride: a user's overrides for one node; named after the node."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CiliumBGPNodeConfigOverride(Resource, frozen=True):
 
 
 def node_config_override_errors(override: CiliumBGPNodeConfigOverride) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     yield from instance_list_errors([i.name for i in override.spec.bgp_instances])
     for i, instance in enumerate(override.spec.bgp_instances):
         path = f"spec.bgpInstances[{i}]"

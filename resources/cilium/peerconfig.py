@@ -1,4 +1,4 @@
-"""CiliumBGPPeerConfig: how to peer; shared by peers."""
+"""CiliumBGPPeerConfig: session parameters and advertisements, shared by peers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Timers(Struct, frozen=True):
         Meta(ge=3, le=65535),
         doc(
             "How long the peer may be silent before the session ends (RFC 4271 section 4.2). The "
-            "lower one of both sides' values counts. A change resets the session."
+            "lower one of both sides' values is used. A change resets the session."
         ),
     ] = 90
     keep_alive_time_seconds: Annotated[
@@ -87,21 +87,21 @@ class GracefulRestart(Struct, frozen=True):
         int,
         Meta(ge=1, le=4095),
         doc(
-            "How long the peer keeps our routes while we are away (RFC 4724 section 3). Longer than "
-            "the agent takes to start again."
+            "How long the peer keeps our routes while the session is down (RFC 4724 section 3). Longer "
+            "than the agent takes to start again."
         ),
     ] = 120
 
 
 class PeerFamily(Struct, frozen=True):
-    """One address family, and the advertisements told in it: none without a selector."""
+    """One address family, with a selector of its advertisements; without one it has none."""
 
     afi: Annotated[Afi, doc("The address family.")]
     safi: Annotated[Safi, doc("The subsequent address family.")]
     advertisements: Annotated[
         LabelSelector | None,
         doc(
-            "Which CiliumBGPAdvertisements are told to the peer in this family, by their labels. "
+            "The CiliumBGPAdvertisements that apply to the peer in this family, by their labels. "
             "Absent selects none, empty selects all. Only ipv4/unicast and ipv6/unicast carry any.",
             ATOMIC_MAP,
         ),
@@ -156,15 +156,15 @@ class PeerConfigSpec(Struct, frozen=True):
 
 
 class CiliumBGPPeerConfig(Resource, frozen=True):
-    """One way of peering."""
+    """The configuration of one group of peers."""
 
-    spec: Annotated[PeerConfigSpec, doc("How to peer; everything has a default.")] = msgspec.field(
-        default_factory=PeerConfigSpec
+    spec: Annotated[PeerConfigSpec, doc("The session parameters; all have defaults.")] = (
+        msgspec.field(default_factory=PeerConfigSpec)
     )
 
 
 def timer_errors(keepalive: int, hold: int, path: str) -> Iterator[FieldError]:
-    """Check the rule of keepalive and hold time, in seconds."""
+    """Yield an error if the keepalive time exceeds the hold time, both in seconds."""
     if keepalive > hold:
         yield FieldError(
             f"{path}.keepAliveTimeSeconds",
@@ -173,7 +173,7 @@ def timer_errors(keepalive: int, hold: int, path: str) -> Iterator[FieldError]:
 
 
 def peer_config_errors(config: CiliumBGPPeerConfig) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     timers = config.spec.timers
     yield from timer_errors(timers.keep_alive_time_seconds, timers.hold_time_seconds, "spec.timers")
     for i, family in enumerate(config.spec.families):

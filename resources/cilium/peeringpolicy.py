@@ -1,7 +1,7 @@
 """CiliumBGPPeeringPolicy: the whole of Cilium's first BGP API (v1), in one kind.
 
-A policy holds virtual routers, each with its neighbours and with what all of them are told. What
-differs between nodes is in annotations of the Node (``reconcilers.cilium.v1.annotations``).
+A policy has virtual routers, each with its neighbors and with selectors of what is advertised to all of
+them. Settings of single nodes are in annotations of the Node (``reconcilers.cilium.v1.annotations``).
 Source: group cilium.io, version v2alpha1; deprecated there, read here as it was.
 """
 
@@ -50,7 +50,7 @@ DEFAULT_SERVICE_ADDRESSES: tuple[AddressType, ...] = ("LoadBalancerIP",)
 
 
 class PathAttributes(Struct, frozen=True):
-    """Attributes for some of what a neighbour is told; without a selector for all of that type."""
+    """Attributes of selected routes to a neighbor; without a selector of all routes of the type."""
 
     selector_type: Annotated[
         SelectorType,
@@ -74,7 +74,7 @@ class PathAttributes(Struct, frozen=True):
 
 
 class Neighbor(Struct, frozen=True):
-    """One peer, with everything about the session."""
+    """One peer, with all parameters of the session."""
 
     peer_address: Annotated[
         str, doc("The router's address as a host prefix, for example 192.0.2.1/32.", HOST_PREFIX)
@@ -118,12 +118,12 @@ class Neighbor(Struct, frozen=True):
         ),
     ] = ()
     advertised_path_attributes: Annotated[
-        tuple[PathAttributes, ...], doc("Attributes for some of what the peer is told.")
+        tuple[PathAttributes, ...], doc("Attributes of selected routes to this peer.")
     ] = ()
 
     @property
     def address(self) -> str:
-        """The address alone, canonical. Raises ValueError where it is no host prefix."""
+        """The canonical address without its length. Raises `ValueError` if it is no host prefix."""
         return host_address(self.peer_address)
 
     @property
@@ -133,13 +133,13 @@ class Neighbor(Struct, frozen=True):
 
 
 class VirtualRouter(Struct, frozen=True):
-    """One BGP router on each selected node; its AS number is what names it."""
+    """One BGP router on each selected node, named by its AS number."""
 
     local_asn: Annotated[AnyAsn, doc("The AS number of this router; unique within the policy.")]
     neighbors: Annotated[
         tuple[Neighbor, ...],
         Meta(min_length=1),
-        doc("The routers that this one has sessions with; all of them are told the same."),
+        doc("The routers that this one has sessions with; the same routes are advertised to all."),
     ]
     export_pod_cidr: Annotated[bool, doc("Whether the node's pod networks are advertised.")] = False
     pod_ip_pool_selector: Annotated[
@@ -181,11 +181,11 @@ class PeeringPolicySpec(Struct, frozen=True):
 class CiliumBGPPeeringPolicy(Resource, frozen=True):
     """One policy."""
 
-    spec: Annotated[PeeringPolicySpec, doc("What is wished for.")]
+    spec: Annotated[PeeringPolicySpec, doc("The desired state.")]
 
 
 def host_address(text: str) -> str:
-    """Take the address out of a host prefix. Raises ValueError naming the rule."""
+    """Return the address of a host prefix. Raises `ValueError` naming the rule."""
     prefix = canonical_prefix(text)
     address, _, length = prefix.partition("/")
     if length != ("128" if ":" in address else "32"):
@@ -221,7 +221,7 @@ def _closed(value: str, known: Iterable[str], path: str) -> Iterator[FieldError]
 
 
 def peering_policy_errors(policy: CiliumBGPPeeringPolicy) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     yield from selector_errors(policy.spec.node_selector, "spec.nodeSelector")
     seen: dict[int, int] = {}
     for i, router in enumerate(policy.spec.virtual_routers):

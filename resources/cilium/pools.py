@@ -1,6 +1,6 @@
 """Cilium's address pools: CiliumLoadBalancerIPPool for VIPs, CiliumPodIPPool for pod networks.
 
-Only what BGP needs of them: labels to select by, and which addresses are theirs.
+Only the fields that BGP needs: labels and address ranges.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _cidr(text: str) -> str:
 
 
 def load_balancer_pool_errors(pool: CiliumLoadBalancerIPPool) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     for field, blocks in (("blocks", pool.spec.blocks), ("cidrs", pool.spec.cidrs)):
         for i, block in enumerate(blocks):
             if not (block.cidr or block.start):
@@ -98,6 +98,6 @@ class PodIPPoolSpec(Struct, frozen=True):
 
 
 class CiliumPodIPPool(Resource, frozen=True):
-    """One pool that pod networks are cut from; which node has which is in the CiliumNodes."""
+    """One pool of pod networks; its allocations to nodes are in the CiliumNodes."""
 
     spec: PodIPPoolSpec = msgspec.field(default_factory=PodIPPoolSpec)

@@ -1,7 +1,6 @@
-"""The status of a CiliumBGPNodeConfig: what a node's agent writes about its sessions.
+"""The status of a CiliumBGPNodeConfig: the state of a node's sessions, written by its agent.
 
-No row has it: what was written about an object is no input of ours, and reading it again would turn
-each write into a change.
+No row has it: it is no input, and reading it back would make each write a change.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ class RouteCount(Struct, frozen=True):
 
     afi: Annotated[Afi, doc("The address family.")]
     safi: Annotated[Safi, doc("The subsequent address family.")]
-    received: Annotated[int | None, doc("Routes that the peer has told us.")] = None
-    advertised: Annotated[int | None, doc("Routes that we have told the peer.")] = None
+    received: Annotated[int | None, doc("Routes received from the peer.")] = None
+    advertised: Annotated[int | None, doc("Routes advertised to the peer.")] = None
 
 
 class AppliedTimers(Struct, frozen=True):

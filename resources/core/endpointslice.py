@@ -1,4 +1,4 @@
-"""EndpointSlice (discovery.k8s.io/v1): which endpoints a Service has, and on which nodes."""
+"""EndpointSlice (discovery.k8s.io/v1): the endpoints of a Service, with their nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 class EndpointConditions(Struct, frozen=True):
-    """discovery.EndpointConditions; what is absent is for the reader to interpret as the API says."""
+    """discovery.EndpointConditions; `Endpoint` interprets absent ones as the API specifies."""
 
     ready: bool | None = None
     serving: bool | None = None
@@ -26,7 +26,7 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def active(self) -> bool:
-        """Whether it takes new connections: ready (also when that is not told), not terminating."""
+        """True if it accepts new connections: ready (the default) and not terminating."""
         return self.conditions.ready is not False and not self.conditions.terminating
 
 
@@ -38,6 +38,6 @@ class EndpointSlice(Resource, frozen=True):
 
     @property
     def service_key(self) -> ObjectKey | None:
-        """The Service that it belongs to, by its label."""
+        """Namespace and name of its Service, from the label."""
         name = self.metadata.labels.get(SERVICE_LABEL)
         return (self.metadata.namespace, name) if name else None

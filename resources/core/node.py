@@ -1,4 +1,4 @@
-"""Node (v1): its labels, its pod networks and its addresses."""
+"""Node (v1): labels, pod CIDRs, taints and addresses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NodeSpec(Struct, frozen=True):
 
 
 class NodeAddress(Struct, frozen=True):
-    """v1.NodeAddress; a hostname is an address as well, so the text is not checked."""
+    """v1.NodeAddress; not validated, as a hostname is an address, too."""
 
     type: str
     address: str
@@ -49,14 +49,14 @@ class Node(Resource, frozen=True):
 
     @property
     def pod_networks(self) -> tuple[str, ...]:
-        """Its pod CIDRs; the older single field counts where the list is empty."""
+        """Its pod CIDRs; of the older field ``podCIDR`` if the list is empty."""
         if self.spec.pod_cidrs:
             return self.spec.pod_cidrs
         return (self.spec.pod_cidr,) if self.spec.pod_cidr else ()
 
 
 def node_errors(node: Node) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     yield from prefix_errors(node.spec.pod_cidr or None, "spec.podCIDR")
     for i, cidr in enumerate(node.spec.pod_cidrs):
         yield from prefix_errors(cidr, f"spec.podCIDRs[{i}]")

@@ -1,4 +1,4 @@
-"""Secret (v1): values that never show themselves."""
+"""Secret (v1): values that no repr, log or trace shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from resources.secret_value import SecretValue
 
 
 class _Encoded(Resource, frozen=True):
-    """A Secret as the API has it."""
+    """A Secret in the API's form."""
 
     data: dict[str, str] = msgspec.field(default_factory=dict)
     string_data: dict[str, str] = msgspec.field(default_factory=dict)
@@ -38,7 +38,7 @@ def decode_secret(value: Any) -> Secret:  # noqa: ANN401  JSON
             data[key] = SecretValue(base64.b64decode("".join(text.split()), validate=True))
         except (binascii.Error, ValueError):
             data[key] = SecretValue(b"")
-    # stringData is the API's write-only spelling: it wins, as it does there.
+    # As in the API, the write-only field stringData precedes data.
     data |= {key: SecretValue(text.encode()) for key, text in encoded.string_data.items()}
     return Secret(metadata=encoded.metadata, data=data, type=encoded.type)
 

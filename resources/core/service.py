@@ -54,13 +54,13 @@ class Service(Resource, frozen=True):
 
     @property
     def cluster_addresses(self) -> tuple[str, ...]:
-        """Its cluster IPs, none for a headless one; the older single field counts alone too."""
+        """Its cluster IPs, none for a headless Service; of the older field if the list is empty."""
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
         return tuple(address for address in addresses if address and address != HEADLESS)
 
 
 def service_errors(service: Service) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     spec = service.spec
     if spec.cluster_ip and spec.cluster_ip != HEADLESS:
         yield from address_errors(spec.cluster_ip, "spec.clusterIP")

@@ -1,6 +1,6 @@
 """CustomResourceDefinitions, generated from the row types, so that schema and code cannot drift.
 
-`annotations` is what a row type says of itself beyond its Python types, `patterns` the texts that an
-API server can check, `schema` makes OpenAPI of a row type and `generate` a definition of a kind.
-Nothing here talks to a cluster: `waggle crds` prints, people apply.
+`schema_markers` are the annotations of row types beyond their Python types, `patterns` the regular
+expressions that an API server validates, `schema` generates OpenAPI from a row type and `generate` a
+definition from a kind. `waggle crds` prints them.
 """

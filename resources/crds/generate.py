@@ -1,4 +1,4 @@
-"""From a kind to its CustomResourceDefinition (apiextensions.k8s.io/v1)."""
+"""Generates the CustomResourceDefinition of a kind (apiextensions.k8s.io/v1)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from resources.kind import Kind
 
 
 class KindWithoutDefinitionError(LookupError):
-    """The kind is Kubernetes' own, so there is nothing to define."""
+    """The kind is built into Kubernetes and has no definition."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} is not defined by a CustomResourceDefinition")
 
 
 def defined(kinds: Iterable[Kind[Any]]) -> tuple[Kind[Any], ...]:
-    """Return the kinds that have a definition here, in their order."""
+    """Return the kinds with a definition of ours, in their order."""
     return tuple(kind for kind in kinds if kind.definition is not None)
 
 
 def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:
-    """Make the definition as an object. Raises `KindWithoutDefinitionError`."""
+    """Return the definition as a JSON object. Raises `KindWithoutDefinitionError`."""
     definition = kind.definition
     if definition is None:
         raise KindWithoutDefinitionError(kind.name)
@@ -49,21 +49,21 @@ def custom_resource_definition(kind: Kind[Any]) -> dict[str, Any]:
 
 def _version(kind: Kind[Any], definition: Definition, version: str) -> dict[str, Any]:
     stored = kind.versions[0]
-    made: dict[str, Any] = {"name": version, "served": True, "storage": version == stored}
+    result: dict[str, Any] = {"name": version, "served": True, "storage": version == stored}
     if version != stored:
-        made["deprecated"] = True
-        made["deprecationWarning"] = (
+        result["deprecated"] = True
+        result["deprecationWarning"] = (
             f"{kind.group}/{version} {kind.name} is deprecated; use {kind.group}/{stored}"
         )
-    made["schema"] = {"openAPIV3Schema": _object(kind, definition, version)}
+    result["schema"] = {"openAPIV3Schema": _object(kind, definition, version)}
     if definition.status is not None:
-        made["subresources"] = {"status": {}}
-    made["additionalPrinterColumns"] = [_column(column) for column in definition.columns]
-    return made
+        result["subresources"] = {"status": {}}
+    result["additionalPrinterColumns"] = [_column(column) for column in definition.columns]
+    return result
 
 
 def _object(kind: Kind[Any], definition: Definition, version: str) -> Schema:
-    """Make the schema of the whole object; the API server itself checks the metadata."""
+    """Return the schema of the whole object; the API server validates the metadata."""
     row = schema_of(kind.row, version)
     properties: Schema = {
         "apiVersion": {
@@ -87,9 +87,9 @@ def _object(kind: Kind[Any], definition: Definition, version: str) -> Schema:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    result: dict[str, Any] = {"name": column.name, "type": column.type, "jsonPath": column.path}
     if column.description:
-        made["description"] = column.description
+        result["description"] = column.description
     if column.priority:
-        made["priority"] = column.priority
-    return made
+        result["priority"] = column.priority
+    return result

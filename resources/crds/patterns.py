@@ -1,8 +1,8 @@
-"""What an API server checks of texts: exactly what the agent's own checks let pass.
+"""Formats and regular expressions that make an API server accept exactly the texts the agent accepts.
 
-It has the formats of Kubernetes' OpenAPI, which read addresses generously, and RE2, which cannot look
-around; so a second expression, in a ``not``, says what may not be. A format is preferred because its
-message is short. The agent itself does not use these: its messages name the rule that was broken.
+The formats of Kubernetes' OpenAPI are more lenient for addresses, and RE2 has no look-around; a second
+expression, in a ``not``, excludes the difference. Formats are preferred for their short messages. The
+agent does not use them: its messages name the broken rule.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from resources.crds.schema_markers import SchemaPart
 
 
 def up_to(limit: int) -> str:
-    """Match the decimal numbers from 0 to a limit, without leading zeros."""
+    """Return an expression for the decimal numbers from 0 to a limit, without leading zeros."""
     digits = str(limit)
-    # Shorter numbers first; then those that are equal up to a digit which is smaller.
+    # Shorter numbers first, then those that are equal up to a smaller digit.
     found = ["[0-9]"] if len(digits) > 1 else []
     found += [f"[1-9][0-9]{_times(length - 1)}" for length in range(2, len(digits))]
     for i, digit in enumerate(digits):
@@ -36,7 +36,7 @@ _IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}"
 
 
 def _after_first_group() -> str:
-    """Match what follows the first, written group of an IPv6 address (RFC 4291 section 2.2)."""
+    """Return an expression for an IPv6 address without its first group (RFC 4291 section 2.2)."""
     forms = [f"(:{_GROUP}){{7}}", f"(:{_GROUP}){{5}}:{_IPV4}"]
     for before in range(1, 8):
         start = (f"(:{_GROUP}){{{before - 1}}}" if before > 1 else "") + "::"
@@ -50,9 +50,9 @@ def _after_first_group() -> str:
 _ZONE = r"%[!-$&-.0-9;-~]{1,15}"
 _LINK_LOCAL = f"^[fF][eE][89abAB][0-9a-fA-F]{_after_first_group()}{_ZONE}$"
 """Of fe80::/10, with a zone."""
-# IPv4-mapped addresses however they are written, numbers with leading zeros, and groups of more than
-# four digits; as an address alone, and before a prefix length.
-_ODD = (
+# IPv4-mapped addresses in all forms, numbers with leading zeros, and groups of more than four digits;
+# as an address, and before a prefix length.
+_EXCLUDED = (
     rf"^[0:]*:[fF]{{4}}:({_GROUP}:{_GROUP}|[0-9.]+)(/|$)"
     rf"|^(0{{1,4}}:){{5}}[fF]{{4}}:(:|:{_GROUP}|{_GROUP}::)(/|$)"
     r"|\.0[0-9]|(^|:)0[0-9]+\.|(^|:)[0-9a-fA-F]{5,}(:|/|$)"
@@ -62,18 +62,18 @@ _HALF = up_to(65535)
 
 ADDRESS: SchemaPart = {
     "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}],
-    "not": {"pattern": _ODD},
+    "not": {"pattern": _EXCLUDED},
 }
 """An IPv4 or IPv6 address, not an IPv4-mapped one (`resources.addresses.canonical_address`)."""
 PEER_ADDRESS: SchemaPart = {
     "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}, {"pattern": _LINK_LOCAL}],
-    "not": {"pattern": _ODD},
+    "not": {"pattern": _EXCLUDED},
 }
-"""The same, and a link-local IPv6 address may have a zone (RFC 4007)."""
+"""An `ADDRESS`, or a link-local IPv6 address with a zone (RFC 4007)."""
 HOST_PREFIX: SchemaPart = {
     "format": "cidr",
     "pattern": r"^[0-9.]+/32$|^.*:.*/128$",
-    "not": {"pattern": _ODD},
+    "not": {"pattern": _EXCLUDED},
 }
 """An address with the longest prefix length of its family."""
 ROUTER_ID: SchemaPart = {

@@ -1,7 +1,6 @@
-"""What row types say for their CustomResourceDefinition: descriptions, list keys, CEL rules, columns.
+"""Annotations of row types for their CustomResourceDefinition: descriptions, list keys, CEL, columns.
 
-These are annotations only. What they demand is checked by the agent's own rules as well, because
-manifests reach it without an API server; tests hold the two together.
+The agent validates the same rules itself, as manifests do not pass an API server; tests compare both.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ TYPED_LIST: SchemaPart = {
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],
 }
-"""The same with types: conditions."""
+"""A list whose items have unique types: conditions."""
 ATOMIC_LIST: SchemaPart = {"x-kubernetes-list-type": "atomic"}
-"""A list that one writer owns as a whole."""
+"""A list that one field manager owns as a whole."""
 ATOMIC_MAP: SchemaPart = {"x-kubernetes-map-type": "atomic"}
-"""An object that one writer owns as a whole."""
+"""An object that one field manager owns as a whole."""
 
 VERSIONS = "versions"
-"""The key, in ``Meta.extra``, of the only versions that have a field."""
+"""The key, in ``Meta.extra``, of the versions that have a field."""
 
 
 def known_values(*values: str) -> Meta:
@@ -44,7 +43,7 @@ def known_values(*values: str) -> Meta:
 
 
 def doc(text: str, *parts: SchemaPart, versions: tuple[str, ...] = ()) -> Meta:
-    """Describe a field for people; `versions` names the only ones that have it (default: all)."""
+    """Return a field's description; ``versions`` are the ones that have the field (default: all)."""
     schema: dict[str, object] = {}
     for part in parts:
         schema.update(part)
@@ -58,12 +57,12 @@ class Rule(NamedTuple):
     cel: str
     message: str
     field: str = ""
-    """The JSON name of the member that the error is put on; it has to be in the schema."""
+    """The JSON name of the field that the error refers to; it has to be in the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What `kubectl get` shows of an object; with a priority above 0 only with ``-o wide``."""
+    """A column of `kubectl get`; with a priority above 0 only with ``-o wide``."""
 
     name: str
     path: str

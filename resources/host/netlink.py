@@ -1,11 +1,11 @@
-"""The kernel as the source of host facts: everything once, and again whenever something changes.
+"""Reads the host's interfaces and default routes from the kernel, and again after each change.
 
-A monitor is opened first and everything is read after that, so that no change falls between. What the
-monitor says is only taken as the news that there is news: what counts is read anew, as a whole, a
-moment later. A monitor that overflows or breaks is opened again by whoever runs `watch`.
+The monitoring socket is opened before the first dump, so that no change is lost. A notification only
+triggers a new dump, a moment later; its content is not used. If the monitor overflows or fails, `watch`
+raises, and its caller starts it again.
 
-The event loop of the caller may be one that opens no netlink sockets, as uvloop's. So the monitor is a
-plain socket, which any loop can wait for, and pyroute2 reads in a thread with a loop of its own.
+The caller's event loop may be unable to open netlink sockets, as uvloop. Therefore the monitor is a
+plain socket, and pyroute2 runs in a thread with an event loop of its own.
 """
 
 from __future__ import annotations
@@ -26,69 +26,69 @@ from pyroute2.netlink.rtnl import (
     RTMGRP_LINK,
 )
 
-from resources.host.facts import DefaultRoute, Device, Host
+from resources.host.network import DefaultRoute, Device, Host
 
-SETTLE: Final = 0.05
-"""Seconds in which further news join the same reading."""
+SETTLE_SECONDS: Final = 0.05
+"""In which further notifications join the same dump."""
 _GROUPS: Final = (
     RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE
 )
 _DATAGRAM: Final = 1 << 16
-"""Octets of a datagram that are read; the rest does not matter."""
+"""Octets read of a notification; its content is not used."""
 _IFF_UP: Final = 1
 _MAIN_TABLE: Final = 254
 
 
-async def watch(found: Callable[[Host], None]) -> None:
-    """Tell the host as it is, and again after each change, until cancelled.
+async def watch(report: Callable[[Host], None]) -> None:
+    """Report the host's network, and again after each change, until cancelled.
 
-    Raises OSError (pyroute2's NetlinkError is one) when the kernel cannot be asked any more.
+    Raises `OSError` (pyroute2's NetlinkError is one) if the monitor or a dump fails.
     """
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as monitor:
         monitor.setblocking(False)
         monitor.bind((0, _GROUPS))
-        news = asyncio.Event()
+        changed = asyncio.Event()
         errors: list[OSError] = []
 
-        def hear() -> None:
+        def on_readable() -> None:
             try:
                 _drain(monitor)
             except OSError as error:
                 errors.append(error)
-            news.set()
+            changed.set()
 
-        loop.add_reader(monitor, hear)
+        loop.add_reader(monitor, on_readable)
         try:
             while True:
-                news.clear()
-                found(await read())
-                await news.wait()
+                changed.clear()
+                report(await read())
+                await changed.wait()
                 if errors:
                     raise errors[0]
-                await asyncio.sleep(SETTLE)
+                await asyncio.sleep(SETTLE_SECONDS)
         finally:
             loop.remove_reader(monitor)
 
 
 def _drain(monitor: socket.socket) -> None:
-    """Take all that the monitor has to say. Raises OSError, as when it has missed something."""
+    """Discard all notifications. Raises `OSError`, also if the socket has overflowed."""
     with contextlib.suppress(BlockingIOError):
         while True:
             monitor.recv(_DATAGRAM)
 
 
 async def read() -> Host:
-    """Read everything once. Raises OSError."""
+    """Dump interfaces, addresses and routes once. Raises `OSError`."""
     return await asyncio.to_thread(_read)
 
 
 def _read() -> Host:
     with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-        return runner.run(_ask())
+        return runner.run(_dump())
 
 
-async def _ask() -> Host:
+async def _dump() -> Host:
     async with AsyncIPRoute() as kernel:
         links = [link async for link in await kernel.link("dump")]
         addresses = [address async for address in await kernel.addr("dump")]
@@ -97,7 +97,7 @@ async def _ask() -> Host:
 
 
 def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
-    """Make facts of netlink messages."""
+    """Convert netlink messages."""
     names = {link["index"]: str(link.get_attr("IFLA_IFNAME")) for link in links}
     by_index: dict[int, list[str]] = {}
     for address in addresses:

@@ -1,7 +1,7 @@
 """NodeNetwork: a node's interfaces and default routes in a manifest.
 
-For directories of manifests that describe nodes which are not this host: labs, tests, `waggle render`.
-Where a node has one, it counts instead of what the kernel says.
+For manifests that describe nodes other than this host: labs, tests, `waggle render`. A node's
+NodeNetwork precedes the state of the kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from resources.addresses import address_errors, canonical_address
 from resources.errors import FieldError
-from resources.host.facts import DefaultRoute, Device, Host
+from resources.host.network import DefaultRoute, Device, Host
 from resources.meta import Resource, Struct
 
 MAC = r"^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5})?$"
@@ -47,13 +47,13 @@ class NodeNetworkSpec(Struct, frozen=True):
 
 
 class NodeNetwork(Resource, frozen=True):
-    """What a node's kernel would say; named after the node."""
+    """A node's interfaces and default routes; named after the node."""
 
     spec: NodeNetworkSpec = msgspec.field(default_factory=NodeNetworkSpec)
 
     @property
     def host(self) -> Host:
-        """The same as facts."""
+        """The network as values."""
         return Host(
             tuple(
                 Device(
@@ -73,7 +73,7 @@ class NodeNetwork(Resource, frozen=True):
 
 
 def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
-    """Check what a schema cannot."""
+    """Yield the broken rules that a schema cannot express."""
     seen: set[str] = set()
     for i, device in enumerate(network.spec.devices):
         if device.name in seen:

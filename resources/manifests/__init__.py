@@ -1,8 +1,8 @@
 """A directory of manifests as the cluster: YAML and JSON files, read once or watched.
 
-From the bottom up: `files` says which files count, `yamlfile` and `parse` take a file apart,
-`catalog` holds what every file says and works out events, `source` watches, `load` reads once. A file
-that is broken keeps the last good version of what it held, and never stops anything.
+From the bottom up: `files` finds manifest files, `yamlfile` and `parse` decode a file, `catalog` holds
+the objects of all files and computes events, `source` watches, `load` reads once. A broken file keeps
+the last valid version of its objects.
 """
 
 from resources.manifests.load import Loaded, UnreadablePathError, load

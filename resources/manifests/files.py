@@ -1,7 +1,7 @@
-"""Which files of a directory tree are manifests, and whether one has changed.
+"""Finds the manifest files of a directory tree, and detects changes.
 
-Hidden files, editors' swap and backup files and anything that is not a regular file are left alone.
-Links are followed (a ConfigMap's volume is made of them) as long as they stay within the tree.
+Hidden files, swap and backup files of editors and everything but regular files are ignored. Symbolic
+links are followed (a ConfigMap's volume consists of them) if they stay within the tree.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ MAX_DEPTH = 16
 
 
 class Signature(NamedTuple):
-    """Changes whenever a file's content may have."""
+    """Differs if a file's content may have changed."""
 
     modified_ns: int
     size: int
     inode: int
 
 
-class Found(NamedTuple):
-    """What a scan found."""
+class ScanResult(NamedTuple):
+    """The manifest files of a scan."""
 
     files: dict[str, Signature]
     skipped: dict[str, str]
-    """Files that look like manifests and cannot be read as such, with the reason."""
+    """Files named as manifests that cannot be read, with the reason."""
 
 
 def is_manifest_name(name: str) -> bool:
-    """Tell whether a file's name is that of a manifest."""
+    """True if a file has the name of a manifest."""
     return not name.startswith((".", "#")) and os.path.splitext(name)[1] in SUFFIXES  # noqa: PTH122
 
 
 def signature(path: str) -> Signature | str | None:
-    """Tell a file's signature, why it is not read, or None when it is not there."""
+    """Return a file's signature, the reason why it is not read, or None if it does not exist."""
     try:
         status = os.stat(path)  # noqa: PTH116  the hot path of every change
     except FileNotFoundError:
@@ -50,24 +50,24 @@ def signature(path: str) -> Signature | str | None:
     return Signature(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def scan(roots: Iterable[str]) -> Found:
-    """Find the manifests below directories, and the files that are named themselves."""
-    found = Found({}, {})
+def scan(roots: Iterable[str]) -> ScanResult:
+    """Find the manifests below directories; a root may also be a file."""
+    result = ScanResult({}, {})
     for root in roots:
         if Path(root).is_dir():
             for path in _walk(root, os.path.realpath(root), 0):
-                _note(found, path)
+                _add(result, path)
         else:
-            _note(found, root)
-    return found
+            _add(result, root)
+    return result
 
 
-def _note(found: Found, path: str) -> None:
+def _add(result: ScanResult, path: str) -> None:
     sign = signature(path)
     if isinstance(sign, Signature):
-        found.files[path] = sign
+        result.files[path] = sign
     elif sign is not None:
-        found.skipped[path] = sign
+        result.skipped[path] = sign
 
 
 def _walk(directory: str, root: str, depth: int) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _walk(directory: str, root: str, depth: int) -> Iterator[str]:
         if entry.is_symlink() and not _within(entry.path, root):
             continue
         if entry.is_dir():
-            # The depth ends a loop of links, which `_within` alone would let go on.
+            # The limit ends a loop of links within the tree.
             if depth < MAX_DEPTH:
                 yield from _walk(entry.path, root, depth + 1)
         elif is_manifest_name(entry.name):

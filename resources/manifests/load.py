@@ -1,4 +1,4 @@
-"""Reads manifests once, for programs that do not watch."""
+"""Reads manifests once, without watching them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from resources.source import Replace, SourceProblem
 
 
 class UnreadablePathError(Exception):
-    """A path that was named and cannot be read at all."""
+    """A given path that cannot be read."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -23,7 +23,7 @@ class UnreadablePathError(Exception):
 
 
 class Loaded(NamedTuple):
-    """Everything that was read."""
+    """The objects and problems of all files."""
 
     replacements: list[tuple[Kind[Any], Replace[Any]]]
     problems: tuple[SourceProblem, ...]
@@ -32,7 +32,7 @@ class Loaded(NamedTuple):
 
 
 def read_into(catalog: Catalog, path: str, size: int) -> list[tuple[str, Any]]:
-    """Read one file into a catalog; the events that follow."""
+    """Read one file into a catalog; returns the resulting events."""
     if size > size_limit(path):
         return catalog.fail(path, f"{size:,} octets, more than {size_limit(path):,} are not read")
     try:
@@ -48,7 +48,7 @@ STANDARD_INPUT = "-"
 def load(paths: Iterable[str], kinds: Kinds, stdin: BinaryIO | None = None) -> Loaded:
     """Read files and directory trees; the path ``-`` is ``stdin``, if there is one.
 
-    Raises `UnreadablePathError` for a path that is not there.
+    Raises `UnreadablePathError` for a path that does not exist.
     """
     given = list(paths)
     roots = [root for root in given if root != STANDARD_INPUT or stdin is None]

@@ -1,7 +1,7 @@
-"""One file's octets to rows, with every problem named: a pure function.
+"""Decodes one file to rows and problems. Pure.
 
-A file may hold several documents and lists of objects. What it holds that is not a known kind is
-left alone: a directory may be shared with other programs.
+A file may hold several documents and lists of objects. Objects of unknown kinds are counted and
+otherwise ignored: a directory may be shared with other programs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from resources.source import SourceProblem
 
 MAX_YAML = 16 * 1024 * 1024
 MAX_JSON = 256 * 1024 * 1024
-"""Octets of one file; a larger one is not read at all."""
+"""Size limits in octets; a larger file is not read."""
 
 
 class Item(NamedTuple):
-    """One object of a file: its row, or that it was there and cannot be used."""
+    """One object of a file; the row of an invalid object is None."""
 
     kind: Kind[Any]
     name: ObjectName
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What a file holds; ``whole`` is False where it could not be read to its end."""
+    """The content of a file; ``whole`` is false if it could not be parsed to its end."""
 
     items: tuple[Item, ...]
     problems: tuple[SourceProblem, ...]
@@ -45,7 +45,7 @@ class Parsed(NamedTuple):
 
 
 def size_limit(path: str) -> int:
-    """Tell how large a file of that name may be."""
+    """Return the size limit in octets of a file with this name."""
     return MAX_JSON if path.endswith(".json") else MAX_YAML
 
 
@@ -74,7 +74,7 @@ def _documents(path: str, data: bytes) -> Iterator[Document]:
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # msgspec is quick and says little; the slower parser says where.
+        # msgspec is fast; the slower parser reports the position of the error.
         try:
             value = json.loads(data.decode("utf-8-sig"))
         except json.JSONDecodeError as error:
@@ -86,7 +86,7 @@ def _documents(path: str, data: bytes) -> Iterator[Document]:
 
 
 def _objects(value: Any) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
-    """Yield the objects of a document and the path before theirs; lists are taken apart."""
+    """Yield the objects of a document with the paths before theirs; lists are flattened."""
     if (
         isinstance(value, dict)
         and isinstance(value.get("items"), list)

@@ -1,8 +1,8 @@
 """A watched directory of manifests as a source.
 
-The kernel tells which files changed; only those are read again. A slower look at the whole tree
-catches what no notification told (a file system without them, an overflow, a directory that was
-deleted and came back).
+The kernel notifies of changed files, and only those are read again. A periodic scan of the whole tree
+finds changes without a notification (file systems without inotify, an overflow, a directory that was
+deleted and created again).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from watchfiles import awatch
 
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
-from resources.manifests.files import Found, Signature, is_manifest_name, scan, signature
+from resources.manifests.files import ScanResult, Signature, is_manifest_name, scan, signature
 from resources.manifests.load import read_into
 from resources.meta import Resource
 from resources.source import Event, SourceProblem
@@ -28,23 +28,27 @@ from resources.streams import isolated
 T = TypeVar("T", bound=Resource)
 
 SETTLE_MS = 2
-"""How long the watcher collects changes before it tells them."""
+"""Milliseconds without a notification after which the watcher reports changes."""
 DEBOUNCE_MS = 20
-"""How long it does so at the most while they keep coming."""
-LOOK_AGAIN = 5.0
-"""Seconds between two looks at the whole tree."""
+"""Milliseconds after which it reports them at the latest."""
+SCAN_INTERVAL_SECONDS = 5.0
+"""Between two scans of the whole tree."""
 
 
 class ManifestsSource:
-    """Reads files and directory trees, and goes on as they change."""
+    """Reads files and directory trees, and follows their changes."""
 
     name = "manifests"
 
     def __init__(
-        self, paths: Iterable[str | Path], kinds: Kinds, *, look_again: float = LOOK_AGAIN
+        self,
+        paths: Iterable[str | Path],
+        kinds: Kinds,
+        *,
+        scan_interval: float = SCAN_INTERVAL_SECONDS,
     ) -> None:
         self._roots = [str(path) for path in paths]
-        self._look_again = look_again
+        self._scan_interval = scan_interval
         self.kinds = tuple(kinds)
         self._catalog = Catalog(kinds)
         self._signatures: dict[str, Signature] = {}
@@ -53,7 +57,7 @@ class ManifestsSource:
         self._unread: Subject[dict[tuple[str, str], int]] = Subject()
         self._last_unread: dict[tuple[str, str], int] = {}
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
-        self._told: tuple[SourceProblem, ...] = ()
+        self._last_problems: tuple[SourceProblem, ...] = ()
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
         """Return the events of one of its kinds; subscribers are isolated from each other."""
@@ -61,7 +65,7 @@ class ManifestsSource:
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
-        """Tell all that is wrong, anew whenever that changes."""
+        """Emit all problems whenever they change."""
         return isolated(self._problems)
 
     @property
@@ -70,17 +74,17 @@ class ManifestsSource:
         return isolated(self._unread)
 
     async def run(self) -> None:
-        """Read everything, then what changes, until cancelled."""
+        """Read all files, then changed ones, until cancelled."""
         self.read_all()
         async for changed in self._changes():
             if changed is None:
-                # A large tree takes its time to look at; nobody waits for it.
+                # In a thread, as the scan of a large tree takes long.
                 self.compare(await asyncio.to_thread(scan, self._roots))
             else:
-                self.look_at(changed)
+                self.read_changed(changed)
 
     def read_all(self) -> None:
-        """Read everything and tell it as replacements."""
+        """Read all files, and emit a Replace of each kind."""
         found = scan(self._roots)
         self._signatures = found.files
         self._skipped = found.skipped
@@ -90,30 +94,30 @@ class ManifestsSource:
             self._catalog.fail(path, reason)
         for kind, event in self._catalog.replacements():
             self._events[kind.name].on_next(event)
-        self._tell_problems()
+        self._emit_problems()
 
-    def look(self) -> None:
-        """Look at the whole tree, and read what differs."""
+    def rescan(self) -> None:
+        """Scan the whole tree, and read changed files."""
         self.compare(scan(self._roots))
 
-    def compare(self, found: Found) -> None:
-        """Compare the whole tree with what was read, and read what differs."""
+    def compare(self, found: ScanResult) -> None:
+        """Compare a scan of the whole tree with the last one, and read changed files."""
         changed = [p for p, sign in found.files.items() if self._signatures.get(p) != sign]
-        gone = [p for p in self._catalog if p not in found.files and p not in found.skipped]
+        deleted = [p for p in self._catalog if p not in found.files and p not in found.skipped]
         events: list[tuple[str, Event]] = []
         for path in changed:
             events += read_into(self._catalog, path, found.files[path].size)
-        for path in gone:
+        for path in deleted:
             events += self._catalog.remove(path)
         for path, reason in found.skipped.items():
             if self._skipped.get(path) != reason:
                 events += self._catalog.fail(path, reason)
         self._signatures = found.files
         self._skipped = found.skipped
-        self._tell(events)
+        self._emit(events)
 
-    def look_at(self, paths: set[str]) -> None:
-        """Read files again that have changed."""
+    def read_changed(self, paths: set[str]) -> None:
+        """Read these files again, if they have changed."""
         events: list[tuple[str, Event]] = []
         for path in sorted(paths):
             sign = signature(path)
@@ -127,17 +131,17 @@ class ManifestsSource:
                     events += self._catalog.remove(path)
             else:
                 events += self._catalog.fail(path, sign)
-        self._tell(events)
+        self._emit(events)
 
-    def _tell(self, events: list[tuple[str, Event]]) -> None:
+    def _emit(self, events: list[tuple[str, Event]]) -> None:
         for kind, event in events:
             self._events[kind].on_next(event)
-        self._tell_problems()
+        self._emit_problems()
 
-    def _tell_problems(self) -> None:
+    def _emit_problems(self) -> None:
         problems = self._catalog.problems
-        if problems != self._told:
-            self._told = problems
+        if problems != self._last_problems:
+            self._last_problems = problems
             self._problems.on_next(problems)
         unread = self._catalog.unread
         if unread != self._last_unread:
@@ -145,11 +149,11 @@ class ManifestsSource:
             self._unread.on_next(unread)
 
     async def _changes(self) -> AsyncIterator[set[str] | None]:
-        """Yield files that changed, or None when the whole tree has to be looked at."""
+        """Yield changed files, or None if the whole tree has to be scanned."""
         while True:
             present = self._present()
             if not present:
-                await asyncio.sleep(min(1.0, self._look_again))
+                await asyncio.sleep(min(1.0, self._scan_interval))
                 yield None
                 continue
             stop = asyncio.Event()
@@ -159,26 +163,26 @@ class ManifestsSource:
                 watch_filter=None,
                 debounce=DEBOUNCE_MS,
                 step=SETTLE_MS,
-                rust_timeout=int(self._look_again * 1000),
+                rust_timeout=int(self._scan_interval * 1000),
                 yield_on_timeout=True,
                 stop_event=stop,
                 ignore_permission_denied=True,
             )
-            # The watch has to be there before the look: a change in between would be found by neither.
+            # The watch starts before the scan, so that no change in between is lost.
             pending = asyncio.ensure_future(anext(watcher))
             await asyncio.sleep(0)
             try:
-                # What changed before the watch was there is found by looking once.
+                # The scan finds changes before the start of the watch.
                 yield None
                 while True:
                     changes = await pending
-                    yield self._interesting({path for _, path in changes})
+                    yield self._changed_manifests({path for _, path in changes})
                     if self._present() != present:
                         break
                     pending = asyncio.ensure_future(anext(watcher))
             except (OSError, RuntimeError, StopAsyncIteration):
-                # The watch is lost (a directory is gone, too many watches): look, and watch anew.
-                await asyncio.sleep(min(1.0, self._look_again))
+                # The watch failed (a deleted directory, too many watches): scan, and watch again.
+                await asyncio.sleep(min(1.0, self._scan_interval))
             finally:
                 stop.set()
                 pending.cancel()
@@ -188,12 +192,12 @@ class ManifestsSource:
     def _present(self) -> list[str]:
         return [root for root in self._roots if Path(root).exists()]
 
-    def _interesting(self, changed: set[str]) -> set[str] | None:
-        """Reduce what the kernel told to files; None when something else than a file changed."""
+    def _changed_manifests(self, changed: set[str]) -> set[str] | None:
+        """Return the manifests among changed paths; None if another path requires a scan."""
         if not changed:
             return None
-        files = {self._spelled(path) for path in changed if is_manifest_name(Path(path).name)}
-        # A new or renamed directory, or a ConfigMap's ..data link, brings files without telling.
+        files = {self._as_scanned(path) for path in changed if is_manifest_name(Path(path).name)}
+        # A new or renamed directory, or a ConfigMap's ..data link, adds files without notifications.
         for path in changed:
             name = Path(path).name
             if is_manifest_name(name):
@@ -202,8 +206,8 @@ class ManifestsSource:
                 return None
         return files
 
-    def _spelled(self, path: str) -> str:
-        """Spell a path as the scan does: the watcher tells absolute ones."""
+    def _as_scanned(self, path: str) -> str:
+        """Return an absolute path of the watcher in the form of the scan."""
         for root in self._roots:
             absolute = os.path.abspath(root)  # noqa: PTH100
             if path == absolute:

@@ -1,8 +1,8 @@
-"""YAML as Kubernetes means it: plain data, no tags, no key twice, bounded.
+"""YAML with Kubernetes' semantics: plain data, no tags, no duplicate keys, bounded size.
 
-PyYAML's safe loader with its C parser, less what YAML 1.1 makes of text that an operator means as
-text: sexagesimal numbers (65000:10), octal and hexadecimal ones, underscores, dates. Objects are not
-expanded beyond a limit, whatever aliases say.
+PyYAML's safe loader with its C parser, without the implicit types of YAML 1.1 that configuration means
+as text: sexagesimal (65000:10), octal and hexadecimal numbers, underscores, dates. The expansion of
+aliases is limited.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import yaml
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 MAX_NODES = 2_000_000
-"""Values of one document with its aliases written out."""
+"""Values of one document with its aliases expanded."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(Exception):
-    """What is wrong, and in which line (0 where it is unknown)."""
+    """A syntax error, with its line (0 if unknown)."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class YamlError(Exception):
 
 
 class Document(NamedTuple):
-    """One document, and where its values are."""
+    """One document, with the positions of its values."""
 
     value: Any
     number: int
@@ -38,7 +38,7 @@ class Document(NamedTuple):
     node: Any
 
     def line_of(self, path: str) -> int:
-        """Find the line of a field path such as ``spec.peers[0].name``, or of what is nearest."""
+        """Return the line of a field path such as ``spec.peers[0].name``, or of its nearest parent."""
         node, line = self.node, self.line
         for part in re.findall(r"[^.\[\]]+", path):
             node = _child(node, part)
@@ -57,7 +57,7 @@ def _child(node: Any, part: str) -> Any:  # noqa: ANN401
 
 
 class _Loader(_Base):  # type: ignore[misc]  # the base is chosen at run time
-    """The loader."""
+    """The loader without the implicit types."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 
@@ -115,7 +115,7 @@ def _expanded(node: Node, sizes: dict[int, int], open_nodes: set[int]) -> int:
 
 
 def parse_yaml(data: bytes) -> Iterator[Document]:
-    """Read documents one after the other; empty ones are left out. Raises `YamlError`."""
+    """Yield the documents that are not empty. Raises `YamlError`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What an agent knew of its cluster, on the node's disk: for a start without an API server.
+"""Snapshots of the tables on the node's disk, for a start without an API server.
 
 Rows as they are in the tables, of every kind but Secrets: nothing secret is ever in a snapshot.
 """

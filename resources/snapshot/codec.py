@@ -1,7 +1,7 @@
-"""A snapshot as octets: a head, a line for each row, and a checksum; no I/O.
+"""Encodes and decodes snapshots: a header line, a line for each row, and a checksum. No I/O.
 
-It is taken whole or not at all. Rows are read back without the rules of their kinds: they held when
-the rows were first read, and an API server that is away cannot be asked for better ones.
+A snapshot is used as a whole or not at all. Decoding does not validate rows again: they were valid
+when they were read from the API server.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from resources.secret_value import decode_withheld, encode_withheld
 
 FORMAT: Final = "waggle-snapshot/1"
 CHUNK: Final = 200
-"""Rows that are encoded at a time: some hundred microseconds."""
+"""Rows encoded per piece: some hundred microseconds."""
 
 
 class SnapshotError(ResourceError):
-    """A snapshot that is not used; says why."""
+    """A snapshot that is rejected, with the reason."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Head(msgspec.Struct, frozen=True):
     format: str
     node: str
     confirmed: float
-    """When the API server last said that all of it is so, as Unix time."""
+    """Unix time at which the API server last confirmed all rows."""
     kinds: dict[str, int]
     """How many rows of each kind follow, in this order."""
 
@@ -45,7 +45,7 @@ class Tail(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """What was known."""
+    """The rows of the tables."""
 
     node: str
     confirmed: float
@@ -54,7 +54,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) -> Iterator[bytes]:
-    """Give a snapshot in pieces; others may have their turn between them.
+    """Yield a snapshot in pieces, between which the event loop may run other tasks.
 
     ``rows`` are by the name of the kind. Raises `ValueError` for Secrets.
     """
@@ -76,7 +76,7 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
 
 
 def decode(octets: bytes, kinds: Kinds) -> Snapshot:
-    """Read a snapshot. Raises `SnapshotError` for everything that `encode` did not write."""
+    """Decode a snapshot. Raises `SnapshotError` for anything that `encode` has not written."""
     end = octets.rfind(b"\n", 0, -1) + 1
     try:
         tail = msgspec.json.decode(octets[end:], type=Tail)
@@ -91,7 +91,7 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
             raise SnapshotError(f"it is of another format: {head.format[:64]!r}")
         return Snapshot(head.node, head.confirmed, _rows(head, lines, kinds))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        # Of another release of the program, whose rows are others.
+        # Written by another release, with other row types.
         raise SnapshotError(f"it is not understood: {error}") from None
 
 

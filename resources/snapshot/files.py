@@ -1,7 +1,7 @@
-"""The file of a snapshot: replaced in one step, readable for its owner only, and not taken from others.
+"""The file of a snapshot: replaced atomically, readable by its owner only.
 
-What it says becomes routes, so a file that somebody else could have written is refused. Blocking; call
-it in a thread.
+Its content becomes routes, so that a file which another user can write is rejected. Blocking; call it
+in a thread.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from resources.snapshot.codec import SnapshotError
 
 LARGEST = 1 << 30
-"""Octets that are read."""
+"""Size limit in octets."""
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def write(path: Path, pieces: Iterable[bytes]) -> None:
-    """Replace the file; after a failure at any moment it is the old one or the new one.
+    """Replace the file atomically: after a failure it is the old one or the new one.
 
     Raises `OSError`.
     """
@@ -39,9 +39,9 @@ def write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return what is in the file; None where there is none. Raises `SnapshotError`, `OSError`."""
+    """Return the file's content, or None without a file. Raises `SnapshotError`, `OSError`."""
     try:
-        # Not to wait for whoever would write into a pipe.
+        # Non-blocking, as opening a pipe waits for its writer.
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None

@@ -44,7 +44,7 @@ class Heard:
 
 
 def read(directory: Path) -> tuple[ManifestsSource, Heard]:
-    """Read a directory once; `source.look()` reads what changed."""
+    """Read a directory once; `source.rescan()` reads what changed."""
     source = ManifestsSource([directory], KINDS)
     heard = Heard(source)
     source.read_all()
@@ -63,11 +63,11 @@ def test_only_what_changed_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b"))
     source, heard = read(tmp_path)
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b", "changed"))
-    source.look()
+    source.rescan()
     assert len(heard.events) == 2
     assert heard.labels == {"a": "x", "b": "changed"}
     (tmp_path / "a.yaml").unlink()
-    source.look()
+    source.rescan()
     assert heard.labels == {}
 
 
@@ -76,11 +76,11 @@ def test_f56_a_broken_file_keeps_the_last_good_version_and_is_told(tmp_path: Pat
     file.write_text(node("a"))
     source, heard = read(tmp_path)
     file.write_text(node("a", "new") + "  broken: [")
-    source.look()
+    source.rescan()
     assert heard.labels == {"a": "x"}
     assert [p.file for p in heard.problems] == [str(file)]
     file.write_text(node("a", "new"))
-    source.look()
+    source.rescan()
     assert heard.labels == {"a": "new"}
     assert heard.problems == ()
 
@@ -92,7 +92,7 @@ def test_f56_an_invalid_object_keeps_its_last_good_version(tmp_path: Path) -> No
     file.write_text(
         node("a", "new") + "---\n" + node("b", "new") + "spec: {podCIDRs: [10.0.0.1/8]}\n"
     )
-    source.look()
+    source.rescan()
     assert heard.labels == {"a": "new", "b": "x"}
     (problem,) = heard.problems
     assert (problem.field, problem.document) == ("spec.podCIDRs[0]", 2)
@@ -108,7 +108,7 @@ def test_h52_two_files_with_one_object_the_first_by_path_counts(tmp_path: Path) 
     assert problem.file.endswith("b.yaml")
     assert "a.yaml" in problem.message
     (tmp_path / "a.yaml").unlink()
-    source.look()
+    source.rescan()
     assert heard.labels == {"n": "second"}
     assert heard.problems == ()
 
@@ -157,7 +157,7 @@ def test_h52_a_config_maps_links_are_followed_and_its_swap_is_seen(tmp_path: Pat
     assert heard.labels == {"n": "v1"}
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
-    source.look()
+    source.rescan()
     assert heard.labels == {"n": "v2"}
 
 
@@ -176,11 +176,11 @@ def test_h52_a_directory_that_goes_and_comes_back(tmp_path: Path) -> None:
     source, heard = read(tree)
     (tree / "n.yaml").unlink()
     tree.rmdir()
-    source.look()
+    source.rescan()
     assert heard.labels == {}
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n", "back"))
-    source.look()
+    source.rescan()
     assert heard.labels == {"n": "back"}
 
 
@@ -195,7 +195,7 @@ def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
     (tree / "n.yaml").write_text(node("n"))
 
     async def watch() -> None:
-        source = ManifestsSource([tree], KINDS, look_again=0.3)
+        source = ManifestsSource([tree], KINDS, scan_interval=0.3)
         heard = Heard(source)
         running = asyncio.create_task(source.run())
         try:

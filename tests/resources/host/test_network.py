@@ -6,7 +6,7 @@ import pytest
 
 from resources.errors import InvalidObject
 from resources.host import DefaultRoute, Device, Host
-from resources.host.facts import advertisable, default_gateway, source_address
+from resources.host.network import advertisable, default_gateway, source_address
 from tests.support.kinds import NODE_NETWORK
 
 MIXED = (

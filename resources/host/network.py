@@ -1,4 +1,4 @@
-"""Interfaces, addresses and default routes of one host, and what BGP asks of them. Pure."""
+"""Interfaces, addresses and default routes of one host, and the addresses that BGP uses. Pure."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ class Device(msgspec.Struct, frozen=True, order=True):
 
     name: str
     admin_up: bool = True
-    """Switched on."""
+    """IFF_UP."""
     oper_state: str = "up"
     """IF_OPER_* of the kernel in lower case: up, unknown (interfaces without a carrier), down ..."""
     addresses: tuple[str, ...] = ()
-    """Canonical text, without length and zone."""
+    """Canonical text, without prefix length and zone."""
     mac: str = ""
-    """The link-layer address in lower case, as 02:00:5e:10:00:01; empty where there is none."""
+    """The link-layer address in lower case, as 02:00:5e:10:00:01; empty if it has none."""
 
     @property
     def usable(self) -> bool:
-        """Whether its addresses can be reached."""
+        """True if its addresses are reachable."""
         return self.admin_up and self.oper_state in ("up", "unknown")
 
 
 class DefaultRoute(msgspec.Struct, frozen=True, order=True):
-    """One default route by a gateway."""
+    """One default route through a gateway."""
 
     metric: int
     gateway: str
@@ -38,26 +38,26 @@ class DefaultRoute(msgspec.Struct, frozen=True, order=True):
 
 
 class Host(msgspec.Struct, frozen=True):
-    """All of it; the row of the table ``host``."""
+    """The network of one host; the row of the table ``host``."""
 
     devices: tuple[Device, ...] = ()
     default_routes: tuple[DefaultRoute, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
-        """There is one host."""
+        """The constant key: there is one host."""
         return ("", "host")
 
     def device(self, name: str) -> Device | None:
-        """Find an interface."""
+        """Return an interface, or None."""
         return next((device for device in self.devices if device.name == name), None)
 
 
 def advertisable(device: Device) -> Iterator[str]:
-    """Iterate over the addresses of an interface that are worth telling, each once.
+    """Yield the addresses of an interface that may be advertised, each once.
 
-    Not those of the loopback networks, multicast, unspecified, IPv6 link-local or IPv4-mapped ones;
-    an IPv4 link-local address may be meant.
+    Loopback, multicast, unspecified, IPv6 link-local and IPv4-mapped addresses are excluded, IPv4
+    link-local ones are not.
     """
     if not device.usable:
         return
@@ -73,9 +73,9 @@ def advertisable(device: Device) -> Iterator[str]:
 
 
 def source_address(host: Host, interface: str, version: int) -> str:
-    """Return the one address of an interface that a session of an IP version can come from.
+    """Return the only usable source address of an interface, of an IP version.
 
-    Raises ValueError saying why there is none.
+    Raises `ValueError` with the reason if there is none, or several.
     """
     device = host.device(interface)
     if device is None:
@@ -104,19 +104,19 @@ def _is_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address, version: 
 def default_gateway(host: Host, version: int) -> str:
     """Return the gateway of the default route with the lowest metric, of an IP version.
 
-    Its interface has to be up, and the gateway not link-local. Raises ValueError saying why there is
-    none.
+    Its interface has to be up, and the gateway not link-local. Raises `ValueError` with the reason if
+    there is none.
     """
-    up = {d.name for d in host.devices if d.admin_up and d.oper_state == "up"}
-    found = []
+    interfaces_up = {d.name for d in host.devices if d.admin_up and d.oper_state == "up"}
+    routes_down = []
     for route in sorted(host.default_routes):
         address = ipaddress.ip_address(route.gateway)
         if address.version != version or address.is_unspecified or address.is_link_local:
             continue
-        if route.device in up:
+        if route.device in interfaces_up:
             return route.gateway
-        found.append(route)
-    if found:
-        device = found[0].device
+        routes_down.append(route)
+    if routes_down:
+        device = routes_down[0].device
         raise ValueError(f"the interface of the IPv{version} default route, {device}, is not up")
     raise ValueError(f"there is no IPv{version} default route by a gateway")
