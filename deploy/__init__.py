@@ -1,4 +1,4 @@
-"""What is needed to run Waggle in a cluster: the image, the Helm chart, and manifests rendered from it.
+"""Deployment in a cluster: the Helm chart, and the manifests rendered from it.
 
-`generate` writes the parts that follow from the code; no program imports anything of this.
+`generate` writes the files that are derived from the code; no program imports this package.
 """

@@ -1,13 +1,13 @@
-"""Writes what follows from the code and from the chart's values, so that it cannot drift from them.
+"""Generates the deployment files that are derived from the code and from the chart's values.
 
 * the chart's CustomResourceDefinitions, one file for each API dialect, from the types that read the
   objects
 * the rules of the chart's ClusterRoles (``templates/_dialects.tpl``), from what the dialects declare
 * the chart's ``values.schema.json`` and the table of values in its README, from ``values.yaml``, its
   comments, and the options that the cells declare
-* ``manifests/waggle.yaml``, which is what helm renders from the chart (with ``--helm PROGRAM``)
+* ``manifests/waggle.yaml``, rendered by helm from the chart (with ``--helm PROGRAM``)
 
-``make manifests`` runs it, and a test compares. Nothing else is written here by hand or otherwise.
+``make manifests`` runs it, and a test compares the committed files with the result.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ HERE: Final = Path(__file__).parent
 CHART: Final = HERE / "helm" / "waggle"
 MANIFESTS: Final = HERE / "manifests" / "waggle.yaml"
 NAMESPACE: Final = "waggle-system"
-"""Where the plain manifests install."""
+"""The namespace of the plain manifests."""
 KUBE_VERSION: Final = "1.34.0"
-"""For which Kubernetes is rendered; a helm that was built from its module thinks of an old one."""
+"""The Kubernetes version for rendering; the default of a helm built from its module is an old one."""
 
 Schema = dict[str, Any]
 
@@ -60,7 +60,7 @@ BY_CHART: Final = frozenset(
         "snapshot.file",
     }
 )
-"""Options that the chart sets itself, from other values or for good."""
+"""Options that the chart itself sets, from other values or to a constant."""
 
 _TEXT: Final[Schema] = {"type": "string"}
 _TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
@@ -88,7 +88,7 @@ _BY_KEY: Final[Mapping[str, Schema]] = {
     "tolerations": _OBJECTS,
     "updateStrategy": _OBJECT,
 }
-"""What holds a value, wherever it is, by the last part of its path."""
+"""The schema of a value, by the last part of its path."""
 
 _BY_PATH: Final[Mapping[str, Schema]] = {
     "agent.capabilities": {
@@ -127,35 +127,35 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     },
     "secrets.namespace": _NAME,
 }
-"""What holds one value, by its path."""
+"""The schema of one value, by its path."""
 
 
 def files(helm: str | None) -> dict[Path, str]:
-    """Return all that is generated, by path; the plain manifests only with a helm."""
+    """Return all generated files by path; the plain manifests only with a helm."""
     values_text = (CHART / "values.yaml").read_text()
     values = yaml.safe_load(values_text)
     described = dict(descriptions(values_text))
     schema = json.dumps(values_schema(values, described), indent=2) + "\n"
     cells = [cell for cell in AGENT_CELLS if isinstance(cell, DialectCell)]
-    made = {
+    generated = {
         **{CHART / "crds" / f"{cell.name}.yaml": definitions(cell.dialect) for cell in cells},
         CHART / "templates" / "_dialects.tpl": rbac.template(cells),
         CHART / "values.schema.json": schema,
         CHART / "README.md": readme(values, described),
     }
     if helm is not None:
-        made[MANIFESTS] = manifests(helm)
-    return made
+        generated[MANIFESTS] = manifests(helm)
+    return generated
 
 
 def definitions(dialect: type[Dialect]) -> str:
-    """Print the CustomResourceDefinitions of a dialect, as `waggle crds` does."""
+    """Return the CustomResourceDefinitions of a dialect, in the format of `waggle crds`."""
     kinds = defined(Kinds(dialect.kinds, dialect.cluster_kinds))
     return crds.as_yaml([custom_resource_definition(kind) for kind in kinds])
 
 
 def manifests(helm: str) -> str:
-    """Render the chart as it is when no value is given."""
+    """Render the chart with its default values."""
     command = [
         helm,
         "template",
@@ -194,7 +194,7 @@ def descriptions(text: str) -> Iterator[tuple[str, str]]:
 def values_schema(values: Mapping[str, Any], described: Mapping[str, str]) -> Schema:
     """Return the JSON schema of the values."""
     schema = _schema_of(values, "", described)
-    # Charts that have this one as a part give it their common values.
+    # A parent chart passes its global values.
     schema["properties"]["global"] = {"type": "object"}
     return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "waggle", **schema}
 
@@ -226,11 +226,11 @@ def _schema_without_description(value: object, path: str, described: Mapping[str
             }
             return {"type": "object", "properties": properties, "additionalProperties": False}
         case _:
-            raise TypeError(f"{path}: say in generate.py what it may hold")
+            raise TypeError(f"{path}: generate.py has no schema for this value")
 
 
 def _cells_schema(owner: str) -> Schema:
-    """Say which options may be set: a program's own, or those that both programs have."""
+    """Return the schema of the options of a program, or of those that both programs have."""
     programs: dict[str, Sequence[Cell]] = {"agent": AGENT_CELLS, "operator": OPERATOR_CELLS}
     own = {name: _options(cells) for name, cells in programs.items()}
     found = own.get(owner)
@@ -246,7 +246,7 @@ def _cells_schema(owner: str) -> Schema:
         free = {key: item for key, item in items.items() if f"{name}.{key}" not in BY_CHART}
         keys: Schema = {key: msgspec.json.schema(item.type) for key, item in free.items()}
         if len(free) == len(items) or name in dialects:
-            # A cell that the chart configures is one that it needs, unless it is an API dialect.
+            # A cell that the chart configures cannot be disabled, unless it is an API dialect.
             keys["enabled"] = {"type": "boolean", "description": "Whether the cell is on."}
         if keys:
             properties[name] = {"type": "object", "properties": keys, "additionalProperties": False}
@@ -261,7 +261,7 @@ def _options(cells: Sequence[Cell]) -> dict[str, dict[str, Setting]]:
 
 
 def readme(values: Mapping[str, Any], described: Mapping[str, str]) -> str:
-    """Return the chart's README: how it is installed is in docs/install.md, here are its values."""
+    """Return the chart's README: the table of its values."""
     rows = [
         f"| `{path}` | `{json.dumps(value)}` | {described[path]} |"
         for path, value in _leaves(values, "", described)
@@ -271,7 +271,7 @@ def readme(values: Mapping[str, Any], described: Mapping[str, str]) -> str:
             "# The chart",
             "",
             (
-                "Made from values.yaml by `make manifests`. How to install it is in "
+                "Generated from values.yaml by `make manifests`. To install the chart, see "
                 "[docs/install.md](../../../docs/install.md)."
             ),
             "",
@@ -293,11 +293,11 @@ def _leaves(
         elif isinstance(inner, dict):
             yield from _leaves(inner, here, described)
         else:
-            raise TypeError(f"{here}: values.yaml does not say what it is for")
+            raise TypeError(f"{here}: values.yaml has no description of this value")
 
 
 def main() -> int:
-    """Write it."""
+    """Write the files."""
     parser = argparse.ArgumentParser(prog="python -m deploy.generate", description=__doc__)
     parser.add_argument("--helm", metavar="PROGRAM", help="also render the plain manifests")
     helm = parser.parse_args().helm

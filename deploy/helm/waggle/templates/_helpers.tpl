@@ -9,7 +9,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What Pods are selected by; takes {root, part}. Never changes within a release. */}}
+{{/* Labels that select the Pods; takes {root, part}. Constant within a release. */}}
 {{- define "waggle.selector" -}}
 app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -28,7 +28,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* Labels of a Pod; takes {root, part}. No version, which would start all Pods anew for nothing. */}}
+{{/* Labels of a Pod; takes {root, part}. No version, which would restart all Pods. */}}
 {{- define "waggle.podLabels" -}}
 {{ include "waggle.selector" . }}
 app.kubernetes.io/part-of: waggle
@@ -108,7 +108,7 @@ prometheus.io/path: /metrics
 {{- end }}
 {{- end -}}
 
-{{/* The request of a probe; takes {root, part, path}. The kubelet asks the Pod's address unless told. */}}
+{{/* The request of a probe; takes {root, part, path}. By default the kubelet connects to the address of the Pod. */}}
 {{- define "waggle.probe" -}}
 {{- $host := (index .root.Values .part).http.host | trimPrefix "[" | trimSuffix "]" -}}
 httpGet:
