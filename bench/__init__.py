@@ -1,5 +1,5 @@
-"""Measurements: speed and size, compared with the goals that the project states for itself.
+"""Measurements: speed and size, compared with the goals of the project.
 
-Each module is a program (``python -m bench.NAME``) that prints its figures. Nothing here is part of
-the tests, because a figure depends on the machine.
+Each module is a program (``python -m bench.NAME``) that prints its figures. Not part of
+the tests, because figures depend on the machine.
 """

@@ -1,9 +1,9 @@
-"""How long an agent takes to read a large cluster from an API server, and what it holds then.
+"""Time and memory of an agent that reads a large cluster from an API server.
 
-The API server is the tests' scripted one, in this process, which has its pages ready: what it takes to
-make them is not the agent's. The agent is the whole program, on a core of its own where there are two.
-Measured: from the agent's first request until it watches Services and EndpointSlices, which it does
-once their lists are committed; its CPU time and its memory.
+The API server is the scripted one of the tests, in this process, with prepared pages, so that encoding
+is not measured. The agent is the whole program, on a separate core if there are two. Measured: the time
+from the first request of the agent until it watches Services and EndpointSlices, which it does after
+their lists are committed; its CPU time and its memory.
 
 ``python -m bench.bench_kubernetes [--services N]``
 """
@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> int:
-    """Measure, print, and say whether the goals are met."""
+    """Measure and print; the exit status is 1 if a goal is missed."""
     parser = argparse.ArgumentParser(prog="bench_kubernetes", description=__doc__)
     parser.add_argument("--services", type=int, default=10_000)
     args = parser.parse_args()
@@ -44,23 +44,23 @@ def main() -> int:
 
 
 class ReadyServer(ApiServer):
-    """Keeps the answers to lists, which never change here."""
+    """Caches the answers to lists, which do not change."""
 
     def __init__(self) -> None:
         super().__init__()
         self._pages: dict[tuple[str, str, tuple[tuple[str, str], ...]], bytes] = {}
 
     def _list(self, kind: Kind[Any], namespace: str, query: dict[str, str]) -> web.Response:
-        asked = (kind.name, namespace, tuple(sorted(query.items())))
-        body = self._pages.get(asked)
+        key = (kind.name, namespace, tuple(sorted(query.items())))
+        body = self._pages.get(key)
         if body is None:
-            made = super()._list(kind, namespace, query).body
-            assert isinstance(made, bytes)
-            body = self._pages[asked] = made
+            page = super()._list(kind, namespace, query).body
+            assert isinstance(page, bytes)
+            body = self._pages[key] = page
         return web.Response(body=body, content_type="application/json")
 
     def prepare(self, kind: Kind[Any], page: int) -> None:
-        """Make the pages of a kind as they will be asked for."""
+        """Encode the pages of a kind for later requests."""
         query = {"limit": str(page)}
         while True:
             made = self._list(kind, "", query).body
@@ -134,7 +134,7 @@ def _peak(pid: int) -> float:
 
 
 def _service(number: int) -> dict[str, Any]:
-    # About as much as an API server sends of a real one, with kubectl's and managers' fields.
+    # The size of a real object, with the fields of kubectl and managers.
     high, low = divmod(number, 250)
     name, address = f"web-{number}", f"10.{96 + (high >> 8)}.{high & 255}.{low + 1}"
     return {

@@ -1,8 +1,7 @@
-"""What the speaker's core takes for one change, by how long it has done nothing before.
+"""Time of the speaker's core for one change, by the length of the pause before it.
 
-Ten peers are told what the eleventh announces and withdraws again, 10,000 prefixes being present: P3
-of `bench.speed` without a kernel. Code and data that have not been used for milliseconds have to
-come from memory again; how much that is, in a program of many small functions, is the answer.
+A prefix of the eleventh peer is advertised to ten peers and withdrawn, with 10,000 prefixes present: P3
+of `bench.speed` without a kernel. Measures the cost of cold caches after milliseconds without work.
 
 ``python -m bench.bench_pause [--changes N]``
 """
@@ -40,7 +39,7 @@ FEEDER = PEERS + 1
 
 
 class Bench:
-    """An engine whose sessions are up and whose table is filled."""
+    """An engine with Established sessions and a full table."""
 
     def __init__(self) -> None:
         self._engine = Engine(random.Random(1))  # noqa: S311  jitter
@@ -79,20 +78,20 @@ class Bench:
         )
 
     def give(self, item: Input) -> int:
-        """Take an input and tell of it; return how many writes came of it."""
+        """Handle an input and send the updates; returns the number of writes."""
         actions = self._engine.handle(item, self._now)
         if self._engine.updates_pending:
             actions = self._engine.handle(SendUpdates(), self._now)
         return sum(type(action) is Write for action in actions)
 
     def change(self, number: int) -> float:
-        """Announce (even numbers) or withdraw; return the milliseconds it took."""
+        """Announce (even numbers) or withdraw; returns the time in milliseconds."""
         item = self._changes[number % 2]
         began = time.perf_counter_ns()
-        told = self.give(item)
+        writes = self.give(item)
         took = (time.perf_counter_ns() - began) / 1e6
-        if told != PEERS:
-            raise RuntimeError(f"{told} of {PEERS} peers were told")
+        if writes != PEERS:
+            raise RuntimeError(f"{writes} of {PEERS} peers got an update")
         return took
 
 
@@ -109,7 +108,7 @@ def main() -> None:
     changes = max(2 * ROUNDS, parser.parse_args().changes)
     bench = Bench()
     took: dict[float, list[float]] = {pause: [] for pause in PAUSES_MS}
-    # In turns, so that what else the machine does falls on all of them.
+    # In turns, so that other load of the machine affects all pauses.
     for _ in range(ROUNDS):
         for pause, times in took.items():
             for number in range(changes // ROUNDS // 2 * 2):

@@ -1,8 +1,8 @@
-"""How long one changed Service takes to all routers, and that what did not change costs nothing.
+"""Time from one changed Service to all routers, and its independence of the number of Services.
 
 An agent with many Services in one JSON file and one in a file of its own, and 100 peers, which are
-sinks in a process of their own. Measured: from the rename that puts the changed file in its place
-to the last of the sessions having read the new prefix. The agent runs on one core, the sinks and
+sinks in a process of their own. Measured: from the rename of the changed file
+until the last session has read the new prefix. The agent runs on one core, the sinks and
 this program on the others.
 
 ``python -m bench.bench_propagation [--changes N] [--peers N] [--services N...] [--profile FILE]``
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was measured at one size; times in milliseconds."""
+    """The figures of one size; times in milliseconds."""
 
     services: int
     fill: float
@@ -49,7 +49,7 @@ class Result:
 
 
 class SinkProcess:
-    """The sinks, talked to over a pipe."""
+    """The process of the sinks; commands and answers pass pipes."""
 
     def __init__(self, cores: set[int]) -> None:
         self.process = subprocess.Popen(
@@ -70,14 +70,14 @@ class SinkProcess:
         answer: dict[str, int] = json.loads(line)
         return answer
 
-    def tell(self, command: str) -> None:
+    def send(self, command: str) -> None:
         """Write one command."""
         pipe = _pipe(self.process.stdin)
         pipe.write(f"{command}\n")
         pipe.flush()
 
     def stop(self) -> None:
-        """End it."""
+        """End the process."""
         _pipe(self.process.stdin).close()
         self.process.wait(10)
 
@@ -137,7 +137,7 @@ def measure(services: int, peers: int, changes: int, profile: Path | None = None
         agent = start_agent(directory, manifests, agent_core, profile)
         try:
             fill = (_wait_filled(sink, agent, peers, services + 1) - began) / 1e6
-            # One unmeasured, then let the agent do what it does after it has started.
+            # One change without measurement, then time for the agent to finish its start.
             times, cpu = [], 0.0
             for step in range(1, changes + 2):
                 before = cpu_seconds(agent.pid)
@@ -161,22 +161,22 @@ def _wait_filled(
     sink: SinkProcess, agent: subprocess.Popen[bytes], peers: int, prefixes: int
 ) -> int:
     deadline = time.monotonic() + START_SECONDS
-    sink.tell(f"count {prefixes}")
+    sink.send(f"count {prefixes}")
     while True:
         answer = sink.answer()
         if answer.get("sessions") == peers:
             return answer["time"]
         if agent.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{answer} instead of {peers} sessions")
-        # Those that are there are full, and more are to come.
+        # The present sessions are complete, and more are expected.
         time.sleep(0.02)
-        sink.tell(f"count {prefixes}")
+        sink.send(f"count {prefixes}")
 
 
 def one_change(sink: SinkProcess, manifests: Path, step: int) -> float:
-    """Change the Service and return how many milliseconds until every session has it."""
+    """Change the Service; returns the milliseconds until every session has the prefix."""
     step_nlri = bytes((32, 198, 51, 100, step % 2 + 1))
-    sink.tell(f"expect {step_nlri.hex()}")
+    sink.send(f"expect {step_nlri.hex()}")
     sink.answer()
     began = time.monotonic_ns()
     nlri = workload.change(manifests, step)
@@ -185,12 +185,12 @@ def one_change(sink: SinkProcess, manifests: Path, step: int) -> float:
 
 
 def percentile(times: list[float], share: float) -> float:
-    """Return the value below which a share of the times lies."""
+    """Return a percentile of the times."""
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
 
 
 def main() -> int:
-    """Measure and print; the exit status says whether the goals are met."""
+    """Measure and print; the exit status is 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--changes", type=int, default=40, metavar="N")
     parser.add_argument("--peers", type=int, default=100, metavar="N")

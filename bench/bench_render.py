@@ -1,4 +1,4 @@
-"""How long ``waggle render`` takes for 10,000 Services in one JSON file, start included.
+"""Time of ``waggle render`` for 10,000 Services in one JSON file, start included.
 
 ``python -m bench.bench_render [--services N] [--runs N]``
 """
@@ -20,7 +20,7 @@ GOAL_SECONDS = 2.0
 
 
 def main() -> int:
-    """Measure and print; the exit status says whether the goal is met."""
+    """Measure and print; the exit status is 1 if the goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--services", type=int, default=10_000, metavar="N")
     parser.add_argument("--runs", type=int, default=5, metavar="N")

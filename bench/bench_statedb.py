@@ -1,4 +1,4 @@
-"""How fast the database is: ``python -m bench.bench_statedb``.
+"""Speed of the database: ``python -m bench.bench_statedb``.
 
 Prints the median of several runs of each operation. The persistent maps under it are chosen by the
 same operations on plain maps; with rpds-py installed it is measured beside immutables.

@@ -1,12 +1,12 @@
-"""A sink for many BGP sessions: accepts, answers with bytes made beforehand, and notes arrivals.
+"""A sink for many BGP sessions: accepts, answers with prepared octets, and records arrivals.
 
-A process of its own, so that its work is not on the measured core. It speaks just enough BGP to be
-Established: one OPEN and KEEPALIVEs. It never sends an UPDATE and parses none: an arrival is the
-moment when the octets that are waited for were read.
+A separate process, so that its work is not on the measured core. It implements just enough BGP to be
+Established: one OPEN and KEEPALIVEs. It sends and decodes no UPDATE: an arrival is the moment when
+the expected octets were read.
 
 Commands on standard input, one a line, each answered with one JSON line:
 ``count N``   answers once N prefixes (of /32) have been read on every session;
-``expect HEX``  answers at once that it watches, and again when every session has had HEX.
+``expect HEX``  answers immediately that it watches, and again when every session has received HEX.
 Times are those of CLOCK_MONOTONIC, in nanoseconds, which all processes share.
 """
 
@@ -62,11 +62,10 @@ class Sink:
         self.expected = b""
         self.missing = 0
         self.wanted: int | None = None
-        self.said = ""
 
     def run(self) -> None:
         """Serve until standard input closes."""
-        say({"port": self.listener.getsockname()[1]})
+        print_answer({"port": self.listener.getsockname()[1]})
         due = time.monotonic() + KEEPALIVE_SECONDS
         while True:
             for key, _ in self.selector.select(max(0.0, due - time.monotonic())):
@@ -83,7 +82,7 @@ class Sink:
                     session.connection.send(KEEPALIVE)
 
     def accept(self) -> None:
-        """Take a connection and say who we are."""
+        """Accept a connection and send the OPEN."""
         connection, _ = self.listener.accept()
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -104,11 +103,11 @@ class Sink:
             self.missing = len(self.sessions)
             for session in self.sessions.values():
                 session.waiting, session.tail = True, b""
-            say({"watching": self.missing})
+            print_answer({"watching": self.missing})
         return True
 
     def read(self, session: Session) -> None:
-        """Take what a session has."""
+        """Read from a session."""
         data = session.connection.recv(1 << 18)
         now = time.monotonic_ns()
         if not data:
@@ -122,13 +121,13 @@ class Sink:
                 session.waiting = False
                 self.missing -= 1
                 if not self.missing:
-                    say({"last": now})
+                    print_answer({"last": now})
             session.tail = seen[-len(self.expected) :]
         if self.wanted is not None:
             self.tally(session, data)
 
     def tally(self, session: Session, data: bytes) -> None:
-        """Count the prefixes of what a session has got while it is filled."""
+        """Count the received prefixes of a session."""
         data = session.rest + data
         at = 0
         while len(data) - at >= 19:
@@ -142,7 +141,7 @@ class Sink:
         self.counted()
 
     def counted(self) -> None:
-        """Answer ``count`` when all sessions have what is wanted."""
+        """Answer ``count`` when all sessions have the prefixes."""
         wanted = self.wanted
         if (
             wanted is not None
@@ -150,7 +149,7 @@ class Sink:
             and all(session.prefixes >= wanted for session in self.sessions.values())
         ):
             self.wanted = None
-            say({"sessions": len(self.sessions), "time": time.monotonic_ns()})
+            print_answer({"sessions": len(self.sessions), "time": time.monotonic_ns()})
 
 
 def announced(update: bytes) -> int:
@@ -165,7 +164,7 @@ def announced(update: bytes) -> int:
     return count
 
 
-def say(answer: dict[str, int]) -> None:
+def print_answer(answer: dict[str, int]) -> None:
     """Write one answer."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()

@@ -29,13 +29,13 @@ def write(directory: Path, *, services: int, peers: int, port: int) -> None:
 
 
 def change(directory: Path, step: int) -> bytes:
-    """Give the one Service in a file of its own another address.
+    """Change the address of the Service in the separate file.
 
-    Returns the NLRI that every peer has to be told, as wire bytes.
+    Returns the NLRI to advertise to every peer, as wire bytes.
     """
     address = (198, 51, 100, step % 2 + 1)
     ip = ".".join(map(str, address))
-    # In place within one rename: a reader never sees half a file.
+    # Replaced by a rename: a reader never reads a partial file.
     fresh = directory.parent / ".changing.new"
     _put(fresh, [_load_balancer("changing", "10.97.0.1", ip)])
     fresh.replace(directory / CHANGING)
@@ -54,7 +54,7 @@ def _service(number: int) -> dict[str, Any]:
 
 
 def _load_balancer(name: str, cluster_ip: str, ip: str) -> dict[str, Any]:
-    # About as much as kubectl prints of a real one.
+    # The size of a real object as kubectl prints it.
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -1,11 +1,11 @@
-"""`waggle router` against the routers that people run today, side by side in one run.
+"""`waggle router` beside other routers, compared in one run.
 
-* `arena`: two network namespaces, the tester in one, a daemon in the other, and what it used
-* `daemons`: how each router is configured so that all of them do the same
-* `streams`: the UPDATEs, made beforehand
-* `scenarios`: what is measured; `plan`: how often, and with whom
+* `arena`: two network namespaces, the tester in one, a daemon in the other, and its resource usage
+* `daemons`: the equivalent configuration of each router
+* `streams`: the UPDATEs, encoded beforehand
+* `scenarios`: the measurements; `plan`: their sizes, repetitions and contenders
 * `report`, `plot`: tables, ratios and goals, and a picture
 
-Only ratios within one run say anything: daemons take turns, so that what else the machine does
-falls on all of them. Development only; the product imports nothing of this.
+Only ratios within one run are meaningful: daemons take turns, so that other load of the machine affects
+all of them. Development only; no program imports this package.
 """

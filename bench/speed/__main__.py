@@ -1,8 +1,8 @@
-"""``python -m bench.speed``: run, print, and write down.
+"""``python -m bench.speed``: runs the scenarios, prints and writes the figures.
 
-Without options it is the quick form of everything, and docs/performance.md gets its table and its
-picture; with a choice of scenarios or daemons only the figures are printed. Needs root, for network
-namespaces. One daemon runs at a time.
+Without options it runs the quick form of all scenarios and updates the table and the picture of
+docs/performance.md; with selected scenarios or daemons it only prints the figures. Needs root, for
+network namespaces. One daemon runs at a time.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "performance.svg"
 FILES = 8192
-"""Open files: a thousand sessions need as many."""
+"""The limit of open files; each of a thousand sessions needs one."""
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 where a goal is missed."""
+    """Run the selected scenarios; the exit status is 1 if a goal is missed."""
     parser = argparse.ArgumentParser(prog="bench.speed", description=__doc__.partition("\n")[0])
     parser.add_argument("--full", action="store_true", help="all sizes, more repetitions")
-    parser.add_argument("--scenarios", metavar="P1a,P3", help="only these")
-    parser.add_argument("--daemons", metavar="waggle,bird", help="only these")
+    parser.add_argument("--scenarios", metavar="P1a,P3", help="only these scenarios")
+    parser.add_argument("--daemons", metavar="waggle,bird", help="only these daemons")
     parser.add_argument(
         "--peers", metavar="1,10", help="only these numbers of peers, for P1 and P2"
     )

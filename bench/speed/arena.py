@@ -1,7 +1,7 @@
-"""Where it is measured: a cable, the tester on its one side, and one daemon at a time on the other.
+"""The place of measurements: a virtual cable between the tester and one daemon at a time.
 
-Sessions of the tester have an address each, of one network with the daemon, so that they are
-directly connected neighbours like any. Neighbour entries are permanent: no ARP is measured.
+Each session of the tester has an address in the network of the daemon, so they are directly connected
+neighbours. Neighbour entries are permanent: ARP is not measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TESTER = ROOT / "build" / "bench-tester"
 DAEMON_ADDRESS = "10.99.255.254"
 DAEMON_ASN = 64500
 SESSION_ADDRESS = "10.99.1.1"
-"""The first session's; the others' follow."""
+"""The address of the first session; the others follow."""
 SESSION_ASN = 64512
 NETWORK_BITS = 16
 SESSIONS = 1000
@@ -43,11 +43,11 @@ def asn_of(session: int) -> int:
 
 
 class TesterError(Exception):
-    """The tester, or the daemon against it, did not do what the scenario needs."""
+    """The tester or the daemon failed in a scenario."""
 
 
 class Tester:
-    """The tester's process: commands in, JSON out. One for each measurement."""
+    """The process of the tester, one for each measurement: reads commands, writes JSON."""
 
     def __init__(self, namespace: Namespace, sessions: int, hold_time: int = 240) -> None:
         if not TESTER.exists():
@@ -72,18 +72,18 @@ class Tester:
         """Sessions that ended."""
         self.expect_lost: set[int] = set()
         """Sessions that may end."""
-        self.ask(
+        self.request(
             f"sessions {sessions} {SESSION_ADDRESS} {SESSION_ASN} {hold_time} {DAEMON_ADDRESS} 179"
         )
 
-    def tell(self, command: str) -> None:
+    def send(self, command: str) -> None:
         """Write a command."""
         self._in.write(command.encode() + b"\n")
         self._in.flush()
 
-    def ask(self, command: str) -> dict[str, Any]:
+    def request(self, command: str) -> dict[str, Any]:
         """Write a command and return its answer, which is not an event."""
-        self.tell(command)
+        self.send(command)
         return self._take(lambda answer: "event" not in answer, command, TIMEOUT)
 
     def event(self, name: str, within: float = TIMEOUT) -> dict[str, Any]:
@@ -120,16 +120,16 @@ class Tester:
     def up(self, first: int, behind: int) -> dict[str, Any]:
         """Connect sessions, then open all of them; the times of the first and last Established."""
         self.connect(first, behind)
-        self.tell(f"open {first} {behind}")
+        self.send(f"open {first} {behind}")
         return self.event("established")
 
     def connect(self, first: int, behind: int) -> None:
         """Connect sessions; no OPEN is sent."""
-        self.tell(f"connect {first} {behind}")
+        self.send(f"connect {first} {behind}")
         self.event("connected")
 
     def close(self) -> None:
-        """End it, and with it all sessions."""
+        """End the tester with all its sessions."""
         self._process.kill()
         self._process.wait()
         self._selector.close()
@@ -161,11 +161,11 @@ class Arena:
 
 @contextlib.contextmanager
 def arena(directory: Path) -> Iterator[Arena]:
-    """Make the namespaces, for as long as the context lasts."""
+    """Create the namespaces for the duration of the context."""
     with linked_namespaces() as link:
         link.left.batch(
             f"addr add 10.99.0.1/{NETWORK_BITS} dev {DEVICE}",
-            # Every address of the sessions is ours, without adding them one by one.
+            # All addresses of the sessions are local, without an entry for each.
             f"route add local 10.99.0.0/17 dev {DEVICE}",
         )
         link.right.batch(f"addr add {DAEMON_ADDRESS}/{NETWORK_BITS} dev {DEVICE}")
@@ -187,7 +187,7 @@ def _mac(namespace: Namespace) -> str:
     return address
 
 
-# ------------------------------------------------------------------- what it used
+# ------------------------------------------------------------------- resource usage
 
 
 def processes(pid: int) -> list[int]:
@@ -211,7 +211,7 @@ def cpu_seconds(pids: list[int]) -> float:
 
 
 def at_work(pids: list[int]) -> bool:
-    """Whether a thread of these processes runs, or would if it were given a processor."""
+    """Whether a thread of these processes runs or is runnable."""
     for pid in pids:
         for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
             with contextlib.suppress(OSError):

@@ -1,8 +1,7 @@
-"""What is run: scenarios with their sizes, who takes part and how often, and the goals.
+"""The plan of a run: scenarios with their sizes, contenders, repetitions and goals.
 
-A contender may name the way in which it is told something, as ``bird:birdc``. The quick form has
-the same scenarios with fewer sizes, repetitions and changes, and leaves out what takes minutes
-without telling anything new.
+The name of a contender may have an interface, as ``bird:birdc``. The quick form has the same scenarios
+with fewer sizes, repetitions and changes, and omits cases that take minutes.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ class Goal:
     figure: str = "time"
     rival: str | None = None
     own: str | None = None
-    who: str = OURS
-    """Whose figure it is."""
+    contender: str = OURS
+    """The contender of the figure."""
 
     def __str__(self) -> str:
-        if self.who != OURS:
-            return f"{self.who}: {replace(self, who=OURS)}"
+        if self.contender != OURS:
+            return f"{self.contender}: {replace(self, contender=OURS)}"
         if self.rival is not None:
             return f"{self.figure} at most {self.limit:g} of {self.rival}'s"
         if self.own is not None:
@@ -52,12 +51,12 @@ class Case:
     """By contender, in the order in which they take turns."""
     goals: tuple[Goal, ...] = ()
     shown: tuple[str, ...] = ("time", "cpu", "rss")
-    """The figures of the table; the first one is what the scenario is about."""
+    """The figures of the table; the first one is the result of the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of everything a form of the run has."""
+    """The sizes and repetitions of a form of the run."""
 
     peers: tuple[int, ...]
     repetitions: int
@@ -210,9 +209,9 @@ def _table(size: Size, table: Path, prefixes: int) -> Iterator[Case]:
         (
             Goal(1.3, rival="bird"),
             Goal(2.0, "rss", "bird"),
-            Goal(1.0, rival="bird", who="compiled"),
+            Goal(1.0, rival="bird", contender="compiled"),
         ),
-        ("time", "cpu", "rss", "told", "rss_told"),
+        ("time", "cpu", "rss", "initial_table", "rss_initial_table"),
     )
     yield Case(
         "stall",
@@ -236,7 +235,7 @@ def _idle(size: Size) -> Case:
 
 
 def _hostile(size: Size) -> Case:
-    # Not FRR: it reads whatever comes, and holds gigabytes within seconds.
+    # Not FRR: it reads without a limit, and uses gigabytes within seconds.
     return Case(
         "P6",
         "flood and a stalled peer",

@@ -1,9 +1,9 @@
-"""The least that a program in Python can do: hand messages on, without a look at what they say.
+"""The minimum for a program in Python: forwards messages without decoding them.
 
-``python -m bench.speed.relay ADDRESS ASN`` greets whoever connects and copies each UPDATE of one
-peer to all others, from one loop without a library. What it takes in P3 is what the kernel and the
-interpreter take, and the bound for everything that is written in Python. It must never know a route.
-It reads as much at a time as Waggle does: a buffer of 256 KiB is mapped anew for each message, which
+``python -m bench.speed.relay ADDRESS ASN`` sends an OPEN on each connection and copies each UPDATE of
+one peer to all others, from one loop without a library. Its time in P3 is that of the kernel and the
+interpreter, and the bound for programs in Python. It must not decode routes. It reads as much at a time
+as Waggle: a buffer of 256 KiB is mapped anew for each message, which
 alone takes as long as a third of everything else.
 """
 
@@ -42,7 +42,7 @@ def open_message(address: str, asn: int) -> bytes:
 
 
 class Relay:
-    """All connections, and the octets of each that are no whole message yet."""
+    """All connections, each with the octets of its incomplete message."""
 
     def __init__(self, address: str, asn: int) -> None:
         self._greeting = open_message(address, asn)
@@ -54,7 +54,7 @@ class Relay:
         self._poll.register(self._listening, select.EPOLLIN)
 
     def run(self) -> None:
-        """Go on until somebody ends the process."""
+        """Run until the process is killed."""
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor == self._listening.fileno():
@@ -96,10 +96,10 @@ class Relay:
         if position < len(data):
             self._rest[descriptor] = data[position:]
         if updates:
-            told = b"".join(updates)
+            message = b"".join(updates)
             for other in self._peers.values():
                 if other is not peer:
-                    other.send(told)
+                    other.send(message)
 
 
 if __name__ == "__main__":

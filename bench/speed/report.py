@@ -1,4 +1,4 @@
-"""Medians, spreads, ratios and goals; as JSON for machines and a table for people."""
+"""Medians, spreads, ratios and goals, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ BEGIN = "<!-- measured: begin -->"
 END = "<!-- measured: end -->"
 TITLES = {
     "rest": "At rest",
-    "P1a": "P1a: peers come up, each is told 10,000 prefixes",
-    "P1b": "P1b: 10,000 prefixes arrive, N peers are told",
-    "P2": "P2: N feeders with 10,000 prefixes each, one monitor (or mesh: all are told all)",
-    "P3": "P3: one prefix, 10,000 present, until ten peers have heard",
+    "P1a": "P1a: N peers come up, 10,000 prefixes are advertised to each",
+    "P1b": "P1b: 10,000 prefixes arrive and are advertised to N peers",
+    "P2": "P2: N feeders with 10,000 prefixes each, one monitor (or mesh: all prefixes to all peers)",
+    "P3": "P3: one prefix, 10,000 present, until ten peers have received it",
     "P4": "P4: a full table from one peer",
     "stall": "The longest stall: a change of one peer while P4's table comes from another",
     "P5": "P5: idle sessions, KEEPALIVE each 30 s",
@@ -31,8 +31,8 @@ HEADS = {
     "time": "time, ms",
     "cpu": "CPU, ms",
     "rss": "peak RSS, MB",
-    "told": "table told to a newcomer, ms",
-    "rss_told": "peak RSS then, MB",
+    "initial_table": "initial table to a new peer, ms",
+    "rss_initial_table": "peak RSS then, MB",
     "p50": "p50, ms",
     "p99": "p99, ms",
     "max": "max, ms",
@@ -52,7 +52,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """All runs of a case, by contender; what failed is a sentence instead of figures."""
+    """All runs of a case by contender; a failure is a sentence instead of figures."""
 
     case: Case
     runs: dict[str, list[Figures]]
@@ -70,7 +70,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A goal, and how far we are."""
+    """A goal and the measured value."""
 
     goal: Goal
     value: float | None
@@ -86,7 +86,7 @@ def judge(outcome: Outcome) -> list[Judged]:
     found = []
     ours = next((one for one in outcome.case.repetitions if one.split(":")[0] == OURS), OURS)
     for goal in outcome.case.goals:
-        value = outcome.median(ours if goal.who == OURS else goal.who, goal.figure)
+        value = outcome.median(ours if goal.contender == OURS else goal.contender, goal.figure)
         base: float | None = 1.0
         if goal.rival is not None:
             base = outcome.median(goal.rival, goal.figure)
@@ -196,7 +196,7 @@ def as_json(
 
 
 def machine() -> str:
-    """Say in plain words what it was measured on."""
+    """Describe the machine of the measurement."""
     cores = len(os.sched_getaffinity(0))
     return (
         f"{cores} cores, {platform.machine()}, Linux {'.'.join(platform.release().split('.')[:2])}"
@@ -208,5 +208,5 @@ def write_docs(page: Path, text: str) -> None:
     before, begin, rest = page.read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{page} has no place for what was measured")
+        raise ValueError(f"{page} has no marks for the measured part")
     page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")

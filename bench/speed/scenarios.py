@@ -1,8 +1,7 @@
-"""What is measured. Each function runs one daemon once and returns its figures.
+"""The measurements. Each function runs one daemon once and returns its figures.
 
 ``time`` is milliseconds, ``cpu`` the daemon's CPU milliseconds meanwhile, ``rss`` its peak resident
-memory in MB (10^6 octets) until then. A scenario raises `TesterError` where a daemon does not get
-there.
+memory in MB (10^6 octets) until then. A scenario raises `TesterError` if the daemon fails.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ GAP_MS = (5, 35)
 def setting(
     sessions: int, *, silent: Sequence[int] = (), originate: int = 0, hold_time: int = 240
 ) -> Setting:
-    """Return a router's task: so many neighbours, those in ``silent`` told nothing."""
+    """Return a configuration with this number of neighbours; no export to those in ``silent``."""
     first = ipaddress.IPv4Address(streams.FIRST_PREFIX)
     return Setting(
         asn=DAEMON_ASN,
@@ -57,10 +56,10 @@ class Bout:
 
     def load(self, session: int, path: Path) -> None:
         """Load a session with a file."""
-        self.tester.ask(f"load {session} {path}")
+        self.tester.request(f"load {session} {path}")
 
     def figures(self, began: int, ended: int, cpu: float, **more: float) -> Figures:
-        """Return what was measured between two times, from a CPU time on."""
+        """Return the figures of the time between two moments, from a CPU time on."""
         return {
             "time": (ended - began) / 1e6,
             "cpu": (self.daemon.cpu() - cpu) * 1e3,
@@ -71,7 +70,7 @@ class Bout:
 
 @contextlib.contextmanager
 def bout(arena: Arena, name: str, task: Setting, *, hold_time: int = 240) -> Iterator[Bout]:
-    """Start a daemon with a task, and a tester with a session for each neighbour."""
+    """Start a daemon with a configuration, and a tester with a session for each neighbour."""
     for old in arena.directory.iterdir():
         old.unlink()
     with (
@@ -85,7 +84,7 @@ def bout(arena: Arena, name: str, task: Setting, *, hold_time: int = 240) -> Ite
 
 
 def session_up(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
-    """P1a: prefixes are there, peers come up: first Established until all have all."""
+    """P1a: with prefixes present, peers come up: first Established until all have all routes."""
     native = CONTENDERS[name].originates
     feeder = 0 if native else 1
     task = setting(
@@ -93,35 +92,35 @@ def session_up(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) ->
     )
     with bout(arena, name, task) as it:
         tester = it.tester
-        tester.ask(f"range {streams.FIRST_PREFIX} {prefixes}")
+        tester.request(f"range {streams.FIRST_PREFIX} {prefixes}")
         if feeder:
             it.feed(peers, streams.FIRST_PREFIX, prefixes)
             tester.up(peers, peers + 1)
-            tester.tell(f"blast {peers} {peers + 1}")
+            tester.send(f"blast {peers} {peers + 1}")
             tester.event("sent")
             settle(it.daemon)
         if it.daemon.needs_nudge:
-            tester.ask(f"nudge 0 {NUDGE_MS}")
+            tester.request(f"nudge 0 {NUDGE_MS}")
         tester.connect(0, peers)
         settle(it.daemon, 0.05)
         cpu = it.daemon.cpu()
-        tester.tell(f"distinct 0 {peers} {prefixes}")
-        tester.tell(f"open 0 {peers}")
+        tester.send(f"distinct 0 {peers} {prefixes}")
+        tester.send(f"open 0 {peers}")
         complete = tester.event("complete")["time"]
         return it.figures(tester.event("established")["first"], complete, cpu)
 
 
 def fan_out(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
-    """P1b: all peers Established, prefixes arrive from a feeder; until the last peer has all."""
+    """P1b: all peers Established, prefixes arrive from a feeder: until the last peer has all routes."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
         tester = it.tester
-        tester.ask(f"range {streams.FIRST_PREFIX} {prefixes}")
+        tester.request(f"range {streams.FIRST_PREFIX} {prefixes}")
         it.feed(peers, streams.FIRST_PREFIX, prefixes)
         tester.up(0, peers + 1)
         settle(it.daemon)
         cpu = it.daemon.cpu()
-        tester.tell(f"distinct 0 {peers} {prefixes}")
-        tester.tell(f"blast {peers} {peers + 1}")
+        tester.send(f"distinct 0 {peers} {prefixes}")
+        tester.send(f"blast {peers} {peers + 1}")
         complete = tester.event("complete")["time"]
         return it.figures(tester.event("blast")["time"], complete, cpu)
 
@@ -130,35 +129,35 @@ def fan_out(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Fi
 
 
 def fan_in(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
-    """P2: feeders with prefixes of their own each, one monitor that is told all of them."""
+    """P2: feeders with distinct prefixes, one monitor that receives all of them."""
     with bout(arena, name, setting(peers + 1, silent=range(peers))) as it:
         tester = it.tester
-        tester.ask(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
+        tester.request(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
         for feeder in range(peers):
             it.feed(feeder, streams.FIRST_PREFIX + feeder * prefixes, prefixes)
         tester.up(0, peers + 1)
         settle(it.daemon)
         cpu = it.daemon.cpu()
-        tester.tell(f"distinct {peers} {peers + 1} {peers * prefixes}")
-        tester.tell(f"blast 0 {peers}")
+        tester.send(f"distinct {peers} {peers + 1} {peers * prefixes}")
+        tester.send(f"blast 0 {peers}")
         complete = tester.event("complete")["time"]
         return it.figures(tester.event("blast")["time"], complete, cpu)
 
 
 def mesh(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figures:
-    """P2 mesh: every peer says prefixes of its own and is told those of all others."""
+    """P2 mesh: every peer announces distinct prefixes and receives those of all others."""
     with bout(arena, name, setting(peers)) as it:
         tester = it.tester
-        tester.ask(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
+        tester.request(f"range {streams.FIRST_PREFIX} {peers * prefixes}")
         for feeder in range(peers):
             first = streams.FIRST_PREFIX + feeder * prefixes
             it.feed(feeder, first, prefixes)
-            tester.ask(f"own {feeder} {first} {prefixes}")
+            tester.request(f"own {feeder} {first} {prefixes}")
         tester.up(0, peers)
         settle(it.daemon)
         cpu = it.daemon.cpu()
-        tester.tell(f"distinct 0 {peers} {(peers - 1) * prefixes}")
-        tester.tell(f"blast 0 {peers}")
+        tester.send(f"distinct 0 {peers} {(peers - 1) * prefixes}")
+        tester.send(f"blast 0 {peers}")
         complete = tester.event("complete")["time"]
         return it.figures(tester.event("blast")["time"], complete, cpu)
 
@@ -168,26 +167,26 @@ def mesh(arena: Arena, name: str, peers: int, prefixes: int = PREFIXES) -> Figur
 
 def _filled(it: Bout, feeder: int, peers: int, prefixes: int) -> None:
     tester = it.tester
-    tester.ask(f"range {streams.FIRST_PREFIX} {prefixes}")
+    tester.request(f"range {streams.FIRST_PREFIX} {prefixes}")
     it.feed(feeder, streams.FIRST_PREFIX, prefixes)
     tester.up(0, len(it.daemon.setting.neighbors))
     settle(it.daemon)
-    tester.tell(f"distinct 0 {peers} {prefixes}")
-    tester.tell(f"blast {feeder} {feeder + 1}")
+    tester.send(f"distinct 0 {peers} {prefixes}")
+    tester.send(f"blast {feeder} {feeder + 1}")
     tester.event("complete")
     settle(it.daemon, 0.2)
 
 
 def _pinged(tester: Tester, session: int, peers: int, changes: int) -> list[float]:
     low, high = GAP_MS
-    tester.tell(f"ping {session} {streams.PING_PREFIX} {changes} {low} {high} 0 {peers}")
+    tester.send(f"ping {session} {streams.PING_PREFIX} {changes} {low} {high} 0 {peers}")
     found = [tester.event("change")["took"] / 1e6 for _ in range(2 * changes)]
     tester.event("pinged")
     return found
 
 
 def single(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PREFIXES) -> Figures:
-    """P3: one prefix announced and withdrawn by a peer, until all peers have heard of it."""
+    """P3: one prefix announced and withdrawn by a peer, until all peers have received it."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
         _filled(it, peers, peers, prefixes)
         cpu = it.daemon.cpu()
@@ -202,7 +201,7 @@ def single(arena: Arena, name: str, peers: int, changes: int, prefixes: int = PR
 def own_change(
     arena: Arena, name: str, way: str, peers: int, changes: int, prefixes: int = PREFIXES
 ) -> Figures:
-    """P3 with a prefix of its own, by its own interface; a client's start counts."""
+    """P3 with a prefix that the daemon originates by its interface; the start of a client counts."""
     with bout(arena, name, setting(peers + 1, silent=[peers])) as it:
         _filled(it, peers, peers, prefixes)
         tester = it.tester
@@ -210,7 +209,7 @@ def own_change(
         cpu = it.daemon.cpu()
         for step in range(2 * changes):
             announce = step % 2 == 0
-            tester.tell(f"watch {streams.PING_PREFIX} {int(announce)} 0 {peers}")
+            tester.send(f"watch {streams.PING_PREFIX} {int(announce)} 0 {peers}")
             tester.event("watching")
             began = time.monotonic_ns()
             it.daemon.switch(way, announce=announce)
@@ -224,7 +223,7 @@ def own_change(
 
 
 def spread(times: Sequence[float]) -> Figures:
-    """Return what people ask of many times: percentiles by the nearest rank."""
+    """Return percentiles of times, by the nearest rank."""
     ordered = sorted(times)
 
     def rank(share: float) -> float:
@@ -237,9 +236,9 @@ def spread(times: Sequence[float]) -> Figures:
 
 
 def full_table(arena: Arena, name: str, table: Path, prefixes: int) -> Figures:
-    """P4: a table like the Internet's from one peer, until the daemon has nothing left to do.
+    """P4: a table like that of the Internet from one peer, until the daemon is idle.
 
-    Afterwards a peer that comes up has to be told all of it, where the daemon passes routes on.
+    Then a second peer comes up and receives the table, if the daemon advertises received routes.
     """
     transit = CONTENDERS[name].transit
     with bout(arena, name, setting(2, silent=[0])) as it:
@@ -248,38 +247,38 @@ def full_table(arena: Arena, name: str, table: Path, prefixes: int) -> Figures:
         tester.up(0, 1)
         settle(it.daemon)
         cpu = it.daemon.cpu()
-        tester.tell("blast 0 1")
+        tester.send("blast 0 1")
         began = tester.event("blast")["time"]
         tester.event("sent")
         ended = quiet_since(it.daemon)
         figures = it.figures(began, ended, cpu)
         if transit:
             if it.daemon.needs_nudge:
-                tester.ask(f"nudge 1 {NUDGE_MS}")
+                tester.request(f"nudge 1 {NUDGE_MS}")
             tester.connect(1, 2)
-            tester.tell(f"announced 1 2 {prefixes}")
-            tester.tell("open 1 2")
+            tester.send(f"announced 1 2 {prefixes}")
+            tester.send("open 1 2")
             complete = tester.event("complete")["time"]
-            # What it took to tell the whole table, and what that cost.
-            figures["told"] = (complete - tester.event("established")["first"]) / 1e6
-            figures["rss_told"] = it.daemon.peak_mb()
+            # Time and memory of the initial table.
+            figures["initial_table"] = (complete - tester.event("established")["first"]) / 1e6
+            figures["rss_initial_table"] = it.daemon.peak_mb()
         return figures
 
 
 def stall(arena: Arena, name: str, table: Path, changes: int) -> Figures:
-    """P3 while P4's table arrives from another peer: the longest that anybody waits.
+    """P3 while the table of P4 arrives from another peer: the longest delay.
 
-    One peer says a single prefix again and again, one hears of it, a third sends the table.
+    One peer announces a single prefix repeatedly, one receives it, a third sends the table.
     """
     with bout(arena, name, setting(3, silent=[1, 2])) as it:
         tester = it.tester
-        tester.ask(f"range {streams.FIRST_PREFIX} {PREFIXES}")
+        tester.request(f"range {streams.FIRST_PREFIX} {PREFIXES}")
         it.load(2, table)
         tester.up(0, 3)
         settle(it.daemon)
-        tester.tell(f"ping 1 {streams.PING_PREFIX} {changes} 5 6 0 1")
+        tester.send(f"ping 1 {streams.PING_PREFIX} {changes} 5 6 0 1")
         tester.event("change")
-        tester.tell("blast 2 3")
+        tester.send("blast 2 3")
         began = tester.event("blast")["time"]
         tester.event("sent")
         sent = time.monotonic_ns()
@@ -295,14 +294,14 @@ def stall(arena: Arena, name: str, table: Path, changes: int) -> Figures:
 
 
 def idle(arena: Arena, name: str, peers: int, seconds: float) -> Figures:
-    """P5: Established sessions that only say KEEPALIVE, each side every 30 s; percent of a core."""
+    """P5: Established sessions with a KEEPALIVE of each side every 30 s; percent of a core."""
     with bout(arena, name, setting(peers, hold_time=90), hold_time=90) as it:
         it.tester.up(0, peers)
         time.sleep(2)
         cpu, began = it.daemon.cpu(), time.monotonic()
         time.sleep(seconds)
         used, took = it.daemon.cpu() - cpu, time.monotonic() - began
-        established = it.tester.ask(f"totals 0 {peers}")["established"]
+        established = it.tester.request(f"totals 0 {peers}")["established"]
         return {
             "percent": 100 * used / took,
             "established": established,
@@ -322,12 +321,12 @@ def hostile(arena: Arena, name: str, peers: int, changes: int, prefixes: int = P
         streams.flood(path, asn_of(flooder), address_of(flooder), prefixes)
         it.load(flooder, path)
         tester.expect_lost = {stalled}
-        tester.ask(f"stall {stalled} 1")
-        tester.tell(f"flood {flooder}")
+        tester.request(f"stall {stalled} 1")
+        tester.send(f"flood {flooder}")
         began = tester.event("blast")["time"]
         during = spread(_pinged(tester, pinger, peers, changes))
         took = (time.monotonic_ns() - began) / 1e9
-        rounds = tester.ask(f"totals {flooder} {flooder + 1}")["rounds"]
+        rounds = tester.request(f"totals {flooder} {flooder + 1}")["rounds"]
         return {
             "p50_before": before["p50"],
             "p99_before": before["p99"],
@@ -358,18 +357,18 @@ def settle(daemon: Contender, quiet: float = 0.1, within: float = 60.0) -> None:
     used, since = daemon.cpu(), time.monotonic()
     while time.monotonic() - since < quiet:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{daemon.name} does not come to rest")
+            raise TimeoutError(f"{daemon.name} does not become idle")
         time.sleep(0.01)
         now = daemon.cpu()
         if now - used > 0.02 * quiet:
             used, since = now, time.monotonic()
 
 
-def quiet_since(daemon: Contender, looks: int = 75, within: float = 200.0) -> int:
-    """Return when (ns) a daemon stopped to work: the last time that it was seen to.
+def quiet_since(daemon: Contender, polls: int = 75, within: float = 200.0) -> int:
+    """Return the time (ns) at which a daemon became idle: the last poll at which it worked.
 
-    Looked at every two milliseconds; work is a quarter of them on a core. Looks are counted, not time,
-    and who wants a processor and has none is not at rest: the host may stop all of us for a while.
+    Polled every two milliseconds; a quarter of these on a core is work. Polls are counted, not time,
+    and a runnable process is not idle: the host may stop all processes for a while.
     """
     deadline = time.monotonic() + within
     last = time.monotonic_ns()
@@ -382,7 +381,7 @@ def quiet_since(daemon: Contender, looks: int = 75, within: float = 200.0) -> in
         if cpu - used > 0.25e-9 * (now - looked):
             last = now
             idle = 0
-        elif idle < looks:
+        elif idle < polls:
             idle += 1
         elif not daemon.at_work():
             return last

@@ -65,7 +65,7 @@ static struct { /* KEEPALIVEs in quick succession, for a daemon that sleeps over
     int64_t every, due;
 } nudge;
 
-static struct { /* one prefix, announced and withdrawn, and how long until all have heard of it */
+static struct { /* one prefix, announced and withdrawn, and the time until all have received it */
     bool on;
     int session, left, from, to;
     int64_t gap_min, gap_max, next, began;
@@ -79,7 +79,7 @@ int64_t now_ns(void) {
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-void say(const char *format, ...) {
+void print_line(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vprintf(format, arguments);
@@ -119,7 +119,7 @@ static void make_sessions(int many, const char *address, unsigned asn, int hold,
         sessions[i] = (struct session){.number = i, .fd = -1, .asn = asn + (uint32_t)i,
                                        .address = first + (uint32_t)i};
     }
-    say("{\"ok\": true}");
+    print_line("{\"ok\": true}");
 }
 
 static void set_range(uint32_t first, uint32_t many) {
@@ -131,7 +131,7 @@ static void set_range(uint32_t first, uint32_t many) {
         if (!sessions[i].seen) die("no memory for %u prefixes", many);
         sessions[i].distinct = 0;
     }
-    say("{\"ok\": true}");
+    print_line("{\"ok\": true}");
 }
 
 static void load(struct session *s, const char *path) {
@@ -142,7 +142,7 @@ static void load(struct session *s, const char *path) {
     s->stream = mmap(NULL, s->stream_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
     if (s->stream == MAP_FAILED) die("%s: %s", path, strerror(errno));
     close(file);
-    say("{\"ok\": true}");
+    print_line("{\"ok\": true}");
 }
 
 static void serve_for(int64_t duration) {
@@ -167,7 +167,7 @@ static void connect_all(int from, int to) {
             die("not connected, and greeted by an OPEN, within a minute");
         serve_for(50 * MS);
     }
-    say("{\"event\": \"connected\", \"time\": %lld}", (long long)now_ns());
+    print_line("{\"event\": \"connected\", \"time\": %lld}", (long long)now_ns());
 }
 
 static void open_all(int from, int to) {
@@ -178,7 +178,7 @@ static void open_all(int from, int to) {
 }
 
 static void blast(int from, int to) {
-    say("{\"event\": \"blast\", \"time\": %lld}", (long long)now_ns());
+    print_line("{\"event\": \"blast\", \"time\": %lld}", (long long)now_ns());
     for (int i = from; i < to; i++) session_blast(session(i), epoll);
 }
 
@@ -222,7 +222,7 @@ static void totals(int from, int to) {
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    say("{\"updates\": %llu, \"announced\": %llu, \"withdrawn\": %llu, \"octets\": %llu, "
+    print_line("{\"updates\": %llu, \"announced\": %llu, \"withdrawn\": %llu, \"octets\": %llu, "
         "\"rounds\": %llu, \"established\": %d, \"cpu\": %.6f}",
         (unsigned long long)updates, (unsigned long long)announced, (unsigned long long)withdrawn,
         (unsigned long long)octets, (unsigned long long)rounds, established,
@@ -254,7 +254,7 @@ static void start_ping(int number, uint32_t prefix, int times, double gap_min, d
 
 static void step_ping(int64_t now) {
     if (ping.began && !watchers) {
-        say("{\"event\": \"change\", \"announce\": %s, \"began\": %lld, \"took\": %lld}",
+        print_line("{\"event\": \"change\", \"announce\": %s, \"began\": %lld, \"took\": %lld}",
             ping.announce ? "true" : "false", (long long)ping.began,
             (long long)(last_event - ping.began));
         ping.began = 0;
@@ -262,7 +262,7 @@ static void step_ping(int64_t now) {
         ping.next = now + gap();
         if (!--ping.left) {
             ping.on = false;
-            say("{\"event\": \"pinged\", \"time\": %lld}", (long long)now);
+            print_line("{\"event\": \"pinged\", \"time\": %lld}", (long long)now);
         }
     } else if (ping.began && now - ping.began > CHANGE_TIMEOUT) {
         die("%d sessions have not heard of a change in 30 s", watchers);
@@ -293,7 +293,7 @@ static bool command(char *line) {
     else if (!strcmp(word, "own") && sscanf(line, "%*s %d %u %u", &a, &u, &v) == 3) {
         session(a)->own_first = u;
         session(a)->own_count = v;
-        say("{\"ok\": true}");
+        print_line("{\"ok\": true}");
     } else if (!strcmp(word, "load") && sscanf(line, "%*s %d %511s", &a, text) == 2)
         load(session(a), text);
     else if (!strcmp(word, "connect") && sscanf(line, "%*s %d %d", &a, &b) == 2)
@@ -306,11 +306,11 @@ static bool command(char *line) {
         session(a)->again = true;
         blast(a, a + 1);
     } else if (!strcmp(word, "quiet") && sscanf(line, "%*s %d", &a) == 1) {
-        session(a)->again = false; /* it says "sent" when it is through */
+        session(a)->again = false; /* it prints "sent" at the end of the stream */
     } else if (!strcmp(word, "stall") && sscanf(line, "%*s %d %d", &a, &b) == 2) {
         session(a)->stalled = b;
         session_interest(session(a), epoll);
-        say("{\"ok\": true}");
+        print_line("{\"ok\": true}");
     } else if (!strcmp(word, "distinct") && sscanf(line, "%*s %d %d %lld", &a, &b, &n) == 3)
         wait_for(a, b, (uint64_t)n, 0);
     else if (!strcmp(word, "announced") && sscanf(line, "%*s %d %d %lld", &a, &b, &n) == 3)
@@ -318,12 +318,12 @@ static bool command(char *line) {
     else if (!strcmp(word, "watch") && sscanf(line, "%*s %u %d %d %d", &u, &a, &b, &c) == 4) {
         watch(u, a, b, c);
         watches = true;
-        say("{\"event\": \"watching\", \"time\": %lld}", (long long)now_ns());
+        print_line("{\"event\": \"watching\", \"time\": %lld}", (long long)now_ns());
     } else if (!strcmp(word, "nudge") && sscanf(line, "%*s %d %d", &a, &b) == 2) {
         nudge.session = a;
         nudge.every = b * MS;
         nudge.due = 0;
-        say("{\"ok\": true}");
+        print_line("{\"ok\": true}");
     } else if (!strcmp(word, "ping") &&
                sscanf(line, "%*s %d %u %d %lf %lf %d %d", &a, &u, &b, &x, &y, &c, &d) == 7)
         start_ping(a, u, b, x, y, c, d);
@@ -387,7 +387,7 @@ static void serve(int timeout_ms) {
             !s->stalled)
             session_readable(s);
         else if (events[i].events & (EPOLLHUP | EPOLLRDHUP) && s->stalled && s->state != CLOSED) {
-            say("{\"event\": \"lost\", \"session\": %d, \"reason\": \"reset\", \"time\": %lld}",
+            print_line("{\"event\": \"lost\", \"session\": %d, \"reason\": \"reset\", \"time\": %lld}",
                 s->number, (long long)now_ns());
             session_close(s);
         }
@@ -413,17 +413,17 @@ static void serve(int timeout_ms) {
         }
         if (all) {
             opening = 0;
-            say("{\"event\": \"established\", \"first\": %lld, \"last\": %lld}", (long long)first,
+            print_line("{\"event\": \"established\", \"first\": %lld, \"last\": %lld}", (long long)first,
                 (long long)last);
         }
     }
     if (waits && !waiting) {
         waits = false;
-        say("{\"event\": \"complete\", \"time\": %lld}", (long long)last_event);
+        print_line("{\"event\": \"complete\", \"time\": %lld}", (long long)last_event);
     }
     if (watches && !watchers) {
         watches = false;
-        say("{\"event\": \"seen\", \"time\": %lld}", (long long)last_event);
+        print_line("{\"event\": \"seen\", \"time\": %lld}", (long long)last_event);
     }
     if (ping.on) step_ping(now);
 }

@@ -110,8 +110,8 @@ void session_open(struct session *s) {
 }
 
 void session_send(struct session *s, const uint8_t *message, size_t size) {
-    /* Small messages, and nothing else is being sent: there is room for them. The end of the
-     * connection is told to who reads. */
+    /* Small messages while no other data is pending: the buffer has room. The reader reports the end
+     * of the connection. */
     if (write(s->fd, message, size) != (ssize_t)size && errno != EPIPE && errno != ECONNRESET)
         die("session %d: write: %s", s->number, strerror(errno));
 }
@@ -127,13 +127,13 @@ void session_close(struct session *s) {
 static void lost(struct session *s, const char *reason, const uint8_t *data) {
     bool was_open = s->state > GREETED;
     if (data && was_open)
-        say("{\"event\": \"lost\", \"session\": %d, \"reason\": \"%s %u/%u\", \"time\": %lld}",
+        print_line("{\"event\": \"lost\", \"session\": %d, \"reason\": \"%s %u/%u\", \"time\": %lld}",
             s->number, reason, data[0], data[1], (long long)now_ns());
     else if (was_open)
-        say("{\"event\": \"lost\", \"session\": %d, \"reason\": \"%s\", \"time\": %lld}",
+        print_line("{\"event\": \"lost\", \"session\": %d, \"reason\": \"%s\", \"time\": %lld}",
             s->number, reason, (long long)now_ns());
     else
-        say("{\"event\": \"refused\", \"session\": %d}", s->number);
+        print_line("{\"event\": \"refused\", \"session\": %d}", s->number);
     session_close(s);
 }
 
@@ -263,7 +263,7 @@ void session_writable(struct session *s, int epoll) {
         }
         s->sending = false;
         session_interest(s, epoll);
-        say("{\"event\": \"sent\", \"session\": %d, \"time\": %lld}", s->number,
+        print_line("{\"event\": \"sent\", \"session\": %d, \"time\": %lld}", s->number,
             (long long)now_ns());
     }
 }

@@ -59,7 +59,7 @@ extern int watchers; /* sessions that have not seen the watched prefix */
 extern int64_t last_event; /* when the last of either happened */
 
 int64_t now_ns(void);
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 void session_connect(struct session *s, int epoll, uint32_t address, int port);

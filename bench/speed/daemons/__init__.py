@@ -1,4 +1,4 @@
-"""The routers that are measured; each module knows one of them."""
+"""The measured routers, one per module."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a measured router is told, and its life as a process.
+"""The configuration of a measured router, and its process.
 
-All are told the same: one AS, listening on one address, the neighbours by address and AS, passive,
-IPv4 unicast, everything imported, everything or nothing exported, prefixes of its own.
+The configurations are equivalent: one AS, one listening address, passive neighbours by address and AS,
+IPv4 unicast, all routes imported, all or no routes exported, originated prefixes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Neighbor:
     address: str
     asn: int
     export: bool = True
-    """Whether it is told everything, or nothing."""
+    """Whether all routes are exported to it, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One router's task."""
+    """The configuration of one router."""
 
     asn: int
     address: str
@@ -51,13 +51,13 @@ class Contender(abc.ABC):
 
     name: ClassVar[str]
     transit: ClassVar[bool] = True
-    """Whether it tells peers what it learns from others."""
+    """Whether routes from one peer are advertised to others."""
     needs_nudge: ClassVar[bool] = False
-    """Whether it sleeps over work that is left to do unless something comes in."""
+    """Whether it needs input to continue with pending work."""
     originates: ClassVar[bool] = True
-    """Whether prefixes of its own can be configured; otherwise a peer has to say them."""
+    """Whether prefixes can be originated; otherwise a peer has to announce them."""
     switches: ClassVar[tuple[str, ...]] = ()
-    """Ways to make it announce one prefix of its own."""
+    """The interfaces by which it can announce one prefix."""
 
     def __init__(self, setting: Setting, arena: Arena) -> None:
         self.setting = setting
@@ -74,7 +74,7 @@ class Contender(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def missing(cls) -> str | None:
-        """Say what has to be installed, or None if it is there."""
+        """Return what is to be installed, or None if it is installed."""
 
     @classmethod
     @abc.abstractmethod
@@ -99,10 +99,10 @@ class Contender(abc.ABC):
 
     def switch(self, way: str, *, announce: bool) -> None:
         """Announce or withdraw the one prefix, in one of the ways of `switches`."""
-        raise ValueError(f"{self.name} has no way {way}")
+        raise ValueError(f"{self.name} has no interface {way}")
 
     def _listens(self) -> bool:
-        # From inside its own namespace, by the kernel's list: a connection would be a session.
+        # Read from the kernel's list in its namespace: a connection would be a session.
         wanted = f"{int.from_bytes(socket.inet_aton(self.setting.address), 'little'):08X}:00B3"
         anywhere = "00000000:00B3"
         for name in ("tcp", "tcp6"):
@@ -131,7 +131,7 @@ class Contender(abc.ABC):
             raise NotReadyError(f"{self.name} is not ready")
 
     def __exit__(self, *_: object) -> None:
-        """End it; what it would say to its peers is of no interest."""
+        """Kill its processes."""
         for pid in reversed(self.pids()):
             with contextlib.suppress(ProcessLookupError):
                 # Its own processes, by id; the first one is waited for.
@@ -148,7 +148,7 @@ class Contender(abc.ABC):
         return cpu_seconds(self.pids())
 
     def at_work(self) -> bool:
-        """Whether it runs, or would if it were given a processor."""
+        """Whether it runs or is runnable."""
         return at_work(self.pids())
 
     def peak_mb(self) -> float:

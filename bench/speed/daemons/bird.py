@@ -66,8 +66,8 @@ class Bird(Contender):
     def ready(self) -> bool:
         return self._listens() and (self.directory / "control").exists()
 
-    def ask(self, command: str) -> None:
-        """Say a command over its control socket."""
+    def request(self, command: str) -> None:
+        """Send a command over the control socket."""
         driver = Driver.__new__(Driver)
         driver.directory = self.directory
         driver.ask(command)
@@ -75,7 +75,7 @@ class Bird(Contender):
     def switch(self, way: str, *, announce: bool) -> None:
         command = f"{'enable' if announce else 'disable'} switched"
         if way == "socket":
-            self.ask(command)
+            self.request(command)
             return
         subprocess.run(
             ["birdc", "-s", str(self.directory / "control"), *command.split()],

@@ -1,4 +1,4 @@
-"""ExaBGP: tells each neighbour the routes of its configuration, and passes nothing on."""
+"""ExaBGP: advertises the routes of its configuration, and no routes of other peers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GoBGP. Prefixes of its own cannot be configured: a peer says them before it is measured."""
+"""GoBGP. Its configuration cannot originate prefixes: a peer announces them before the measurement."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ class GoBGP(Contender):
             "port = 179",
             f'local-address-list = ["{setting.address}"]',
         )
-        told = [f'"{one.address}/32"' for one in setting.neighbors if one.export]
-        if len(told) < len(setting.neighbors):
-            # By those that are told: the set of those that are not makes it slower.
+        exported = [f'"{one.address}/32"' for one in setting.neighbors if one.export]
+        if len(exported) < len(setting.neighbors):
+            # The set of peers with export: the opposite set makes it slower.
             yield from (
                 "[global.apply-policy.config]",
                 'export-policy-list = ["nothing"]',
                 'default-export-policy = "accept-route"',
                 "[[defined-sets.neighbor-sets]]",
-                'neighbor-set-name = "told"',
-                f"neighbor-info-list = [{', '.join(told)}]",
+                'neighbor-set-name = "exported"',
+                f"neighbor-info-list = [{', '.join(exported)}]",
                 "[[policy-definitions]]",
                 'name = "nothing"',
                 "[[policy-definitions.statements]]",
                 "[policy-definitions.statements.conditions.match-neighbor-set]",
-                'neighbor-set = "told"',
+                'neighbor-set = "exported"',
                 'match-set-options = "invert"',
                 "[policy-definitions.statements.actions]",
                 'route-disposition = "reject-route"',

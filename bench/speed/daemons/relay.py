@@ -1,4 +1,4 @@
-"""No router at all: `bench.speed.relay`, the bound for what is written in Python."""
+"""`bench.speed.relay`, no router: the bound for programs in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.speed.daemons.base import Contender
 
 
 class Relay(Contender):
-    """Hands messages on as they are, to everybody, unread."""
+    """Forwards messages unread to all peers."""
 
     name = "relay"
 

@@ -1,4 +1,4 @@
-"""``waggle router``, as it is installed: validation, policy and bookkeeping switched on.
+"""``waggle router`` as installed, with validation, policy and bookkeeping.
 
 Also with the hot path as C, where ``make compiled`` has made it.
 """
@@ -20,7 +20,7 @@ _ANSWER: Final = 4096
 
 
 class Waggle(Contender):
-    """Our own."""
+    """``waggle router``."""
 
     name = "waggle"
     switches = ("api",)
@@ -35,7 +35,7 @@ class Waggle(Contender):
         return f"{Driver.version()}, Python {sys.version.split()[0]}"
 
     def command(self) -> Sequence[str | Path]:
-        # -P: what is installed, not what is in the directory from which this runs.
+        # -P: the installed package, not the working directory.
         config = self.directory / "router.yaml"
         return [sys.executable, "-P", "-m", "waggle", "router", "-c", config]
 
@@ -67,20 +67,20 @@ class Waggle(Contender):
         return self._listens() and (self.directory / "api").exists()
 
     def __exit__(self, *exc: object) -> None:
-        """End it, and the connection to its socket."""
+        """End the router, and the connection to its socket."""
         if self._api is not None:
             self._api.close()
             self._api = None
         super().__exit__(*exc)
 
-    def ask(self, request: bytes) -> dict[str, Any]:
-        """Ask over its socket, to which who asks stays connected, as a controller would."""
+    def request(self, request: bytes) -> dict[str, Any]:
+        """Send a request over its socket, with a persistent connection like that of a controller."""
         api = self._api
         if api is None:
             api = self._api = socket.socket(socket.AF_UNIX)
             api.settimeout(30)
             api.connect(str(self.directory / "api"))
-        # Without a stream: its two buffers would take 0.01 ms of what is measured.
+        # Without a stream, whose two buffers would add 0.01 ms.
         api.sendall(request)
         line = b""
         while not line.endswith(b"\n"):
@@ -94,11 +94,11 @@ class Waggle(Contender):
         return answer
 
     def switch(self, way: str, *, announce: bool) -> None:
-        self.ask(self._requests[announce])
+        self.request(self._requests[announce])
 
     @functools.cached_property
     def _requests(self) -> dict[bool, bytes]:
-        # Made beforehand, as everything that the tester says.
+        # Encoded beforehand, like all messages of the tester.
         prefixes = [self.setting.switched]
         return {
             announce: json.dumps({"op": op, "prefixes": prefixes}).encode() + b"\n"
@@ -107,7 +107,7 @@ class Waggle(Contender):
 
 
 class Compiled(Waggle):
-    """The same with the hot path as C."""
+    """``waggle router`` with the hot path compiled to C."""
 
     name = "compiled"
     TREE = Path(__file__).resolve().parents[3] / "build" / "compiled"
