@@ -7,7 +7,7 @@ objects (`reconcilers.intent.arbitrate`).
 from __future__ import annotations
 
 import asyncio
-import os
+import threading
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -16,6 +16,7 @@ import structlog
 
 from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
 from reconcilers.intent.arbitrate import Claim, Owners
+from resources.snapshot import SnapshotError, read, write
 
 FILE: Final = "claims.json"
 FORMAT: Final = "waggle-claims/1"
@@ -56,6 +57,7 @@ class ClaimStore:
         """The owning dialect of each claim."""
         self._written: Owners = {}
         self._changed = asyncio.Event()
+        self._lock = threading.Lock()
         lifecycle.append("claims", start=self._start, stop=self._write)
         if self._path is not None:
             jobs.add("write", self._run)
@@ -71,10 +73,10 @@ class ClaimStore:
             self._health.ok("kept in memory only (--state-directory is not set)")
             return
         try:
-            octets = await asyncio.to_thread(_read, self._path)
+            octets = await asyncio.to_thread(read, self._path)
             self.owners = self._written = {} if octets is None else decode(octets)
             self._health.ok(f"kept in {self._path}")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SnapshotError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self._health.degraded(f"{self._path} cannot be read: {reason}")
             log.warning(
@@ -95,7 +97,7 @@ class ClaimStore:
             return
         owners = self.owners
         try:
-            await asyncio.to_thread(_replace, self._path, encode(owners))
+            await asyncio.to_thread(self._replace, encode(owners))
         except OSError as error:
             self._health.degraded(f"{self._path} cannot be written: {error.strerror}")
             log.warning(
@@ -107,6 +109,12 @@ class ClaimStore:
             return
         self._written = owners
         self._health.ok(f"kept in {self._path}")
+
+    def _replace(self, octets: bytes) -> None:
+        assert self._path is not None  # noqa: S101 - else nothing is written
+        # A stop cancels the job, but not a write that its thread has begun.
+        with self._lock:
+            write(self._path, [octets])
 
 
 def encode(owners: Owners) -> bytes:
@@ -120,24 +128,6 @@ def decode(octets: bytes) -> dict[Claim, str]:
     if stored.format != FORMAT:
         raise ValueError(f"it is of another format: {stored.format[:64]!r}")
     return dict(stored.claims)
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def _replace(path: Path, octets: bytes) -> None:
-    """Replace the file as a whole: a crash leaves the old one or the new one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("wb") as file:
-        file.write(octets)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 CELL = Cell(
