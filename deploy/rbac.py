@@ -37,14 +37,18 @@ def template(cells: Sequence[DialectCell]) -> str:
         "agent.report": report_rules,
         "operator": operator_rules,
         "operator.migrate": migration_rules,
+        "operator.configmaps": config_maps,
     }
     text = HEAD
     for part, rules in parts.items():
         text += f'\n{{{{- define "waggle.dialects.{part}" }}}}\n'
         for cell in cells:
             found = "".join(rules(cell))
+            otherwise = "".join(counting_rules(cell)) if part == "agent" else ""
             if found:
-                text += f"{{{{- if {_is_on(cell)} }}}}\n{found}{{{{- end }}}}\n"
+                text += f"{{{{- if {_is_on(cell)} }}}}\n{found}"
+                text += f"{{{{- else }}}}\n{otherwise}" if otherwise else ""
+                text += "{{- end }}\n"
         text += "{{- end }}\n"
     return text
 
@@ -55,6 +59,11 @@ def agent_rules(cell: DialectCell) -> Iterator[str]:
     yield from _declared(cell, operator=False)
 
 
+def counting_rules(cell: DialectCell) -> Iterator[str]:
+    """Yield the rules of an agent that counts the objects of a dialect that is off."""
+    yield from _rules(cell.dialect.configuration_kinds(), ("list",))
+
+
 def report_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent that writes statuses."""
     yield from _rules(cell.dialect.reported_kinds, ("get",))
@@ -62,14 +71,24 @@ def report_rules(cell: DialectCell) -> Iterator[str]:
 
 
 def operator_rules(cell: DialectCell) -> Iterator[str]:
-    """Yield the rules of the operator: the kinds that it reads, generates and reports on."""
+    """Yield the rules of the operator: the kinds that it reads, generates and reports on, rivals."""
     dialect = cell.dialect
     yield from _rules(dialect.cluster_kinds, ("list", "watch"))
     yield from _rules(dialect.generated_kinds, ("get", "create", "patch", "delete"))
     # The present conditions of an object are read before the first write.
     yield from _rules(dialect.condition_kinds, ("get",))
     yield from _rules(dialect.condition_kinds, ("patch",), "/status")
+    if dialect.rivals:
+        yield _rule("apps", ["daemonsets"], ("list",))
     yield from _declared(cell, operator=True)
+
+
+def config_maps(cell: DialectCell) -> Iterator[str]:
+    """Yield the ConfigMaps that show whether a rival speaks BGP, as a list."""
+    named = {rival.config_map for rival in cell.dialect.rivals if rival.config_map is not None}
+    for config_map in sorted(named):
+        namespace, _, name = config_map.partition("/")
+        yield f"- {{namespace: {namespace}, name: {name}}}\n"
 
 
 def migration_rules(cell: DialectCell) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The jobs of an operator: leader election, writing of the plan, migration of storage versions.
+"""The jobs of an operator: leader election, writing of the plan, storage versions, rivals.
 
 Every candidate reads, so that a new leader starts with complete tables. Nothing is written before
 every source has been read once, nor while a kind cannot be read.
@@ -34,6 +34,7 @@ from cells.hive.rounds import run_rounds
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
 from cells.operator.election import Leadership
+from cells.operator.rivals import RivalSearch
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.model import Problem
@@ -159,6 +160,9 @@ class Operator:
         jobs.add("writes", self._write)
         if options.migrate_storage_versions:
             jobs.add("storage-versions", self._migrate)
+        rivals = RivalSearch(dialects, kubernetes, self._leadership.gained, health.scope("rivals"))
+        if rivals.needed:
+            jobs.add("rivals", rivals.run)
 
     async def _elect(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:

@@ -1,13 +1,24 @@
 """The operator: generated objects, conditions and deletions, planned from snapshots and written.
 
 `planner` works out the desired state from a snapshot, `plan_writer` writes it to the API server,
-`local` writes it as rows in a process without one.
+`local` writes it as rows in a process without one. `rivals` finds other implementations that run.
 """
 
 from reconcilers.dialect import Delete
 from reconcilers.operator.local import LocalOperator
 from reconcilers.operator.planner import Plan, Planner
+from reconcilers.operator.rivals import RunningRival, running_rivals
 from reconcilers.operator.stored_conditions import StoredConditions
 from reconcilers.operator.writes import Apply, Write
 
-__all__ = ["Apply", "Delete", "LocalOperator", "Plan", "Planner", "StoredConditions", "Write"]
+__all__ = [
+    "Apply",
+    "Delete",
+    "LocalOperator",
+    "Plan",
+    "Planner",
+    "RunningRival",
+    "StoredConditions",
+    "Write",
+    "running_rivals",
+]

@@ -37,10 +37,10 @@ class Writer:
         self._manager = manager
         self._silence = silence
 
-    async def get(self, path: str) -> JsonObject | None:
-        """Return an object, or None where it is not there. Raises `KubernetesError`."""
+    async def get(self, path: str, parameters: Sequence[tuple[str, str]] = ()) -> JsonObject | None:
+        """Return an object or a list, or None where it is not there. Raises `KubernetesError`."""
         try:
-            return await self._send("GET", path)
+            return await self._send("GET", path, parameters=parameters)
         except Refused as error:
             if error.status == 404:
                 return None

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from cells.claims import ClaimsOptions
+from cells.dialects.cell import DialectCell
 from cells.hive import Hive, Settings, load
 from cells.http import HttpOptions
 from cells.kubernetes import KubernetesOptions
@@ -152,12 +154,31 @@ def test_the_role_of_an_operator_follows_its_settings(
     assert any("apiextensions.k8s.io" in rule["apiGroups"] for rule in rules) is granted
 
 
-def test_a_dialect_that_is_off_needs_no_permission(helm: Helm) -> None:
+def test_the_objects_of_a_dialect_that_is_off_may_be_counted_and_no_more(helm: Helm) -> None:
     objects = helm.template({"cells": {"cilium": {"enabled": False}}})
+    allowed = {}
     for part in ("agent", "operator"):
         assert not settings(objects, part).enabled["cilium"]
         rules = find(objects, "ClusterRole", f"waggle-{part}")["rules"]
-        assert "cilium.io" not in {group for rule in rules for group in rule["apiGroups"]}
+        found = [rule for rule in rules if "cilium.io" in rule["apiGroups"]]
+        allowed[part] = [(rule["resources"], rule["verbs"]) for rule in found]
+    counted = ["ciliumbgpclusterconfigs", "ciliumbgppeeringpolicies"]
+    assert allowed == {"agent": [(counted, ["list"])], "operator": []}
+    assert "cilium-config" not in str(objects)
+
+
+def test_an_operator_may_read_what_shows_that_a_rival_runs(helm: Helm) -> None:
+    objects = helm.template()
+    rules = find(objects, "ClusterRole", "waggle-operator")["rules"]
+    assert {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list"]} in rules
+    for cell in OPERATOR_CELLS:
+        rivals = cell.dialect.rivals if isinstance(cell, DialectCell) else ()
+        for namespace, _, name in (r.config_map.partition("/") for r in rivals if r.config_map):
+            role = find(objects, "Role", f"waggle-operator-{name}")
+            assert role["metadata"]["namespace"] == namespace
+            (rule,) = role["rules"]
+            assert (rule["resources"], rule["resourceNames"]) == (["configmaps"], [name])
+            assert rule["verbs"] == ["get"]
 
 
 def test_the_committed_files_are_the_generated_ones(helm: Helm) -> None:
@@ -214,8 +235,12 @@ def test_values_become_settings(helm: Helm) -> None:
 
 def test_a_snapshot_is_kept_on_the_node_where_it_is_enabled(helm: Helm) -> None:
     objects = helm.template({"agent": {"snapshot": {"hostPath": "/var/lib/waggle"}}})
-    snapshot = option(settings(objects, "agent"), "snapshot", SnapshotOptions)
+    found = settings(objects, "agent")
+    snapshot = option(found, "snapshot", SnapshotOptions)
     assert snapshot.file is not None
+    # Claims are kept beside it.
+    claims = option(found, "claims", ClaimsOptions)
+    assert claims.directory == str(Path(snapshot.file).parent)
     mounts = {m["mountPath"]: m["name"] for m in container(objects, "agent")["volumeMounts"]}
     name = mounts[str(Path(snapshot.file).parent)]
     (volume,) = [v for v in pod(objects, "agent")["spec"]["volumes"] if v["name"] == name]
@@ -223,6 +248,7 @@ def test_a_snapshot_is_kept_on_the_node_where_it_is_enabled(helm: Helm) -> None:
     # By default no file of the node is touched.
     volumes = pod(helm.template(), "agent")["spec"]["volumes"]
     assert not any("hostPath" in volume for volume in volumes)
+    assert option(settings(helm.template(), "agent"), "claims", ClaimsOptions).directory is None
 
 
 def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:

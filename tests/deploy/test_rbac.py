@@ -23,8 +23,10 @@ from tests.support.daemon import Daemon
 from tests.support.helm import Helm
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
+from tests.support.kubernetes.cilium import delete_cilium, put_cilium
 from tests.support.kubernetes.server import ApiServer, Request
 from tests.support.wait import eventually
+from waggle import agent as client
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
@@ -171,6 +173,7 @@ def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
             assert apiserver.request("DELETE", path).ok
     for name in (NODE, "n1", "n2"):
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
+    delete_cilium(apiserver)
 
 
 def _check_nothing_ends(server: ApiServer) -> None:
@@ -259,6 +262,7 @@ def _fill(server: ApiServer, objects: list[Object]) -> None:
     put(server, "/api/v1/nodes", node("n2", rack="r1"))
     peer = peer_config("with-password", authSecretRef="nothing")
     put(server, f"{CILIUM}/ciliumbgppeerconfigs", cilium("CiliumBGPPeerConfig", peer))
+    put_cilium(server)
     override = {"metadata": {"name": NODE}, "spec": {"bgpInstances": [{"name": "main"}]}}
     path = f"{CILIUM}/ciliumbgpnodeconfigoverrides"
     put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
@@ -281,6 +285,7 @@ def test_other_requests_are_forbidden(cluster: Cluster) -> None:
             ("PATCH", f"{node_config}/n1"),
             ("DELETE", f"{node_config}/n1"),
             ("GET", f"{leases}/waggle-operator"),
+            ("GET", "/apis/apps/v1/daemonsets"),
             ("GET", CRDS),
         ],
         "operator": [
@@ -289,6 +294,11 @@ def test_other_requests_are_forbidden(cluster: Cluster) -> None:
             ("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/any"),
             ("GET", "/api/v1/services"),
             ("GET", "/api/v1/pods"),
+            ("GET", "/api/v1/namespaces/kube-system/configmaps"),
+            ("GET", "/api/v1/namespaces/kube-system/configmaps/another"),
+            ("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/cilium-config"),
+            ("GET", "/apis/apps/v1/namespaces/kube-system/daemonsets/cilium"),
+            ("GET", "/apis/apps/v1/deployments"),
             ("POST", f"{accounts}/waggle-agent/token"),
             ("PATCH", "/api/v1/nodes/n1"),
             ("PATCH", f"{CRDS}/ciliumbgpnodeconfigs.cilium.io"),
@@ -360,6 +370,35 @@ def test_an_operator_that_translates_needs_the_rules_that_the_chart_adds(
     operator = cluster.run("operator", settings(objects, "operator"), 0)
     cluster.until_used("operator", added, operator)
     cluster.soon(lambda: _check_taken(server, uid), operator)
+
+
+@pytest.mark.helm
+def test_an_agent_counts_the_objects_of_a_dialect_that_is_off_with_what_the_chart_grants(
+    cluster: Cluster, helm: Helm
+) -> None:
+    server = cluster.server
+    values = {"agent": {"cells": {"cilium": {"enabled": False}}}}
+    text = helm.text(values)
+    objects = documents(text)
+    server.kubectl("apply", "-f", "-", text=text)
+    put(server, "/api/v1/nodes", node(NODE))
+    for name in ("a", "b"):
+        spec = {"bgpInstances": [{"name": "main", "localASN": 65001}]}
+        value = cilium("CiliumBGPClusterConfig", {"metadata": {"name": name}, "spec": spec})
+        put(server, f"{CILIUM}/ciliumbgpclusterconfigs", value)
+    socket = cluster.directory / "api"
+    arguments = (f"--node-name={NODE}", f"--api-socket={socket}")
+    agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
+    counting = {grant for grant in granted(objects, "agent") if grant[1] == "cilium.io"}
+    assert {verb for verb, *_ in counting} == {"list"}
+    cluster.until_used("agent", counting, agent)
+
+    def shown() -> None:
+        (note,) = client.get(socket, "/v1/peers", {})["notes"]
+        assert note.startswith("not read: 2 CiliumBGPClusterConfig (Cilium BGP is off; ")
+
+    cluster.soon(shown, agent)
+    assert not {grant for grant in cluster.used("agent") if grant[1] == "cilium.io"} - counting
 
 
 POLICIES = "/apis/cilium.io/v2alpha1/ciliumbgppeeringpolicies"

@@ -115,6 +115,10 @@ class ApiServer:
         """CustomResourceDefinitions by name; only asked for, nothing follows from them."""
         self.events: list[Object] = []
         """Events (events.k8s.io) that were created."""
+        self.daemon_sets: list[Object] = []
+        """DaemonSets (apps/v1); only listed, by labels."""
+        self.config_maps: dict[tuple[str, str], dict[str, str]] = {}
+        """The data of ConfigMaps, by namespace and name."""
         self.token: str | None = None
         self.bookmark_every: float | None = None
         self.requests: list[tuple[str, str, dict[str, str]]] = []
@@ -249,6 +253,13 @@ class ApiServer:
             return web.json_response(self.events[-1], status=201)
         if plural == "customresourcedefinitions":
             return await self._definition(request, _name(parts))
+        if plural == "daemonsets":
+            items = [one for one in self.daemon_sets if _selected(one, namespace, query)]
+            found = items[: int(query.get("limit", len(items)))]
+            return web.json_response({"kind": "DaemonSetList", "metadata": {}, "items": found})
+        if plural == "configmaps" and (namespace, _name(parts)) in self.config_maps:
+            data = self.config_maps[namespace, _name(parts)]
+            return web.json_response({"kind": "ConfigMap", "data": data})
         if parts == ["apis"]:
             return web.json_response(self._groups())
         kind = _BY_PLURAL.get(plural)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import sys
@@ -11,9 +12,17 @@ from typing import Any
 
 import pytest
 
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.cilium.options import CiliumOperatorOptions
+from reconcilers.operator import RunningRival, running_rivals
+from resources.kubernetes import Access, Connection, Writer, count_objects
+from resources.tables import Tables
+from statedb import Database
 from tests.reconcilers.build import cluster_config, node, peer_config
 from tests.support.daemon import Daemon
+from tests.support.kinds import CILIUM_KINDS
 from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, rules, undefine
+from tests.support.kubernetes.cilium import delete_cilium, put_cilium
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
@@ -347,3 +356,55 @@ def test_node_configs_of_another_operator_are_adopted_as_a_whole(
     after = {n: c["metadata"]["resourceVersion"] for n, c in node_configs(server).items()}
     assert after != versions
     assert daemon.tail().count("operator.taken_over") == 2
+
+
+def test_a_rival_is_one_whose_pods_are_ready_and_that_speaks_bgp(
+    server: ApiServer, operator: Callable[[str], Daemon], tmp_path: Path
+) -> None:
+    kubeconfig = access(server, ACCOUNT, tmp_path / "rivals")
+    dialect = CiliumDialect(Tables(Database(), CILIUM_KINDS), CiliumOperatorOptions())
+
+    async def search() -> list[RunningRival]:
+        connection = Connection(Access(str(kubeconfig)))
+        try:
+            return await running_rivals(Writer(connection, "test"), [dialect])
+        finally:
+            await connection.close()
+
+    def found() -> list[str]:
+        return [f"{rival.namespace}/{rival.name}" for rival in asyncio.run(search())]
+
+    try:
+        assert found() == []
+        put_cilium(server)
+        assert found() == ["kube-system/cilium"]
+        daemon = operator("a")
+        soon(lambda: "operator.rival" in daemon.tail(), daemon)
+        put_cilium(server, ready=0)
+        assert found() == []
+        put_cilium(server, bgp="false")
+        assert found() == []
+    finally:
+        delete_cilium(server)
+
+
+def test_objects_that_are_not_read_are_counted_by_one_object_of_each_list(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    kinds = CiliumDialect.configuration_kinds()
+
+    async def count(kubeconfig: Path) -> dict[tuple[str, str], int]:
+        connection = Connection(Access(str(kubeconfig)))
+        try:
+            return await count_objects(Writer(connection, "test"), kinds)
+        finally:
+            await connection.close()
+
+    for name in ("a", "b", "c"):
+        config(server, name)
+    assert asyncio.run(count(server.kubeconfig)) == {
+        ("cilium.io", "CiliumBGPClusterConfig"): 3,
+        ("cilium.io", "CiliumBGPPeeringPolicy"): 0,
+    }
+    # Without permission nothing is known, and nothing fails.
+    assert asyncio.run(count(access(server, "nobody-at-all", tmp_path / "nobody"))) == {}

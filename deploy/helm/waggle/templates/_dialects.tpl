@@ -24,6 +24,12 @@
   resources:
     - endpointslices
   verbs: [list, watch]
+{{- else }}
+- apiGroups: [cilium.io]
+  resources:
+    - ciliumbgpclusterconfigs
+    - ciliumbgppeeringpolicies
+  verbs: [list]
 {{- end }}
 {{- end }}
 
@@ -64,6 +70,10 @@
     - ciliumbgpclusterconfigs/status
     - ciliumbgppeerconfigs/status
   verbs: [patch]
+- apiGroups: [apps]
+  resources:
+    - daemonsets
+  verbs: [list]
 {{- if (.cilium).translatePeeringPolicies }}
 - apiGroups: [cilium.io]
   resources:
@@ -114,5 +124,11 @@
     - ciliumbgpnodeconfigs
     - ciliumbgppeerconfigs
   verbs: [list, patch]
+{{- end }}
+{{- end }}
+
+{{- define "waggle.dialects.operator.configmaps" }}
+{{- if ne (toString (.cilium).enabled) "false" }}
+- {namespace: kube-system, name: cilium-config}
 {{- end }}
 {{- end }}

@@ -1,0 +1,76 @@
+"""The leader's search for other implementations of the enabled dialects: health and log name them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+
+import structlog
+
+from cells.hive import Health
+from cells.kubernetes import Kubernetes
+from reconcilers.dialect import Dialect
+from reconcilers.operator import RunningRival, running_rivals
+from resources.kubernetes import KubernetesError
+
+MANAGER = "waggle-operator"
+"""The field manager; nothing is written."""
+POLL_INTERVAL_SECONDS = 180.0
+"""Between two searches."""
+RETRY_SECONDS = 30.0
+"""After a search that failed."""
+
+log = structlog.get_logger("waggle.operator")
+
+
+class RivalSearch:
+    """Searches while this operator leads."""
+
+    def __init__(
+        self,
+        dialects: Sequence[Dialect],
+        kubernetes: Kubernetes,
+        leads: asyncio.Event,
+        health: Health,
+    ) -> None:
+        """``health`` gets a scope for each dialect with a rival."""
+        self._dialects = [dialect for dialect in dialects if dialect.rivals]
+        self._kubernetes = kubernetes
+        self._leads = leads
+        self._health = health
+        self._known: dict[str, str] = {}
+        """By dialect: the message."""
+
+    @property
+    def needed(self) -> bool:
+        """True if an enabled dialect has rivals."""
+        return bool(self._dialects)
+
+    async def run(self) -> None:
+        """Search again and again, until cancelled."""
+        rng = random.SystemRandom()
+        while True:
+            await self._leads.wait()
+            pause = POLL_INTERVAL_SECONDS
+            try:
+                async with self._kubernetes.writer(MANAGER) as writer:
+                    self._report(await running_rivals(writer, self._dialects))
+            except KubernetesError:
+                # The kubernetes cell reports an API server that does not answer.
+                pause = RETRY_SECONDS
+            await asyncio.sleep(pause * rng.uniform(0.75, 1.25))
+
+    def _report(self, running: Sequence[RunningRival]) -> None:
+        messages: dict[str, list[str]] = {}
+        for rival in running:
+            messages.setdefault(rival.dialect, []).append(rival.message)
+        found = {dialect: ". ".join(texts) for dialect, texts in messages.items()}
+        for dialect in self._known.keys() - found.keys():
+            self._health.scope(dialect).remove()
+            log.info("rival is gone", event_name="operator.rival_gone", dialect=dialect)
+        for dialect, text in found.items():
+            self._health.scope(dialect).degraded(text)
+            if self._known.get(dialect) != text:
+                log.warning("rival", event_name="operator.rival", dialect=dialect, reason=text)
+        self._known = found
