@@ -49,6 +49,7 @@ BY_CHART: Final = frozenset(
     {
         "api.socket",
         "cilium.routerIdAllocationIpPool",
+        "claims.directory",
         "http.address",
         "kubernetes.context",
         "kubernetes.kubeconfig",

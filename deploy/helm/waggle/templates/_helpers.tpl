@@ -74,6 +74,7 @@ app.kubernetes.io/part-of: waggle
 {{- $_ := set $made "operator" (dict "leaseNamespace" $root.Release.Namespace) -}}
 {{- else if $own.snapshot.hostPath -}}
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
+{{- $_ := set $made "claims" (dict "directory" "/var/lib/waggle") -}}
 {{- end -}}
 {{- with $root.Values.routerIdAllocationIpPool -}}
 {{- $_ := set $made "cilium" (dict "routerIdAllocationIpPool" .) -}}
