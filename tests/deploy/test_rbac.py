@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cells.api import client
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
 from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
@@ -26,7 +27,6 @@ from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
 from tests.support.kubernetes.cilium import delete_cilium, put_cilium
 from tests.support.kubernetes.server import ApiServer, Request
 from tests.support.wait import eventually
-from waggle import agent as client
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
