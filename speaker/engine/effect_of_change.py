@@ -5,6 +5,7 @@ changed field                                  effect
 =============================================  ==========================================
 address, interface, peer AS                    another peer: removed and added
 route set, export, import, policies, limits    the difference is sent or applied; no reset
+next hops                                      routes are advertised again; no reset
 connect-retry and idle-hold time, name         none until the next attempt
 any other                                      reset; the status shows the reason
 =============================================  ==========================================
@@ -29,7 +30,17 @@ class Effect(enum.Enum):
 
 
 WITHOUT_EFFECT: Final = frozenset({"name", "connect_retry_time", "idle_hold_time"})
-SOFT: Final = frozenset({"route_set", "export", "export_policy", "import_", "maximum_prefixes"})
+SOFT: Final = frozenset(
+    {
+        "route_set",
+        "export",
+        "export_policy",
+        "import_",
+        "maximum_prefixes",
+        "next_hop_ipv4",
+        "next_hop_ipv6",
+    }
+)
 
 
 def effect_of(before: PeerConfig, after: PeerConfig) -> Effect:

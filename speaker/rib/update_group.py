@@ -16,7 +16,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
-from speaker.rib.export import ExportRules
+from speaker.rib.export import ExportRules, export_next_hop
 from speaker.rib.loc_rib import Change, LocRib
 from speaker.rib.path import Path, Source, same_export
 from speaker.rib.policy import compile_export
@@ -433,7 +433,12 @@ class UpdateGroup(Generic[M]):
             announced: dict[Path, list[bytes]] = {}
             for nlri, path in self.routes(family, member):
                 known = old.pop(nlri, None)
-                if known is None or not same_export(known, path):
+                if (
+                    known is None
+                    or not same_export(known, path)
+                    or export_next_hop(known, family, before.rules)
+                    != export_next_hop(path, family, self.rules)
+                ):
                     announced.setdefault(path, []).append(nlri)
             if old:
                 batches.append(self._encoder.withdraw(family, list(old)))

@@ -20,7 +20,7 @@ from speaker.api import (
 )
 from speaker.engine.effect_of_change import Effect, effect_of
 from speaker.engine.inputs import SetInstance
-from speaker.iana import IPV4_UNICAST, Role
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
 from tests.speaker.network import INSTANCE, Host, Network
 
 A, B = "10.0.0.1", "10.0.0.2"
@@ -51,8 +51,8 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"role": Role.CUSTOMER, "role_strict": True}, Effect.RESET),
     ({"maximum_prefixes": (MaximumPrefixes(9),)}, Effect.SOFT),
     ({"passive": True}, Effect.RESET),
-    ({"next_hop_ipv4": "10.0.0.9"}, Effect.RESET),
-    ({"next_hop_ipv6": "fd00::1"}, Effect.RESET),
+    ({"next_hop_ipv4": "10.0.0.9"}, Effect.SOFT),
+    ({"next_hop_ipv6": "fd00::1"}, Effect.SOFT),
     ({"local_port": 1179}, Effect.RESET),
     ({"disabled_reason": "no Secret"}, Effect.RESET),
     ({"address": "10.0.0.3"}, Effect.REPLACE),
@@ -132,6 +132,27 @@ def test_after_a_change_of_route_set_only_the_new_set_is_advertised(pair: Pair) 
     pair.a.routes({"10.9.0.0/16": RouteAttributes()}, "two")
     pair.network.run(1)
     assert "10.9.0.0/16" in pair.b.received(IPV4_UNICAST)
+
+
+def test_another_ipv6_next_hop_advertises_the_ipv6_routes_again_and_no_others(pair: Pair) -> None:
+    pair.a.routes({"fd00:1::/64": RouteAttributes()}, "one")
+    pair.network.run(1)
+    assert pair.b.received(IPV6_UNICAST)["fd00:1::/64"].next_hop != "fd00::a"
+    for address in ("fd00::a", "fd00::b"):
+        flaps, sent = pair.change(next_hop_ipv6=address)
+        assert flaps == 0
+        assert bytes((16, 10, 1)) not in sent
+        assert pair.b.received(IPV6_UNICAST)["fd00:1::/64"].next_hop == address
+
+
+def test_another_ipv6_next_hop_sends_nothing_without_ipv6_routes(pair: Pair) -> None:
+    assert pair.change(next_hop_ipv6="fd00::a") == (0, b"")
+
+
+def test_another_ipv4_next_hop_advertises_the_ipv4_routes_again(pair: Pair) -> None:
+    flaps, _ = pair.change(next_hop_ipv4="10.0.0.9")
+    assert flaps == 0
+    assert {r.next_hop for r in pair.b.received(IPV4_UNICAST).values()} == {"10.0.0.9"}
 
 
 def test_other_timers_reset_the_session_once_with_a_reason(pair: Pair) -> None:
