@@ -20,6 +20,7 @@ from cells.hive import (
     Health,
     Jobs,
     Readiness,
+    SettingError,
     Signal,
     provide,
 )
@@ -90,6 +91,11 @@ class IntentLoop:
         self._node = node.name
         self._secrets_namespace = secrets_namespace.name
         self._dialects = dialects
+        names = {dialect.name for dialect in dialects}
+        for dialect in dialects:
+            if dialect.feeds is not None and dialect.feeds not in names:
+                wrong = f"feeds cell {dialect.feeds}, which is off: --enable-cell {dialect.feeds}"
+                raise SettingError("", f"cell {dialect.name}", wrong)
         self._steps = steps
         self._claims = claims
         self._duration = metrics.reconcile_duration.labels("intent")

@@ -15,7 +15,19 @@ Two ways from objects to routes, on purpose different:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias
+from functools import partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    cast,
+)
 
 import msgspec
 
@@ -26,6 +38,7 @@ from reconcilers.model import (
     Generated,
     Instance,
     ObjectRef,
+    Origin,
     Peer,
     Problem,
     RouteExplanation,
@@ -33,6 +46,7 @@ from reconcilers.model import (
 from reconcilers.tables import IntentTables
 from resources.host.network import Host
 from resources.kind import Kind, Kinds
+from resources.meta import ObjectKey, Resource
 from resources.option_declarations import Options
 from resources.tables import Tables
 from speaker.api import PeerStatus
@@ -41,6 +55,8 @@ from statedb import Change, Key, Snapshot, Table
 
 if TYPE_CHECKING:
     import argparse
+
+T = TypeVar("T", bound=Resource)
 
 
 class RouteSetRules(Protocol):
@@ -83,6 +99,10 @@ class NodeContext(msgspec.Struct, frozen=True):
     and name."""
     fed: tuple[Generated, ...] = ()
     """Objects that dialects which feed this one have generated for this node."""
+
+    def fed_rows(self, kind: Kind[T]) -> list[T]:
+        """Return the rows of what is fed of one kind. Raises `resources.errors.InvalidObject`."""
+        return [kind.decode(row.content) for row in self.fed if row.object.kind == kind.name]
 
 
 class ClusterContext(msgspec.Struct, frozen=True):
@@ -182,6 +202,92 @@ class RouteSource(Protocol):
         ...
 
 
+class Selection(NamedTuple):
+    """The object whose rule selects an object for a route set, and the attributes of its routes."""
+
+    rule: ObjectRef
+    attributes: Attributes
+
+
+class Address(NamedTuple):
+    """One address or prefix of an object (a `Candidate`)."""
+
+    object: ObjectRef
+    type: str
+    family: Family
+    nlri: bytes
+    select: Callable[[Any], Selection | None] | None = None
+    """Rules of a route set to the selection; set by `KindSource`."""
+
+
+class KindSource(Generic[T]):
+    """The route source of a kind whose objects are selected one by one; keys are (namespace, name).
+
+    Contributions, candidates and explanations follow from the same two functions.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        kind: Kind[T],
+        addresses: Callable[[T], Iterable[Address]],
+        select: Callable[[Any, T], Selection | None],
+    ) -> None:
+        """``addresses`` lists the prefixes of an object; ``select`` is called with rules and row."""
+        self.name = kind.plural
+        self._kind = kind
+        self._table = tables.of(kind)
+        self._addresses = addresses
+        self._select = select
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The table of the kind."""
+        return (self._table,)
+
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
+        """Return the changed objects."""
+        return [change.row.key for change in changes]
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the keys of all objects."""
+        return [row.key for row in self._table.all(snapshot)]
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+        """Return the object."""
+        namespace, name = cast("ObjectKey", key)
+        return ObjectRef(self._kind.name, namespace, name)
+
+    def contributions(
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,  # noqa: ARG002
+        key: Key,
+        rules: Sequence[Any],
+    ) -> Iterator[Contributed]:
+        """Yield the addresses of one object that rules select; nothing if it is gone."""
+        row = self._table.get(snapshot, key)
+        if row is None:
+            return
+        for one in rules:
+            selection = self._select(one, row)
+            if selection is None:
+                continue
+            for address in self._addresses(row):
+                origin = Origin(address.object, selection.rule)
+                contribution = Contribution(origin, selection.attributes)
+                yield Contributed(one.name, address.family, address.nlri, contribution)
+
+    def candidates(self, snapshot: Snapshot) -> Iterator[Address]:
+        """Yield the addresses of all objects, each with what selects it."""
+        for row in self._table.all(snapshot):
+            select = partial(self._select_with, row)
+            yield from (address._replace(select=select) for address in self._addresses(row))
+
+    def _select_with(self, row: T, rules: Any) -> Selection | None:  # noqa: ANN401
+        return self._select(rules, row)
+
+
 class JoinConflictError(Exception):
     """Contributions to one prefix contradict each other; ``str()`` is the reason, for people."""
 
@@ -247,23 +353,19 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     dialect: str = ""
 
 
-class Reporter(Protocol):
-    """What an agent reports of its node on a dialect's objects; pure apart from what it is given."""
+class ReportContext(msgspec.Struct, frozen=True):
+    """What a node's report is computed from."""
 
-    @property
-    def tables(self) -> tuple[Table[Any], ...]:
-        """The tables whose changes make a report due."""
-        ...
-
-    def statuses(
-        self,
-        snapshot: Snapshot,
-        sessions: Sequence[PeerStatus],
-        before: Mapping[ObjectRef, ObjectStatus],
-        now: float,
-    ) -> Iterable[ObjectStatus]:
-        """Return the status of each object; ``before`` is the last report, ``now`` Unix time."""
-        ...
+    node: str
+    dialect: str
+    """The name that the dialect's rows have in the intent."""
+    intent: IntentTables
+    sessions: Sequence[PeerStatus]
+    """The state of all sessions."""
+    before: Mapping[ObjectRef, ObjectStatus]
+    """The last report."""
+    now: float
+    """Unix time."""
 
 
 class Converter(msgspec.Struct, frozen=True):
@@ -291,8 +393,9 @@ class Command(msgspec.Struct, frozen=True):
     name: str
     help: str
     run: Callable[[argparse.Namespace, Ask], int]
-    """Print; returns the exit status. An error of the agent ends the command with status 1."""
-    add_flags: Callable[[argparse.ArgumentParser], None] = _no_flags
+    """Print; returns the exit status. An error of the agent ends the command: with status 4 where a
+    name does not exist, else with 1."""
+    add_flags: Callable[[argparse.ArgumentParser], object] = _no_flags
 
 
 class ApiPath(msgspec.Struct, frozen=True):
@@ -316,8 +419,8 @@ class Gauge(msgspec.Struct, frozen=True):
     name: str
     """``waggle_<dialect>_...``, with the unit at the end."""
     help: str
-    values: Mapping[tuple[str, ...], float]
-    """By the values of the labels."""
+    values: Mapping[Any, float]
+    """By the values of the labels, as a tuple."""
     labels: tuple[str, ...] = ()
 
 
@@ -389,6 +492,8 @@ class Dialect:
     def __init__(self, tables: Tables, options: Options) -> None:
         self.tables = tables
         self.options = options
+        self.sources: tuple[RouteSource, ...] = ()
+        """The route sources; a subclass sets them, and does not change them later."""
 
     @classmethod
     def configuration_kinds(cls) -> tuple[Kind[Any], ...]:
@@ -405,11 +510,6 @@ class Dialect:
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make `compile` due; by default those of all its own kinds."""
         return tuple(self.tables.of(kind) for kind in self.kinds if kind.custom)
-
-    @property
-    def sources(self) -> tuple[RouteSource, ...]:
-        """The route sources, the same objects each time."""
-        return ()
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
         """True if some object refers to interfaces or default routes of the node."""
@@ -432,21 +532,31 @@ class Dialect:
 
     def candidates(
         self,
-        snapshot: Snapshot,  # noqa: ARG002
+        snapshot: Snapshot,
         context: NodeContext,  # noqa: ARG002
         rules: Mapping[str, Any],  # noqa: ARG002
         target: Target | None,  # noqa: ARG002
     ) -> Iterator[Candidate]:
-        """Yield every address that the node could advertise; of the target only, if there is one."""
-        return iter(())
+        """Yield every address that the node could advertise; of the target only, if there is one.
+
+        The default yields those of every `KindSource`.
+        """
+        for source in self.sources:
+            if isinstance(source, KindSource):
+                yield from source.candidates(snapshot)
 
     def explain(self, candidate: Any, peer: Peer, rules: Any) -> RouteExplanation:  # noqa: ANN401
         """Explain what is advertised to a peer for a candidate.
 
-        ``rules`` are those of the peer's route set, or None. The default is for dialects whose
-        routes are the candidates as they are.
+        ``rules`` are those of the peer's route set, or None. The default is for the candidates of a
+        `KindSource`: they are advertised as they are, if the rules select them.
         """
-        advertised = rules is not None and candidate.family in peer.families
+        selection = None if rules is None else candidate.select(rules)
+        reason, message = "Advertised", ""
+        if selection is None:
+            reason, message = "NoRule", "no rule of the peer selects it"
+        elif candidate.family not in peer.families:
+            reason, message = "FamilyNotConfigured", f"the peer has no family {candidate.family}"
         return RouteExplanation(
             peer.instance,
             peer.name,
@@ -454,10 +564,10 @@ class Dialect:
             candidate.type,
             candidate.family,
             candidate.nlri,
-            (candidate.nlri,) if advertised and candidate.nlri is not None else (),
-            "Advertised" if advertised else "NoRule",
-            "" if advertised else "no rule of the peer selects it",
-            peer.origins[0] if peer.origins else None,
+            () if message else (candidate.nlri,),
+            reason,
+            message,
+            selection.rule if selection else next(iter(peer.origins), None),
         )
 
     # The operator
@@ -476,9 +586,12 @@ class Dialect:
 
     # Status
 
-    def reporter(self, intent: IntentTables, node: str) -> Reporter | None:  # noqa: ARG002
-        """Return what reports the status of this node, if anything does."""
-        return None
+    def statuses(self, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:  # noqa: ARG002
+        """Return the status of each object of `reported_kinds` that this node reports on.
+
+        Called after changes of `compiled_tables`, of the intent and of sessions, and every few seconds.
+        """
+        return ()
 
     def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:  # noqa: ARG002
         """Return the object that Events about this node as a whole are regarding, if it exists."""

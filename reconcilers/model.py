@@ -12,7 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from speaker.nlri import Family
+from resources.kind import Kind
+from resources.meta import Resource
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 
 class ObjectRef(msgspec.Struct, frozen=True, order=True):
@@ -25,6 +27,11 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
     def __str__(self) -> str:
         """Spell the reference as problems and tables show it."""
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+def ref_to(kind: Kind[Any], row: Resource) -> ObjectRef:
+    """Return the reference to the object of a row."""
+    return ObjectRef(kind.name, *row.key)
 
 
 class PrefixRule(msgspec.Struct, frozen=True, order=True):
@@ -57,7 +64,8 @@ class Instance(msgspec.Struct, frozen=True):
     vrf: str | None
     local_asn: int
     router_id: str
-    listen_port: int | None
+    listen_port: int | None = None
+    """None: incoming connections are rejected."""
     origin: ObjectRef | None = None
     """The object that configures it."""
     confederation: Confederation | None = None
@@ -150,26 +158,30 @@ PeerAs: TypeAlias = int | Literal["internal", "external"]
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """One configured neighbour of an instance, and the route set that is advertised to it."""
+    """One configured neighbour of an instance, and the route set that is advertised to it.
+
+    Times are in seconds; their defaults are those of RFC 4271 section 10.
+    """
 
     instance: str
     name: str
     address: str | None
     interface: str | None
     peer_asn: PeerAs
-    peer_port: int
-    local_address: str | None
-    local_asn: int | None
+    peer_port: int = 179
+    local_address: str | None = None
+    local_asn: int | None = None
     """Differs from the instance's, or None."""
-    hold_time: int
-    keepalive_time: int
-    connect_retry_time: int
-    ebgp_multihop: int
-    password: PasswordRef | None
-    graceful_restart: GracefulRestart | None
-    bfd: BfdProfile | None
-    families: tuple[Family, ...]
-    route_set: str | None
+    hold_time: int = 90
+    keepalive_time: int = 30
+    connect_retry_time: int = 120
+    ebgp_multihop: int = 1
+    """The TTL towards an external peer."""
+    password: PasswordRef | None = None
+    graceful_restart: GracefulRestart | None = None
+    bfd: BfdProfile | None = None
+    families: tuple[Family, ...] = (IPV4_UNICAST, IPV6_UNICAST)
+    route_set: str | None = None
     """The name of the route set that is advertised to this peer; None advertises nothing."""
     accept: tuple[PrefixRule, ...] | None = ()
     """Prefixes accepted from the peer; None is all, the empty tuple nothing."""
@@ -266,7 +278,7 @@ class Condition(msgspec.Struct, frozen=True):
     type: str
     status: bool
     reason: str
-    message: str
+    message: str = ""
     observed_generation: int | None = None
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect reports."""

@@ -20,7 +20,11 @@ def add_parser(
         help=command.help,
         description=command.help,
         epilog=output.exit_statuses(
-            {output.EXIT_OK: "success", output.EXIT_ERROR: output.NO_AGENT}
+            {
+                output.EXIT_OK: "success",
+                output.EXIT_ERROR: output.NO_AGENT,
+                output.EXIT_NOT_FOUND: "an object named does not exist",
+            }
         ),
     )
     command.add_flags(parser)
@@ -29,13 +33,16 @@ def add_parser(
     def run(args: argparse.Namespace) -> int:
         def read(path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
             socket = args.socket or ask_agent.default_socket()
-            items: list[dict[str, Any]] = get(socket, path, dict(query))["items"]
+            answer = get(socket, path, dict(query))
+            for error in answer["errors"]:
+                raise AgentError(error["code"], error["message"])
+            items: list[dict[str, Any]] = answer["items"]
             return items
 
         try:
             return command.run(args, read)
         except AgentError as error:
             output.complain(f"waggle {command.name}", str(error))
-            return output.EXIT_ERROR
+            return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
 
     return run

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from reconcilers.cilium import candidates, host_needs, pod_ip_pools
+from reconcilers.cilium import candidates, host_needs, pod_ip_pools, report
 from reconcilers.cilium.candidates import Candidate
 from reconcilers.cilium.cluster import ClusterConfiguration
 from reconcilers.cilium.configuration import NodeConfiguration
@@ -13,7 +13,6 @@ from reconcilers.cilium.convert import PEERING_POLICIES
 from reconcilers.cilium.explain import explain
 from reconcilers.cilium.members import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
-from reconcilers.cilium.report import NodeConfigReporter
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.cilium.services import ServiceOptions, service_addresses
 from reconcilers.cilium.sources import (
@@ -29,13 +28,14 @@ from reconcilers.dialect import (
     Dialect,
     NodeContext,
     NodeIntent,
+    ObjectStatus,
     RbacRule,
+    ReportContext,
     Rival,
     RouteSource,
     Target,
 )
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
-from reconcilers.tables import IntentTables
 from resources.cilium import kinds as cilium
 from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
@@ -123,7 +123,7 @@ class CiliumDialect(Dialect):
         )
         self._node = NodeConfiguration(tables, of_node)
         self._cluster = ClusterConfiguration(tables, options)
-        self._sources: tuple[RouteSource, ...] = (
+        self.sources: tuple[RouteSource, ...] = (
             InterfaceSource(tables),
             PodCidrSource(tables),
             ServiceSource(tables, self._service_options),
@@ -134,11 +134,6 @@ class CiliumDialect(Dialect):
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables of Cilium's kinds, and Secrets."""
         return (*(self.tables.of(kind) for kind in cilium.KINDS), self.tables.secrets)
-
-    @property
-    def sources(self) -> tuple[RouteSource, ...]:
-        """Interfaces, pod CIDRs, Services and pod IP pools."""
-        return self._sources
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:
         """True if an advertisement, a peer or a router ID refers to the node's interfaces."""
@@ -196,9 +191,9 @@ class CiliumDialect(Dialect):
         """Generate NodeConfigs and report conditions."""
         return self._cluster.operate(snapshot, context)
 
-    def reporter(self, intent: IntentTables, node: str) -> NodeConfigReporter:
-        """Return what reports the status of the node's NodeConfig."""
-        return NodeConfigReporter(self.tables, intent, node, self.name)
+    def statuses(self, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:
+        """Return the status of the node's NodeConfig, or nothing where the node has none."""
+        return report.statuses(self.tables, snapshot, context)
 
     def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:
         """Return the node's NodeConfig."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import Dialect, ObjectStatus, Reporter
+from reconcilers.dialect import Dialect, ObjectStatus, ReportContext
 from reconcilers.tables import KEY, IntentTables, object_id
 from reconcilers.write import make_all
 from speaker.api import PeerStatus
@@ -33,20 +33,28 @@ class ObjectStatuses:
             "object-statuses", Index(KEY, lambda row: object_id(row.object))
         )
         self._database = database
+        self._intent = intent
+        self._node = node
         self._sessions = sessions
-        self._reporters: dict[str, Reporter] = {
-            dialect.name: reporter
-            for dialect in dialects
-            if (reporter := dialect.reporter(intent, node)) is not None
-        }
+        self._dialects = [dialect for dialect in dialects if dialect.reported_kinds]
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
         """The tables whose changes make a run due; counts of routes change without any."""
-        tables = {
-            table.name: table for reporter in self._reporters.values() for table in reporter.tables
+        i = self._intent
+        tables: dict[str, Table[Any]] = {
+            table.name: table for dialect in self._dialects for table in dialect.compiled_tables
         }
-        return tuple(tables.values())
+        if not tables:
+            return ()
+        return (
+            *tables.values(),
+            i.generated,
+            i.problems,
+            i.reconcile_statuses,
+            i.instances,
+            i.peers,
+        )
 
     def run(self, now: float) -> bool:
         """Compute all statuses; ``now`` is Unix time. Returns True if one has changed."""
@@ -54,9 +62,12 @@ class ObjectStatuses:
         before = {row.object: row for row in self.table.all(snapshot)}
         sessions = self._sessions()
         rows = [
-            replace(row, dialect=name)
-            for name, reporter in self._reporters.items()
-            for row in reporter.statuses(snapshot, sessions, before, now)
+            replace(row, dialect=dialect.name)
+            for dialect in self._dialects
+            for row in dialect.statuses(
+                snapshot,
+                ReportContext(self._node, dialect.name, self._intent, sessions, before, now),
+            )
         ]
         if {row.object: row for row in rows} == before:
             return False

@@ -58,6 +58,11 @@ class Service(Resource, frozen=True):
         addresses = self.spec.cluster_ips or (self.spec.cluster_ip,)
         return tuple(address for address in addresses if address and address != HEADLESS)
 
+    @property
+    def load_balancer_addresses(self) -> tuple[str, ...]:
+        """Its addresses at load balancers."""
+        return tuple(ingress.ip for ingress in self.status.load_balancer.ingress if ingress.ip)
+
 
 def service_errors(service: Service) -> Iterator[FieldError]:
     """Yield the broken rules that a schema cannot express."""

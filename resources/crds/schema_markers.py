@@ -76,8 +76,8 @@ class Definition:
     """The parts of a CustomResourceDefinition that are not in the row type."""
 
     description: str
-    short_names: tuple[str, ...]
-    categories: tuple[str, ...]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     status: type | None = None
     """The type of the status; with one, the status is a subresource."""

@@ -32,7 +32,9 @@ class Agent:
         node: str = "test-node",
         arguments: Sequence[str] = (),
         kubeconfig: Path | None = None,
+        program: Sequence[str] = ("waggle_agent",),
     ) -> None:
+        """``program`` is the module to run, with the arguments that come first."""
         self.node = node
         self.directory = directory
         self.manifests = directory / "manifests"
@@ -41,7 +43,7 @@ class Agent:
         self.daemon = Daemon(
             "waggle-agent",
             [
-                sys.executable, "-m", "waggle_agent",
+                sys.executable, "-m", *program,
                 *(("--kubeconfig", kubeconfig) if kubeconfig else ("--manifests", self.manifests)),
                 "--node-name", node,
                 "--api-socket", self.socket,

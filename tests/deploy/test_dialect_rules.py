@@ -1,0 +1,55 @@
+"""The rules of ClusterRoles that follow from the declarations of a dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from cells.dialects.cell import agent_cell
+from deploy import rbac
+from reconcilers.dialect import RbacRule
+from tests.dialects.beacon.dialect import BeaconDialect
+from tests.dialects.beacon.kinds import BEACON
+from tests.dialects.lighthouse.dialect import LighthouseDialect
+
+
+def rules(found: Iterable[str]) -> list[dict[str, Any]]:
+    """Parse rules."""
+    parsed: list[dict[str, Any]] = yaml.safe_load("".join(found)) or []
+    return parsed
+
+
+def test_kinds_are_read_and_statuses_written() -> None:
+    cell = agent_cell(BeaconDialect)
+    read = {"apiGroups": ["test.waggle.dev"], "resources": ["beacons"], "verbs": ["list", "watch"]}
+    services = {"apiGroups": [""], "resources": ["services"], "verbs": ["list", "watch"]}
+    get = {**read, "verbs": ["get"]}
+    patch = {**read, "resources": ["beacons/status"], "verbs": ["patch"]}
+    assert rules(rbac.agent_rules(cell)) == [services, read]
+    assert rules(rbac.report_rules(cell)) == [get, patch]
+    # The operator needs the same for its conditions; Nodes are in the chart.
+    assert rules(rbac.operator_rules(cell)) == [read, get, patch]
+
+
+def test_definitions_of_kinds_with_several_versions_are_migrated() -> None:
+    assert rules(rbac.migration_rules(agent_cell(BeaconDialect))) == []
+    definitions, status, objects = rules(rbac.migration_rules(agent_cell(LighthouseDialect)))
+    assert definitions["resourceNames"] == ["lighthouses.test.waggle.dev"]
+    assert status["resources"] == ["customresourcedefinitions/status"]
+    assert (objects["resources"], objects["verbs"]) == (["lighthouses"], ["list", "patch"])
+
+
+def test_rules_apply_where_the_cell_and_the_option_are_on() -> None:
+    class Storing(BeaconDialect):
+        rbac = (RbacRule((BEACON,), ("create",), operator=True, option="store"),)
+
+    off, on = (
+        rbac.template([agent_cell(Storing)]),
+        rbac.template([agent_cell(Storing, enabled=True)]),
+    )
+    assert '{{- if eq (toString (.beacon).enabled) "true" }}' in off
+    assert '{{- if ne (toString (.beacon).enabled) "false" }}' in on
+    option = off.partition("{{- if (.beacon).store }}\n")[2].partition("{{- end }}")[0]
+    assert rules(option)[0]["verbs"] == ["create"]

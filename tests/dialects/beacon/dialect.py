@@ -1,0 +1,77 @@
+"""The dialect: a node's Beacon is an instance with one peer; Services are its routes."""
+
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple
+
+from reconcilers import dialect as api
+from reconcilers.model import Attributes, Condition, Instance, ObjectRef, Peer, ref_to
+from reconcilers.prefixes import host_route
+from resources.core.kinds import NODE, SERVICE
+from resources.core.service import Service
+from resources.option_declarations import Options, setting
+from resources.tables import Tables
+from statedb import Snapshot
+from tests.dialects.beacon.kinds import BEACON, BeaconReport
+
+NO_NODE = "test.waggle.dev/NoNode"
+
+
+class BeaconOptions(Options, frozen=True):
+    community: Annotated[int, setting("community of all routes, as a number")] = 1
+
+
+class Rules(NamedTuple):  # of a route set, which has the name of a namespace
+    name: str
+    beacon: ObjectRef
+    attributes: Attributes
+
+
+def addresses(row: Service) -> Iterator[api.Address]:
+    for address in row.load_balancer_addresses:
+        yield api.Address(ref_to(SERVICE, row), "LoadBalancerIP", *host_route(address))
+
+
+def select(rules: Rules, row: Service) -> api.Selection | None:
+    selected = rules.name == row.metadata.namespace
+    return api.Selection(rules.beacon, rules.attributes) if selected else None
+
+
+class BeaconDialect(api.Dialect):
+    name, title = "beacon", "Beacons"
+    kinds = (NODE, SERVICE, BEACON)
+    cluster_kinds = (NODE, BEACON)
+    options_type = BeaconOptions
+    managed_conditions = frozenset({NO_NODE})
+    condition_kinds = reported_kinds = (BEACON,)
+    options: BeaconOptions
+
+    def __init__(self, tables: Tables, options: BeaconOptions) -> None:
+        super().__init__(tables, options)
+        self.sources = (api.KindSource(tables, SERVICE, addresses, select),)
+
+    def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
+        stored = self.tables.of(BEACON).get(snapshot, ("", context.node))
+        for row in [stored] if stored is not None else context.fed_rows(BEACON):
+            ref, spec = ref_to(BEACON, row), row.spec
+            rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
+            instance = Instance("beacon", None, spec.asn, spec.router_id, origin=ref)
+            peer = Peer(
+                "beacon", "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,
+                connect_retry_time=1, route_set=rules.name, origins=(ref,),
+            )  # fmt: skip
+            return api.NodeIntent((instance,), (peer,), {rules.name: rules})
+        return api.NodeIntent()
+
+    def operate(self, snapshot: Snapshot, *_: object) -> api.ClusterIntent:
+        nodes = {row.metadata.name for row in self.tables.nodes.all(snapshot)}
+        beacons = [ref_to(BEACON, row) for row in self.tables.of(BEACON).all(snapshot)]
+        found = (Condition(ref, NO_NODE, ref.name not in nodes, "Checked") for ref in beacons)
+        return api.ClusterIntent(conditions=tuple(found))
+
+    def statuses(
+        self, snapshot: Snapshot, context: api.ReportContext
+    ) -> Iterator[api.ObjectStatus]:
+        row = self.tables.of(BEACON).get(snapshot, ("", context.node))
+        if row is not None:
+            up = any(one.established for one in context.sessions if one.instance == "beacon")
+            yield api.ObjectStatus(ref_to(BEACON, row), row.metadata.uid, BeaconReport(up))

@@ -1,0 +1,45 @@
+"""The cells of the test dialects, the programs with them, and `waggle` with them.
+
+``python -m tests.dialects.cells agent|operator|waggle ARGUMENTS`` runs a program.
+"""
+
+import sys
+
+from cells.agent import agent_cells
+from cells.dialects.cell import agent_cell, operator_cell
+from cells.operator.cells import operator_cells
+from resources.option_declarations import Options
+from tests.dialects.beacon.dialect import BeaconDialect, BeaconOptions
+from tests.dialects.lighthouse.dialect import LighthouseDialect
+from waggle.__main__ import main as waggle
+from waggle.dialects import DIALECTS, DialectEntry, Dialects
+from waggle_agent.__main__ import DIALECTS as OF_AGENT
+from waggle_agent.__main__ import main as agent
+from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
+from waggle_operator.__main__ import main as operator
+
+TEST_DIALECTS = (BeaconDialect, LighthouseDialect)
+AGENT = agent_cells(*OF_AGENT, *map(agent_cell, TEST_DIALECTS))
+OPERATOR = operator_cells(*OF_OPERATOR, *map(operator_cell, TEST_DIALECTS))
+WAGGLE = Dialects(
+    (
+        *DIALECTS,
+        DialectEntry("beacon", BeaconOptions, lambda: BeaconDialect),
+        DialectEntry("lighthouse", Options, lambda: LighthouseDialect),
+    )
+)
+
+
+def main(program: str, arguments: list[str]) -> int:
+    """Run a program with the test dialects."""
+    match program:
+        case "agent":
+            return agent(arguments, cells=AGENT)
+        case "operator":
+            return operator(arguments, cells=OPERATOR)
+        case _:
+            return waggle(arguments, WAGGLE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,1 @@
+"""A dialect that feeds `beacon`: a Lighthouse generates a Beacon for each of its nodes."""
