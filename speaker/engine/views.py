@@ -97,7 +97,7 @@ def _stale(family: Family, established: EstablishedPeer) -> tuple[int, str]:
 def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus:
     group = established.group
     negotiated = family in established.negotiated.families
-    left_out = 0 if group is None else group.left_out.of(family, established.source)
+    left_out = 0 if group is None else group.left_out.of(family, established.source.session)
     note = ""
     if not negotiated:
         note = "the peer does not support the family"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import final
 
 from speaker.rib.loc_rib import LocRib
-from speaker.rib.path import Path, Source
+from speaker.rib.path import Path, SourceSession
 
 
 def wire(path: Path, nlri: bytes) -> bytes:
@@ -34,7 +34,7 @@ class AddPathAdjRibOut:
     def update(
         self,
         touched: Iterable[bytes],
-        counts: dict[Source, int],
+        counts: dict[SourceSession, int],
         exported: Callable[[Path, bytes], Path | None],
     ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
         """Update prefixes from the table.

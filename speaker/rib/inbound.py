@@ -19,12 +19,10 @@ from speaker.nlri import Family, PathNlri, encode_add_path
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.inbound_fast_path import InboundFastPath
 from speaker.rib.path import Path, Source
+from speaker.rib.path_cache import PathCache
 from speaker.rib.received_path_ids import MAX_PATHS
 from speaker.rib.route_leaks import check_route_leak
 from speaker.rib.usable_next_hop import is_loopback, unusable_reason
-
-_MAX_ATTRIBUTE_SETS = 65536
-"""The number of attribute sets whose paths are cached; then the cache is cleared."""
 
 OWN_AS: Final = "own AS in the AS path"
 OWN_ORIGINATOR: Final = "own router ID as originator"
@@ -51,14 +49,13 @@ class InboundUpdates:
         "_own_addresses",
         "_own_asns",
         "_peer_is_local",
-        "add_path_paths",
+        "cache",
         "end_of_rib",
         "fast_path",
         "faults",
         "last_end_of_rib",
         "loops",
         "path_limit_exceeded",
-        "paths",
         "prefixes_treated_as_withdraw",
         "treated_as_withdraw",
         "unnegotiated",
@@ -78,19 +75,17 @@ class InboundUpdates:
         self._own_asns = own_asns
         self._own_addresses = own_addresses
         self._peer_is_local = is_loopback(adj_in.source.address)
-        self._decoder = UpdateDecoder(negotiated, self._clear_paths)
-        self.fast_path = InboundFastPath(negotiated, adj_in, self._decoder, own_asns, own_addresses)
-        """Processes runs of plain UPDATEs; the caller passes the others to `process`."""
-        self.paths: dict[PathAttributes, Path] = {}
-        """The path of each attribute set."""
-        self.add_path_paths: dict[tuple[PathAttributes, int], Path] = {}
-        """The path of each attribute set and path identifier (RFC 7911)."""
+        self.cache = PathCache(adj_in)
+        """The paths of the attribute sets that were received."""
         if before is not None and before.eligibility_inputs == self.eligibility_inputs:
             # Equal attributes from the same source remain the same path: a table that is received
             # again after a restart changes nothing.
-            self.paths = before.paths
-            self.add_path_paths = before.add_path_paths
-            self.fast_path.paths = before.fast_path.paths
+            self.cache = before.cache
+        self._decoder = UpdateDecoder(negotiated, self.cache.clear)
+        self.fast_path = InboundFastPath(
+            negotiated, adj_in, self._decoder, self.cache, own_asns, own_addresses
+        )
+        """Processes runs of plain UPDATEs; the caller passes the others to `process`."""
         self.end_of_rib: set[Family] = set()
         """Families whose End-of-RIB marker was received (RFC 4724 section 2)."""
         self.last_end_of_rib: Family | None = None
@@ -151,11 +146,10 @@ class InboundUpdates:
             self._adj_in.withdraw(family, encode_add_path(identified) if identified else nlri)
 
     def _announce(self, family: Family, attributes: PathAttributes, nlri: Sequence[bytes]) -> None:
-        path = self.paths.get(attributes)
+        path = self.cache.get(attributes)
         if path is None:
-            if len(self.paths) >= _MAX_ATTRIBUTE_SETS:
-                self.paths.clear()
-            path = self.paths[attributes] = self._make_path(attributes, self._adj_in.source)
+            path = self._make_path(attributes, self._adj_in.source)
+            self.cache.add(attributes, path)
         if path.rejected in LOOPS:
             self.loops[path.rejected] += 1
         self._adj_in.announce(family, path, nlri)
@@ -171,25 +165,14 @@ class InboundUpdates:
         for item in admitted:
             by_id.setdefault(item[0], []).append(item)
         for path_id, items in by_id.items():
-            path = self.add_path_paths.get((attributes, path_id))
+            path = self.cache.get_add_path(attributes, path_id)
             if path is None:
-                if len(self.add_path_paths) >= _MAX_ATTRIBUTE_SETS:
-                    self.add_path_paths.clear()
-                    adj_in.forget_unused_sources()
-                source = adj_in.source_of(path_id)
-                path = self._make_path(attributes, source)
-                self.add_path_paths[attributes, path_id] = path
+                self.cache.make_room_for_add_path()
+                path = self._make_path(attributes, adj_in.source_of(path_id))
+                self.cache.add_add_path(attributes, path_id, path)
             if path.rejected in LOOPS:
                 self.loops[path.rejected] += 1
             adj_in.announce(family, path, encode_add_path(items))
-
-    def _clear_paths(self) -> None:
-        """Clear the cached paths together with the decoder's attributes, which they keep alive."""
-        self.paths.clear()
-        self.fast_path.paths.clear()
-        if self.add_path_paths:
-            self.add_path_paths.clear()
-            self._adj_in.forget_unused_sources()
 
     def _make_path(self, attributes: PathAttributes, source: Source) -> Path:
         rejected = self._ineligible_reason(attributes)

@@ -24,6 +24,7 @@ from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, decode_prefixes
 from speaker.rib.adj_in import AdjRibIn
 from speaker.rib.path import Path
+from speaker.rib.path_cache import PathCache
 from speaker.rib.usable_next_hop import is_loopback, unusable_reason
 
 _MAX_NEXT_HOPS: Final = 256
@@ -40,12 +41,12 @@ class InboundFastPath:
     __slots__ = (
         "_adj_in",
         "_attributes",
+        "_cache",
         "_decode",
         "_decoder",
         "_own_addresses",
         "_peer_is_local",
         "_usable_next_hops",
-        "paths",
     )
 
     def __init__(
@@ -53,6 +54,7 @@ class InboundFastPath:
         negotiated: Negotiated,
         adj_in: AdjRibIn,
         decoder: UpdateDecoder,
+        cache: PathCache,
         own_asns: frozenset[int],
         own_addresses: frozenset[bytes],
     ) -> None:
@@ -70,8 +72,7 @@ class InboundFastPath:
             self._attributes = AttributeFastPath.of(negotiated, own_asns)
         self._decode: Callable[[bytes], PathAttributes] = partial(_decode, negotiated)
         self._usable_next_hops: set[bytes] = set()
-        self.paths: dict[bytes, Path] = {}
-        """The path of each path attributes field that took the fast path."""
+        self._cache = cache
 
     def process_run(self, bodies: Sequence[bytes], start: int, end: int) -> int:
         """Process the leading run of UPDATEs that take the fast path; return its length.
@@ -85,7 +86,7 @@ class InboundFastPath:
         if bodies[start][0] or bodies[start][1]:
             return self._withdraw_run(bodies[start:end])
         match = attributes.match_next_hop
-        known = self.paths
+        known = self._cache.by_field
         usable = self._usable_next_hops
         source, decode = self._adj_in.source, self._decode
         paths: list[Path] = []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, final
 
 from speaker.nlri import Family
-from speaker.rib.path import Source
+from speaker.rib.path import SourceSession
 
 
 class LeftOutReport(NamedTuple):
@@ -34,9 +34,9 @@ class LeftOutRoutes:
     def __init__(self) -> None:
         self.total = 0
         """Announced prefixes that were left out since the group exists; 0 for nearly every group."""
-        self._counts: dict[Family, dict[Source, int]] = {}
+        self._counts: dict[Family, dict[SourceSession, int]] = {}
         """Prefixes that are left out at present, by the session that they came from."""
-        self._paths: dict[tuple[Family, bytes], list[Source]] = {}
+        self._paths: dict[tuple[Family, bytes], list[SourceSession]] = {}
         """The sessions of the paths of a prefix that are left out, in families with ADD-PATH."""
         self._events = 0
         self._reports: list[LeftOutReport] = []
@@ -48,12 +48,12 @@ class LeftOutRoutes:
         if not self._events & (self._events - 1):
             self._reports.append(LeftOutReport(family, nlri[0], self.total, _reason(error)))
 
-    def count(self, family: Family, source: Source, number: int) -> None:
+    def count(self, family: Family, source: SourceSession, number: int) -> None:
         """Change the number of prefixes of a session that are left out at present."""
         counts = self._counts.setdefault(family, {})
         counts[source] = counts.get(source, 0) + number
 
-    def count_path(self, family: Family, nlri: bytes, source: Source) -> None:
+    def count_path(self, family: Family, nlri: bytes, source: SourceSession) -> None:
         """Count a path of a prefix, in a family with ADD-PATH."""
         self._paths.setdefault((family, nlri), []).append(source)
         self.count(family, source, 1)
@@ -68,7 +68,7 @@ class LeftOutRoutes:
         self._counts.clear()
         self._paths.clear()
 
-    def of(self, family: Family, member: Source) -> int:
+    def of(self, family: Family, member: SourceSession) -> int:
         """Return the number of prefixes that a member does not get, its own ones excepted."""
         counts = self._counts.get(family)
         return 0 if counts is None else sum(counts.values()) - counts.get(member, 0)

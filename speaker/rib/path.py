@@ -25,6 +25,17 @@ LLGR_STALE: Final = WELL_KNOWN_COMMUNITIES["llgr-stale"]
 
 
 @final
+class SourceSession:
+    """The identity of the session that sources belong to, or that of this router."""
+
+    __slots__ = ("local",)
+
+    def __init__(self, *, local: bool) -> None:
+        self.local = local
+        """Whether its routes are this router's own."""
+
+
+@final
 class Source:
     """The source of a path: one session from Established to its end, or this router.
 
@@ -67,8 +78,8 @@ class Source:
         """The path identifier with which its paths are advertised (RFC 7911); 1 is this router."""
         self.received_path_id: int | None = None
         """The path identifier with which the peer sends them, or None without ADD-PATH."""
-        self.session = self
-        """The source of the session: itself, unless it is that of a path identifier."""
+        self.session = SourceSession(local=not address)
+        """Common to the sources of all path identifiers of a session."""
         self.address = address
         self.router_id = router_id
         self.ebgp = ebgp
@@ -85,7 +96,7 @@ class Source:
             sent_path_id=sent_path_id,
         )
         source.received_path_id = path_id
-        source.session = self
+        source.session = self.session
         return source
 
     def same_router(self, other: Source) -> bool:

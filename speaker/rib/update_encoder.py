@@ -9,7 +9,7 @@ from speaker.nlri import IPV4_UNICAST, Family
 from speaker.rib import pack
 from speaker.rib.export import ExportRules, rewrite
 from speaker.rib.left_out import LeftOutRoutes
-from speaker.rib.path import Path, Source
+from speaker.rib.path import Path, SourceSession
 
 LARGEST_NLRI: Final = 4 + 1 + 16
 """Octets of the largest prefix: a path identifier, a length, an IPv6 address. Attributes that do not
@@ -25,7 +25,7 @@ class UpdateBatch(NamedTuple):
     octets: bytes
     messages: int
     prefixes: int
-    exclude: Source | None = None
+    exclude: SourceSession | None = None
     """The source whose peer does not get them: the routes are its own."""
 
 
@@ -64,7 +64,7 @@ class UpdateEncoder:
         family: Family,
         path: Path,
         nlri: Sequence[bytes],
-        exclude: Source | None,
+        exclude: SourceSession | None,
         batches: list[UpdateBatch],
     ) -> bool:
         """Add UPDATEs that announce prefixes; False if the path cannot be encoded.

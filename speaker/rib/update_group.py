@@ -18,7 +18,7 @@ from speaker.rib import pack
 from speaker.rib.adj_out_add_path import AddPathAdjRibOut
 from speaker.rib.export import ExportRules, export_next_hop
 from speaker.rib.loc_rib import Change, LocRib
-from speaker.rib.path import Path, Source, same_export
+from speaker.rib.path import Path, Source, SourceSession, same_export
 from speaker.rib.policy import compile_export
 from speaker.rib.update_encoder import UpdateBatch, UpdateEncoder, join_batches
 
@@ -71,7 +71,7 @@ class UpdateGroup(Generic[M]):
         """`LeftOutRoutes.total` when `_counts` was computed last."""
         self._add_path: dict[Family, AddPathAdjRibOut] = {}
         """The Adj-RIB-Out of the families with ADD-PATH; created by `_count`."""
-        self._counts: dict[Family, dict[Source, int]] | None = None
+        self._counts: dict[Family, dict[SourceSession, int]] | None = None
         """Exported prefixes by the session that they came from; None before the first member."""
         self._full: tuple[object, UpdateBatch] | None = None
         """The initial table as encoded last, behind the revisions of its tables."""
@@ -107,7 +107,7 @@ class UpdateGroup(Generic[M]):
         if self._counts is None:
             return
         batches: list[UpdateBatch] = []
-        private: dict[Source, list[UpdateBatch]] = {}
+        private: dict[SourceSession, list[UpdateBatch]] = {}
         for family in self._sendable:
             if family in self._add_path:
                 self._encode_add_path(family, touched.get(family, set()), batches)
@@ -118,7 +118,7 @@ class UpdateGroup(Generic[M]):
         special = {*[batch.exclude for batch in batches], *private}
         common = join_batches(batches)
         for member in self.members:
-            source = member.source
+            source = member.source.session
             if source not in special:
                 batch = common
             else:
@@ -136,7 +136,7 @@ class UpdateGroup(Generic[M]):
         family: Family,
         changes: Sequence[Change],
         batches: list[UpdateBatch],
-        private: dict[Source, list[UpdateBatch]],
+        private: dict[SourceSession, list[UpdateBatch]],
     ) -> None:
         """Encode changes of best paths: for all members, and ``private`` for single sources."""
         assert self._counts is not None  # noqa: S101  checked by `export_changes`
@@ -145,7 +145,7 @@ class UpdateGroup(Generic[M]):
         gone: list[bytes] = []
         # With one member, its own routes are exported to no one: a full table from the only peer of
         # the group. Their changes are skipped, and counted when a second member joins.
-        only = next(iter(self.members)).source if len(self.members) == 1 else None
+        only = next(iter(self.members)).source.session if len(self.members) == 1 else None
         for old, new, nlri in changes:
             if only is not None and _is_from(old, only) and _is_from(new, only):
                 self._own_uncounted = True
@@ -252,7 +252,7 @@ class UpdateGroup(Generic[M]):
                 self._update_add_path(family, [wire[4:] for wire in wires], counts)
 
     def _update_add_path(
-        self, family: Family, touched: Iterable[bytes], counts: dict[Source, int]
+        self, family: Family, touched: Iterable[bytes], counts: dict[SourceSession, int]
     ) -> tuple[list[bytes], dict[Path, list[bytes]]]:
         """Update the Adj-RIB-Out of a family with ADD-PATH; see `AddPathAdjRibOut.update`."""
         if self.left_out.total:
@@ -272,9 +272,9 @@ class UpdateGroup(Generic[M]):
         assert self._counts is not None  # noqa: S101  just counted
         pending, self.pending_members = self.pending_members, {}
         for member in pending:
-            own = any(counts.get(member.source) for counts in self._counts.values())
+            own = any(counts.get(member.source.session) for counts in self._counts.values())
             self.members[member] = None
-            yield member, self._encode_full(member.source) if own else self._whole_table()
+            yield member, self._encode_full(member.source.session) if own else self._whole_table()
         self._count_left_out()
 
     def _whole_table(self) -> UpdateBatch:
@@ -289,7 +289,7 @@ class UpdateGroup(Generic[M]):
     def export_table(self, member: M, family: Family) -> UpdateBatch:
         """Return the table of a family for a member: the answer to ROUTE-REFRESH (RFC 2918)."""
         batches: list[UpdateBatch] = []
-        self._encode_table(family, member.source, batches)
+        self._encode_table(family, member.source.session, batches)
         self._count_left_out()
         return join_batches(batches)
 
@@ -309,7 +309,7 @@ class UpdateGroup(Generic[M]):
         else:
             groups = self._best_of(family, nlri)
         for path, wires in groups.items():
-            if path.source.session is not member.source:
+            if path.source.session is not member.source.session:
                 self._encoder.announce(family, path, wires, None, batches)
         return join_batches(batches).octets
 
@@ -322,7 +322,7 @@ class UpdateGroup(Generic[M]):
                     groups.setdefault(exported, []).extend(part)
         return groups
 
-    def _encode_full(self, exclude: Source | None) -> UpdateBatch:
+    def _encode_full(self, exclude: SourceSession | None) -> UpdateBatch:
         batches: list[UpdateBatch] = []
         for family in self.rules.families:
             self._encode_table(family, exclude, batches)
@@ -333,7 +333,7 @@ class UpdateGroup(Generic[M]):
         return join_batches(batches)
 
     def _encode_table(
-        self, family: Family, exclude: Source | None, batches: list[UpdateBatch]
+        self, family: Family, exclude: SourceSession | None, batches: list[UpdateBatch]
     ) -> None:
         """Encode all exported routes of a family but those of one source."""
         for path, nlri in self._exported_by_path(family):
@@ -386,7 +386,7 @@ class UpdateGroup(Generic[M]):
         if self._counts is None or member not in self.members:
             return 0
         counts = self._counts.get(family, {})
-        return sum(counts.values()) - counts.get(member.source, 0)
+        return sum(counts.values()) - counts.get(member.source.session, 0)
 
     def routes(
         self, family: Family, member: M, prefixes: Iterable[bytes] | None = None
@@ -403,7 +403,7 @@ class UpdateGroup(Generic[M]):
             groups = (self._exported_of(family, nlri) for nlri in prefixes)
         for group in groups:
             for path, part in group:
-                if path.source.session is not member.source:
+                if path.source.session is not member.source.session:
                     for nlri in part:
                         yield nlri, path
 
@@ -453,7 +453,7 @@ class UpdateGroup(Generic[M]):
         self.members[member] = None
 
 
-def _is_from(path: Path | None, source: Source) -> bool:
+def _is_from(path: Path | None, source: SourceSession) -> bool:
     return path is None or path.source.session is source
 
 

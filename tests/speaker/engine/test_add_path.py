@@ -186,7 +186,7 @@ def test_paths_of_a_peer_that_restarts_are_kept_by_identifier() -> None:
 def test_unused_path_identifiers_are_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("speaker.rib.inbound._MAX_ATTRIBUTE_SETS", 50)
+    monkeypatch.setattr("speaker.rib.path_cache.MAX_ATTRIBUTE_SETS", 50)
     _, _, eye, _ = star(1)
     (member,) = eye.engine.instance(INSTANCE).established.values()
     number = next(iter(eye.ends))

@@ -181,6 +181,6 @@ def test_the_number_of_cached_attribute_sets_is_bounded() -> None:
     most = 0
     for number in range(4000):
         assert side.inbound.fast_path.process_run([body(PEER, 1000 + number)], 0, 1) == 1
-        most = max(most, len(side.inbound.fast_path.paths))
+        most = max(most, len(side.inbound.cache.by_field))
     assert 100 < most < 2000
     assert side.adj_in.received(IPV4_UNICAST) == 1
