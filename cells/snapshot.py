@@ -104,7 +104,7 @@ class SnapshotFile:
             return
         if found is not None:
             self._confirmed = found.confirmed
-            self._source.recall(found.rows)
+            self._source.restore(found.rows)
         self._report()
 
     def _read(self) -> Snapshot | None:
@@ -121,7 +121,7 @@ class SnapshotFile:
 
     async def _resume(self) -> None:
         await asyncio.sleep(self._options.after_seconds)
-        names = self._source.resume() if self._confirmed else ()
+        names = self._source.use_restored() if self._confirmed else ()
         if names:
             self._resumed = True
             self._report()

@@ -21,7 +21,7 @@ from reconcilers.operator.planner import Plan
 from reconcilers.operator.stored_conditions import StoredConditions
 from reconcilers.operator.writes import Apply, Write
 from resources.kind import Kind, Kinds
-from resources.kubernetes import ApplyClient, Backoff, KubernetesError, Refused, apply_owned
+from resources.kubernetes import ApplyClient, Backoff, KubernetesError, StatusError, apply_owned
 
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 512.0
 """Bounds of the pause after a failed write."""
@@ -212,7 +212,7 @@ class PlanWriter:
         last = self._attempts.get(write.key)
         backoff = last.backoff if last is not None else self._new_backoff()
         pause = backoff.next()
-        if isinstance(error, Refused):
+        if isinstance(error, StatusError):
             pause = max(pause, min(error.retry_after, LONGEST_RETRY_SECONDS))
             if error.status == 404 and isinstance(write, Apply):
                 # The object was deleted, and its conditions with it.

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from reconcilers.dialect import Dialect, Rival
-from resources.kubernetes import Refused, Writer
+from resources.kubernetes import StatusError, Writer
 
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
 REFUSED = (403, 404)
@@ -77,7 +77,7 @@ async def _is_configured(writer: Writer, rival: Rival) -> bool:
 async def _read(writer: Writer, path: str, *parameters: tuple[str, str]) -> dict[str, Any] | None:
     try:
         return await writer.get(path, parameters)
-    except Refused as error:
+    except StatusError as error:
         if error.status in REFUSED:
             return None
         raise

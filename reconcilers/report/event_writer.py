@@ -14,7 +14,7 @@ import msgspec
 
 from reconcilers.model import ObjectRef
 from reconcilers.report.events import EventCorrelator, EventWrite
-from resources.kubernetes import Backoff, KubernetesError, Refused
+from resources.kubernetes import Backoff, KubernetesError, StatusError
 
 PATH: Final = "/apis/events.k8s.io/v1/namespaces/{}/events"
 UNAVAILABLE: Final = (429, 500, 502, 503, 504)
@@ -114,7 +114,7 @@ class EventWriter:
                 await self._client.create(path, write.content)
             else:
                 await self._client.merge(f"{path}/{write.name}", write.content)
-        except Refused as error:
+        except StatusError as error:
             if error.status in UNAVAILABLE:
                 raise
             if write.new and error.status == 409:
@@ -131,7 +131,7 @@ class EventWriter:
         self._writes += 1
         self._report(EventOutcome(write.occurrence.regarding.ref))
 
-    def _reject(self, write: EventWrite, error: Refused) -> None:
+    def _reject(self, write: EventWrite, error: StatusError) -> None:
         verb = "create" if write.new else "patch"
         text = f"may not {verb} events: {error.message}" if error.status == 403 else str(error)
         repeated = text == self._rejection
@@ -140,7 +140,7 @@ class EventWriter:
         self._report(EventOutcome(ref, text, rejected=True, repeated=repeated))
 
     def _retry_later(self, write: EventWrite, error: KubernetesError) -> float:
-        retry_after = error.retry_after if isinstance(error, Refused) else 0.0
+        retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         pause = self._backoff.next(retry_after)
         self._retry_at = self._now() + pause
         self._unavailable = str(error)

@@ -18,7 +18,7 @@ from reconcilers import conditions
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
 from resources.kind import Kind, Kinds
-from resources.kubernetes import Backoff, KubernetesError, Refused
+from resources.kubernetes import Backoff, KubernetesError, StatusError
 
 WRITE_INTERVAL_SECONDS: Final = 5.0
 """Between two writes of one object, at the least."""
@@ -216,11 +216,11 @@ class _ObjectWriter:
     async def _request(self, verb: str, request: Awaitable[JsonObject | None]) -> JsonObject | None:
         try:
             return await request
-        except Refused as error:
+        except StatusError as error:
             if error.status == 403:
                 resource = self._kind.plural + ("/status" if verb == "patch" else "")
                 text = f"may not {verb} {resource}: {error.message}"
-                raise Refused(error.status, text, error.retry_after) from None
+                raise StatusError(error.status, text, error.retry_after) from None
             raise
 
     def _recover(self) -> None:
@@ -231,7 +231,7 @@ class _ObjectWriter:
             self._report(StatusOutcome(self._ref, recovered=True))
 
     def _fail(self, error: KubernetesError) -> float:
-        retry_after = error.retry_after if isinstance(error, Refused) else 0.0
+        retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         pause = max(WRITE_INTERVAL_SECONDS, self._backoff.next(retry_after))
         self._due = self._now() + pause
         # A request without an answer may have been carried out, and on a conflict another was.

@@ -8,7 +8,7 @@ from resources.kubernetes.apply import ApplyClient, apply_owned
 from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import IN_CLUSTER, Access, Connection
 from resources.kubernetes.count import count_objects
-from resources.kubernetes.errors import KubernetesError, Refused
+from resources.kubernetes.errors import KubernetesError, StatusError
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lease import Election, ElectionTiming, lease_path
 from resources.kubernetes.migration import (
@@ -39,8 +39,8 @@ __all__ = [
     "Migrations",
     "Phase",
     "Reading",
-    "Refused",
     "Selection",
+    "StatusError",
     "Timeouts",
     "Writer",
     "apply_owned",

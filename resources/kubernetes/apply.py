@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from resources.errors import ResourceError
 from resources.kind import Kind
-from resources.kubernetes.errors import Refused
+from resources.kubernetes.errors import StatusError
 
 
 class ApplyClient(Protocol):
@@ -41,7 +41,7 @@ async def apply_owned(
     """
     try:
         answer = await client.apply(path, content)
-    except Refused as error:
+    except StatusError as error:
         # The fields of two managers together may be invalid, such as two controllers.
         if error.status != 422 or not await client.adopt(path):
             raise

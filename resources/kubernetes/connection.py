@@ -1,8 +1,8 @@
-"""The way to an API server: authentication and transport are kubernetes-asyncio's, kept fresh here.
+"""Connections to an API server: kubernetes-asyncio's authentication and transport, renewed on errors.
 
-The library is imported with the first connection: with its models it costs some 60 MiB, which an
-agent that reads manifests does not pay. Its watch, its models and its time-outs are not used (it has
-none by default, so that a connection that died half would hang for ever).
+The library is imported with the first connection, as it takes some 60 MiB that an agent on manifests
+does not need. Its watch, models and timeouts are not used; without a timeout, its default, a half-open
+connection would never fail.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from resources.kubernetes.errors import Silent, Unconfigured, Unreachable
+from resources.kubernetes.errors import ReadTimeout, Unconfigured, Unreachable
 
 IN_CLUSTER = "in-cluster"
 RENEW_PAUSE = 5.0
-"""Seconds between two readings of the configuration at the least; it may run a program each time."""
+"""Minimum seconds between two loads of the configuration, which may run a credential plugin."""
 
 
 class Access(msgspec.Struct, frozen=True):
-    """Where the API server is, and who we are to it."""
+    """The address of the API server and the credentials."""
 
     kubeconfig: str
-    """A file, or `IN_CLUSTER` for the service account of the Pod that this is."""
+    """A file, or `IN_CLUSTER` for the service account of this Pod."""
     context: str | None = None
 
     def __str__(self) -> str:
-        """Say it as it was given."""
+        """Return file and context, or `IN_CLUSTER`."""
         context = f" (context {self.context})" if self.context else ""
         return f"kubeconfig {self.kubeconfig}{context}" if not self.in_cluster else IN_CLUSTER
 
     @property
     def in_cluster(self) -> bool:
-        """Whether it is the Pod's service account."""
+        """True for the service account of this Pod."""
         return self.kubeconfig == IN_CLUSTER
 
 
 class _Client:
-    """One client of the library, closed when it is replaced and nobody reads from it any more."""
+    """One client of the library; closed once it is replaced and has no requests."""
 
     def __init__(self, api: Any) -> None:  # noqa: ANN401  an ApiClient, not imported
         self.api = api
@@ -54,19 +54,19 @@ class _Client:
 
 
 class _Response(aiohttp.ClientResponse):
-    """An answer that leaves no connection behind when it does not come."""
+    """A response that closes its connection if it is cancelled or fails."""
 
     async def start(self, connection: Any) -> aiohttp.ClientResponse:  # noqa: ANN401  not public
-        """Wait for the head of the answer; who gives up hangs up."""
+        """Read the response header; abort the connection on any exception."""
         try:
             return await super().start(connection)
         except BaseException:
-            _hang_up(connection.transport)
+            _abort(connection.transport)
             raise
 
 
 class Connection:
-    """Requests to one API server, with credentials that are read anew when they are refused."""
+    """Requests to one API server; `renew` reloads rejected credentials."""
 
     def __init__(self, access: Access, timeout: float = 5.0) -> None:
         self._access = access
@@ -77,14 +77,14 @@ class Connection:
 
     @property
     def server(self) -> str:
-        """The server's URL, or where it would have to be read from."""
+        """The server's URL, or the source of the configuration before the first connection."""
         return str(self._client.api.configuration.host) if self._client else str(self._access)
 
     @asynccontextmanager
     async def get(
         self, path: str, parameters: Sequence[tuple[str, str]], *, silence: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Ask; see `request`."""
+        """Send a GET; see `request`."""
         async with self.request("GET", path, parameters, silence=silence) as response:
             yield response
 
@@ -100,9 +100,9 @@ class Connection:
         content_type: str = "application/json",
         accept: str = "application/json",
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request; ``silence`` is how long nothing may come, in seconds.
+        """Send a request; ``silence`` is the timeout of each read, in seconds.
 
-        Raises `Unreachable`, also while the answer is read, and `Silent` for a silence within it.
+        Raises `Unreachable`, also while the response is read, and `ReadTimeout` within the response.
         """
         client = await self._current()
         client.users += 1
@@ -124,7 +124,7 @@ class Connection:
             yield response
         except (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError) as error:
             if response is not None and isinstance(error, TimeoutError):
-                raise Silent(f"nothing came for {silence:g} s") from None
+                raise ReadTimeout(f"nothing came for {silence:g} s") from None
             raise Unreachable(self.server, _reason(error)) from None
         finally:
             if response is not None:
@@ -133,12 +133,12 @@ class Connection:
             await self._close_unused(client)
 
     async def renew(self) -> None:
-        """Read the configuration again before the next request: token, certificates, address."""
+        """Load the configuration again before the next request: token, certificates, address."""
         if asyncio.get_running_loop().time() - self._made >= RENEW_PAUSE:
             await self._retire()
 
     async def close(self) -> None:
-        """End it; requests still under way keep what they need until they are through."""
+        """Close; the client of pending requests is closed after the last of them."""
         await self._retire()
 
     async def _retire(self) -> None:
@@ -149,7 +149,7 @@ class Connection:
 
     async def _close_unused(self, client: _Client) -> None:
         if client.retired and not client.users:
-            # As in `_hang_up`: nobody waits for the other side to say good-bye.
+            # As in `_abort`: without waiting for the peer's TLS close notification.
             await client.api.rest_client.pool_manager.connector.close(abort_ssl=True)
             await client.api.close()
 
@@ -161,7 +161,7 @@ class Connection:
             return self._client
 
     async def _make(self) -> Any:  # noqa: ANN401
-        # It takes a second to import, in which sessions want to be heard.
+        # In a thread: the import takes a second, in which BGP sessions need the event loop.
         library: Any = await asyncio.to_thread(importlib.import_module, "kubernetes_asyncio")
         client, config = library.client, library.config
         settings = client.Configuration()
@@ -184,9 +184,9 @@ class Connection:
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Read an answer's body, but not more than ``most`` octets of it; call it within `request`.
+    """Read a response body, at most ``most`` octets; call it within `request`.
 
-    One read alone gives what has come so far, which of a large answer is its beginning.
+    One read returns only the octets that have arrived.
     """
     pieces: list[bytes] = []
     while most > 0 and (piece := await response.content.read(most)):
@@ -196,21 +196,21 @@ async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 def _drop(response: aiohttp.ClientResponse) -> None:
-    """End an answer; one that was read whole has given its connection back already."""
+    """Close a response; a completely read one has released its connection."""
     if response.connection is not None:
-        _hang_up(response.connection.transport)
+        _abort(response.connection.transport)
     response.close()
 
 
-def _hang_up(transport: asyncio.Transport | None) -> None:
-    """Close at once; in order, TLS would wait half a minute for a server that is silent."""
-    # uvloop's transports have all of asyncio's methods, but are none by their class.
+def _abort(transport: asyncio.Transport | None) -> None:
+    """Close at once; an orderly TLS close waits half a minute for a silent server."""
+    # Not checked by class: uvloop's transports are no subclasses of asyncio's.
     if transport is not None:
         transport.abort()
 
 
 def _replace_session(rest_client: Any) -> None:  # noqa: ANN401  the library's RESTClientObject
-    """Take the library's connections, with its trust and its certificates, for answers of ours."""
+    """Replace the library's session by one with its connector and our response class."""
     theirs = rest_client.pool_manager
     rest_client.pool_manager = aiohttp.ClientSession(
         connector=theirs.connector, trust_env=theirs.trust_env, response_class=_Response
@@ -219,7 +219,7 @@ def _replace_session(rest_client: Any) -> None:  # noqa: ANN401  the library's R
 
 
 def _readable(kubeconfig: str) -> None:
-    """Raise `OSError` when there is no file; the library would go on, to fail in words of its own."""
+    """Raise `OSError` if there is no file; the library's own error does not name it."""
     for path in kubeconfig.split(os.pathsep):
         if path:
             with Path(path).expanduser().open():
@@ -227,7 +227,7 @@ def _readable(kubeconfig: str) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Say what is wrong in a few words; credentials are in none of these errors."""
+    """Return a short reason; none of these errors contains credentials."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, TimeoutError):
@@ -237,7 +237,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the connection was closed"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        # The text is the event loop's, with the address once more, or the system's.
+        # The event loop's own text would repeat the address.
         return os.strerror(error.errno)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from resources.kind import Kind
-from resources.kubernetes.errors import Refused
+from resources.kubernetes.errors import StatusError
 from resources.kubernetes.writer import Writer
 
-REFUSED = (403, 404)
+UNLISTED = (403, 404)
 """HTTP statuses of a kind that may not be listed, or does not exist."""
 
 
@@ -31,8 +31,8 @@ async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]]) -> dict[tupl
                 number = await _count(writer, kind.path(version))
                 if number is not None:
                     found[kind.group, kind.name] = number
-    except Refused as error:
-        if error.status not in REFUSED:
+    except StatusError as error:
+        if error.status not in UNLISTED:
             raise
     return found
 
@@ -40,7 +40,7 @@ async def count_objects(writer: Writer, kinds: Iterable[Kind[Any]]) -> dict[tupl
 async def _count(writer: Writer, path: str) -> int | None:
     try:
         return await writer.count(path)
-    except Refused as error:
-        if error.status in REFUSED:
+    except StatusError as error:
+        if error.status in UNLISTED:
             return None
         raise

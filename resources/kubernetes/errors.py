@@ -1,4 +1,4 @@
-"""What can go wrong between here and an API server, as types; nothing is decided here."""
+"""Errors of requests to an API server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class KubernetesError(ResourceError):
     """Base of the errors of this package."""
 
 
-class Unreachable(KubernetesError):  # noqa: N818  the name says what is wrong
-    """No answer: no configuration, no connection, a broken connection, a certificate not trusted."""
+class Unreachable(KubernetesError):  # noqa: N818  the name is the condition
+    """No response: no connection, a broken connection, or a certificate that is not trusted."""
 
     def __init__(self, server: str, reason: str) -> None:
         super().__init__(f"cannot reach {server}: {reason}")
@@ -19,7 +19,7 @@ class Unreachable(KubernetesError):  # noqa: N818  the name says what is wrong
 
 
 class Unconfigured(Unreachable):
-    """There is no usable configuration, so that it is not known where the API server is."""
+    """No usable kubeconfig or service account: the address of the API server is unknown."""
 
     def __init__(self, access: str, reason: str) -> None:
         KubernetesError.__init__(self, f"cannot use {access}: {reason}")
@@ -27,28 +27,28 @@ class Unconfigured(Unreachable):
         self.reason = reason
 
 
-class Silent(KubernetesError):  # noqa: N818
-    """Nothing came on a watch for longer than bookmarks take: the connection is half open."""
+class ReadTimeout(KubernetesError):  # noqa: N818
+    """A response has been silent for longer than bookmarks take: the connection is half-open."""
 
 
-class Refused(KubernetesError):  # noqa: N818
-    """An answer with an error: an HTTP status, or a Status object within a watch."""
+class StatusError(KubernetesError):
+    """A response with an error: an HTTP status, or a Status object within a watch."""
 
     def __init__(self, status: int, message: str, retry_after: float = 0.0) -> None:
         super().__init__(f"{status}: {message}" if message else str(status))
         self.status = status
         self.message = message
         self.retry_after = retry_after
-        """Seconds that the server asks to wait at least."""
+        """Retry-After of the server, in seconds."""
 
 
 class Expired(KubernetesError):  # noqa: N818
-    """The version is no longer known (410 Gone), or is not to be trusted: list again."""
+    """The resource version is too old (410 Gone) or inconsistent: a new list is necessary."""
 
 
-class NotUnderstood(KubernetesError):  # noqa: N818
-    """An answer that is not what the API says: HTML of a proxy, half a document."""
+class InvalidResponse(KubernetesError):  # noqa: N818
+    """A response that is not one of the API: a proxy's HTML, a truncated document."""
 
 
-class Unconfirmed(KubernetesError):  # noqa: N818
-    """A complete list that would take everything away; it counts when a second one says the same."""
+class UnconfirmedList(KubernetesError):  # noqa: N818
+    """A complete list that would delete every object; it is applied once a second list confirms it."""

@@ -1,8 +1,8 @@
-"""What is known of one kind in one place: lists and watch events in, rows and problems kept; no I/O.
+"""The state of one list-and-watch feed: lists and watch events in, rows and problems out. No I/O.
 
-An object that is invalid keeps its last good version. A list that would take everything away has to
-be confirmed by a second one, as has one that is older than what is known: API servers restart, are
-restored from backups, and sit behind proxies.
+An invalid object keeps its last valid version. A list that would delete every object, or that is older
+than the known resource version, has to be confirmed by a second list: API servers restart, are restored
+from backups, and may be behind proxies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.kind import Kind
 from resources.kubernetes import wire
-from resources.kubernetes.errors import Expired, NotUnderstood, Unconfirmed
+from resources.kubernetes.errors import Expired, InvalidResponse, UnconfirmedList
 from resources.meta import ObjectKey, Resource
 from resources.source import Delete, Event, SourceProblem, Upsert
 
@@ -23,13 +23,13 @@ T = TypeVar("T", bound=Resource)
 
 SOURCE = "kubernetes"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""A copy of the whole object within itself; nobody here reads it."""
+"""kubectl's copy of the whole object; removed, as it is not used."""
 
 
 def older(one: str, other: str) -> bool:
-    """Whether a resource version is before another.
+    """True if a resource version precedes another one.
 
-    Numbers can be compared (KEP-5504); others, as an aggregated API may have them, never are.
+    Decimal numbers are comparable (KEP-5504); other versions, as of aggregated APIs, are not.
     """
     if one.isdecimal() and other.isdecimal():
         return int(one) < int(other)
@@ -46,15 +46,15 @@ class Listing(Generic[T]):
         self.version = ""
 
     def begin(self, version: str) -> None:
-        """Note the version of a page. Raises `NotUnderstood` when pages are of different ones."""
+        """Store the version of a page. Raises `InvalidResponse` if the pages' versions differ."""
         if not version:
-            raise NotUnderstood("sends a list without a resourceVersion")
+            raise InvalidResponse("sends a list without a resourceVersion")
         if self.version and version != self.version:
-            raise NotUnderstood("sends pages of different versions")
+            raise InvalidResponse("sends pages of different versions")
         self.version = version
 
     def add(self, items: Iterable[msgspec.Raw]) -> None:
-        """Take in objects of a page."""
+        """Decode the objects of a page."""
         for raw in items:
             self._feed.read(raw, self.rows, self.problems)
 
@@ -68,46 +68,47 @@ class Feed(Generic[T]):
         self.rows: dict[ObjectKey, T] = {}
         self.problems: dict[ObjectKey, tuple[SourceProblem, ...]] = {}
         self.version = ""
-        """From where to watch; empty: a list is due."""
-        self.settled = False
-        """Whether `rows` is all that there is: after a complete list, or when nothing can be listed."""
-        self.recalled = False
-        """Whether `rows` are from before the start: no list has said anything yet."""
-        self._seen = ""
-        self._doubted = False
+        """The resource version to watch from; empty if a list is necessary."""
+        self.synced = False
+        """True if `rows` is complete: after a list, or if the kind is missing or forbidden."""
+        self.restored = False
+        """True if `rows` are from before the start, and no list has replaced them yet."""
+        self._last_version = ""
+        self._is_confirming = False
+        """True if the last list has to be confirmed by a second one."""
 
-    def recall(self, rows: Iterable[T]) -> None:
-        """Begin with what was known before the start; the first list is compared with it."""
+    def restore(self, rows: Iterable[T]) -> None:
+        """Start with rows from before the start; the first list is compared with them."""
         wanted = (row for row in rows if self.namespace in ("", row.metadata.namespace))
         self.rows = {row.key: row for row in wanted}
-        self.recalled = bool(self.rows)
+        self.restored = bool(self.rows)
 
-    def forget(self) -> None:
-        """Give up what was known before the start."""
+    def drop_restored(self) -> None:
+        """Drop the rows from before the start."""
         self.rows = {}
-        self.recalled = False
+        self.restored = False
 
-    def finish(self, listing: Listing[T]) -> None:
-        """Take a complete list for the truth. Raises `Unconfirmed` when that wants a second one."""
+    def replace(self, listing: Listing[T]) -> None:
+        """Replace all rows by a complete list. Raises `UnconfirmedList` if a second one is needed."""
         doubt = ""
         if self.rows and not listing.rows:
             doubt = f"the list is empty, of {len(self.rows)} objects before"
-        elif older(listing.version, self._seen):
-            doubt = f"resource versions went back from {self._seen} to {listing.version}"
-        if doubt and not self._doubted:
-            self._doubted = True
-            raise Unconfirmed(f"{doubt}; waiting for a second list that says the same")
-        self._doubted = False
+        elif older(listing.version, self._last_version):
+            doubt = f"resource versions went back from {self._last_version} to {listing.version}"
+        if doubt and not self._is_confirming:
+            self._is_confirming = True
+            raise UnconfirmedList(f"{doubt}; waiting for a second list that confirms it")
+        self._is_confirming = False
         self.rows, self.problems = listing.rows, listing.problems
-        self.version = self._seen = listing.version
-        self.settled = True
-        self.recalled = False
+        self.version = self._last_version = listing.version
+        self.synced = True
+        self.restored = False
 
-    def take(self, line: bytes) -> Event | None:
-        """Take one line of a watch; the event that follows from it, if any.
+    def process_line(self, line: bytes) -> Event | None:
+        """Process one line of a watch; returns the resulting event, if any.
 
-        Raises `Expired` when only a new list can tell the truth, `Refused` for an error that the
-        server tells, `NotUnderstood` for what is not an event.
+        Raises `Expired` if a new list is necessary, `StatusError` for an ERROR event,
+        `InvalidResponse` for a line that is no event.
         """
         event = wire.decode(line, wire.WatchEvent, "a watch event")
         if event.type == "ERROR":
@@ -116,32 +117,32 @@ class Feed(Generic[T]):
         version = head.resource_version
         bookmark = event.type == "BOOKMARK"
         if not version:
-            raise NotUnderstood(f"sends an event {event.type} without a resourceVersion")
+            raise InvalidResponse(f"sends an event {event.type} without a resourceVersion")
         if older(version, self.version) or (version == self.version and not bookmark):
             raise Expired(f"events are out of order: {version} after {self.version}")
-        told: Event | None = None
+        result: Event | None = None
         if event.type in ("ADDED", "MODIFIED"):
-            told = self._put(event.object)
+            result = self._put(event.object)
         elif event.type == "DELETED":
-            told = self._remove((head.namespace, head.name))
+            result = self._remove((head.namespace, head.name))
         elif not bookmark:
-            raise NotUnderstood(f"sends an event of unknown type {event.type[:32]!r}")
-        self.version = self._seen = version
-        return told
+            raise InvalidResponse(f"sends an event of unknown type {event.type[:32]!r}")
+        self.version = self._last_version = version
+        return result
 
-    def doubt(self, version: str) -> None:
-        """Compare with what a server says to be its version now. Raises `Expired` when it is older."""
+    def check_version(self, version: str) -> None:
+        """Check the server's resource version. Raises `Expired` if it precedes the known one."""
         if older(version, self.version):
             self.version = ""
-            raise Expired(f"resource versions went back from {self._seen} to {version}")
+            raise Expired(f"resource versions went back from {self._last_version} to {version}")
 
-    def relist(self) -> None:
-        """Forget from where to watch; what is known stays."""
+    def request_list(self) -> None:
+        """Require a new list; the rows are kept."""
         self.version = ""
 
-    def settle(self) -> None:
-        """Note that there is nothing to wait for: the kind is missing, or may not be listed."""
-        self.settled = True
+    def mark_synced(self) -> None:
+        """Mark the rows as complete, although the kind is missing or forbidden."""
+        self.synced = True
 
     def read(
         self,
@@ -149,7 +150,7 @@ class Feed(Generic[T]):
         rows: dict[ObjectKey, T],
         problems: dict[ObjectKey, tuple[SourceProblem, ...]],
     ) -> ObjectKey:
-        """Decode an object into these rows and problems; an invalid one is as it last was good."""
+        """Decode an object into rows and problems; an invalid one keeps its last valid row."""
         try:
             row = self.kind.decode_json(raw)
         except InvalidObject as error:
@@ -160,7 +161,7 @@ class Feed(Generic[T]):
                 rows[key] = self.rows[key]
             return key
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise NotUnderstood(f"sends an object that is not understood: {error}") from None
+            raise InvalidResponse(f"sends an object that is not understood: {error}") from None
         row.metadata.annotations.pop(LAST_APPLIED, None)
         key = row.key
         rows[key] = row
@@ -194,5 +195,5 @@ def _problem(name: ObjectName, field: FieldError, uid: str) -> SourceProblem:
 def _uid(raw: msgspec.Raw) -> str:
     try:
         return wire.decode(raw, wire.Head, "an object").metadata.uid
-    except NotUnderstood:
+    except InvalidResponse:
         return ""

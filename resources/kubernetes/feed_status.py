@@ -1,4 +1,4 @@
-"""How each feed is, as a value for people; nothing is decided by it."""
+"""The state of each feed, for health, logs and metrics."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import msgspec
 
 
 class Phase(enum.StrEnum):
-    """What a feed does."""
+    """The phase of a feed."""
 
     WAITING = "waiting"
-    """It has not been read yet."""
+    """No list has been completed yet."""
     FOLLOWING = "following"
     MISSING = "missing"
-    """The API does not have the kind (yet)."""
+    """The API server does not have the kind."""
     FORBIDDEN = "forbidden"
     FAILING = "failing"
 
@@ -28,7 +28,7 @@ class FeedStatus(msgspec.Struct, frozen=True):
     message: str
     objects: int
     cause: str = ""
-    """Why it is failing, without what becomes of it; empty otherwise."""
+    """The error of a failing feed, without its consequence; otherwise empty."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,8 @@
-"""Leader election by a Lease (coordination.k8s.io/v1), as the ecosystem does it.
+"""Leader election with a Lease (coordination.k8s.io/v1), by client-go's algorithm.
 
-Pure: what a candidate sees and when, what it writes. Clocks of different machines are never
-compared: a Lease is over when it has not changed for its duration while *we* were watching it. Who
-cannot renew it for the renew deadline, which is shorter, has lost it before another can have it.
+Pure: observed Leases and times in, Leases to write out. Clocks of different hosts are never compared: a
+Lease has expired if this candidate has observed no change for its duration. The renew deadline is
+shorter than that: a leader that cannot renew the Lease stops before another candidate can acquire it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; client-go's defaults."""
 
     lease: int = 15
-    """How long a Lease lasts that is not renewed."""
+    """Validity of a Lease without renewal."""
     renew: float = 10.0
-    """For how long renewing may fail before the leader gives up."""
+    """Time without a renewal after which the leader stops."""
     retry: float = 2.0
-    """Between two attempts to get or to renew it."""
+    """Between two attempts to acquire or renew it."""
 
 
 def lease_path(namespace: str, name: str = "") -> str:
-    """Where an API server has a Lease, or the list of them."""
+    """Return the URL path of a Lease, or of their collection."""
     root = f"/apis/{API_VERSION}/namespaces/{namespace}/leases"
     return f"{root}/{name}" if name else root
 
 
 def _time(unix: float) -> str:
-    """Spell a metav1.MicroTime."""
+    """Format a metav1.MicroTime."""
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -59,24 +59,24 @@ class Election:
         self._seen_at = float("-inf")
         self._renewed_at: float | None = None
         self.leader = ""
-        """Who has it, as far as is known; empty for nobody."""
+        """The identity of the present holder; empty without one."""
 
     @property
     def leads(self) -> bool:
-        """Whether we have it. Ask `lost`, too, before acting on it."""
+        """True if this candidate holds the Lease; valid only while `lost` is false."""
         return self._renewed_at is not None
 
     def lost(self, now: float) -> bool:
-        """Tell whether a Lease that we had is ours no longer, or may not be."""
+        """True if this candidate held the Lease and may not hold it any more."""
         if self._renewed_at is None:
             return False
         return self.leader != self.identity or now - self._renewed_at >= self.timing.renew
 
     def left(self, now: float) -> float:
-        """Return the seconds that an attempt may take, with what is left of a Lease that we have.
+        """Return the timeout of an attempt, in seconds: at most what is left of our own Lease.
 
-        Half of the time to renew at the most: one that hangs, as a connection did that died half,
-        leaves time for another.
+        At most half of the renew deadline, so that an attempt on a half-open connection leaves time for
+        another one.
         """
         most = self.timing.renew / 2
         if self._renewed_at is None:
@@ -84,7 +84,7 @@ class Election:
         return min(most, max(0.0, self._renewed_at + self.timing.renew - now))
 
     def observe(self, lease: JsonObject | None, now: float) -> None:
-        """Take what the API server says of the Lease; None: there is none. ``now`` is monotonic."""
+        """Process the Lease in the API server, or None without one; ``now`` is monotonic."""
         spec = _spec(lease)
         if lease is None or spec != _spec(self._seen) or self._seen is None:
             self._seen_at = now
@@ -92,9 +92,9 @@ class Election:
         self.leader = str(spec.get("holderIdentity") or "")
 
     def attempt(self, now: float, unix: float) -> JsonObject | None:
-        """Return the Lease to write so that it is ours for longer; None while another has it.
+        """Return the Lease to write to acquire or renew it; None while another candidate holds it.
 
-        It has the resource version of what was seen: a write of somebody else comes first then.
+        It has the observed resource version, so that a concurrent write is a conflict.
         """
         spec = _spec(self._seen)
         duration = spec.get("leaseDurationSeconds")
@@ -116,13 +116,13 @@ class Election:
         )
 
     def written(self, lease: JsonObject, now: float) -> None:
-        """Take the answer to a write that began at ``now``: it is ours from then on."""
+        """Process the response to a write that began at ``now``: it is valid from then."""
         self.observe(lease, now)
         if self.leader == self.identity:
             self._renewed_at = now
 
     def release(self, unix: float) -> JsonObject | None:
-        """Return the Lease to write so that another can have it at once; None: it is not ours."""
+        """Return the Lease to write to release it; None if this candidate does not hold it."""
         if not self.leads or self.leader != self.identity:
             return None
         spec = _spec(self._seen)

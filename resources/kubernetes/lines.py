@@ -1,15 +1,15 @@
-"""A stream of octets taken apart into lines; pure, and linear in what comes."""
+"""Splits a stream of octets into lines. Pure; its time is linear in the number of octets."""
 
 from __future__ import annotations
 
-from resources.kubernetes.errors import NotUnderstood
+from resources.kubernetes.errors import InvalidResponse
 
 LIMIT = 32 << 20
 """Octets of one line: etcd's limit for an object is 1.5 MiB by default, and managers raise it."""
 
 
 class Lines:
-    """Collects pieces until a line is whole."""
+    """Collects octets until a line is complete."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
@@ -17,7 +17,7 @@ class Lines:
         self._size = 0
 
     def feed(self, octets: bytes) -> list[bytes]:
-        """Give the lines that are whole now, no empty ones. Raises `NotUnderstood` for a long one."""
+        """Return the complete lines that are not empty. Raises `InvalidResponse` beyond the limit."""
         head, found, rest = octets.rpartition(b"\n")
         if not found:
             self._keep(rest)
@@ -34,4 +34,4 @@ class Lines:
             self._pieces.append(rest)
             self._size += len(rest)
             if self._size > self._limit:
-                raise NotUnderstood(f"sends a line of more than {self._limit >> 20} MiB")
+                raise InvalidResponse(f"sends a line of more than {self._limit >> 20} MiB")

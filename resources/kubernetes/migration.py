@@ -21,7 +21,7 @@ from resources.crds.generate import defined
 from resources.errors import ObjectName
 from resources.kind import Kind, Kinds
 from resources.kubernetes.backoff import Backoff
-from resources.kubernetes.errors import KubernetesError, NotUnderstood, Refused
+from resources.kubernetes.errors import InvalidResponse, KubernetesError, StatusError
 from resources.kubernetes.writer import Writer
 
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -163,7 +163,7 @@ async def _definition(writer: Writer, path: str) -> _Definition | None:
     try:
         return msgspec.convert(content, _Definition)
     except msgspec.ValidationError as error:
-        raise NotUnderstood(f"sends a definition that is not understood: {error}") from None
+        raise InvalidResponse(f"sends a definition that is not understood: {error}") from None
 
 
 async def _rewrite(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool]) -> int:
@@ -174,7 +174,7 @@ async def _rewrite(writer: Writer, kind: Kind[Any], allowed: Callable[[], bool])
         _check(allowed)
         try:
             await writer.merge(f"{path}/{name}", {})
-        except Refused as error:
+        except StatusError as error:
             # A deleted object is stored in no version.
             if error.status in (401, 403, 429) or error.status >= 500:
                 raise

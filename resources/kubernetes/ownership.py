@@ -1,8 +1,8 @@
-"""Who owns which field of an object, as server-side apply keeps it in ``metadata.managedFields``.
+"""Transfers the ownership of fields between managers in ``metadata.managedFields``. Pure.
 
-What another writer set stays when we apply, also where we do not set it: items of a list, a second
-controller. For an object that is ours as a whole that is wrong, so its other writers' fields are
-made ours first. Pure. Source: Kubernetes API, metav1.ManagedFieldsEntry.
+Server-side apply keeps the fields of other managers: items of a list, a second controller. An object
+that one manager owns as a whole must not have such fields, so they are transferred to it first.
+Source: Kubernetes API, metav1.ManagedFieldsEntry.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any, Final
 
 JsonObject = dict[str, Any]
 
-OURS: Final = (("f:spec",), ("f:metadata", "f:ownerReferences"))
-"""What of an object is ours as a whole: what it says, and to whom it belongs."""
+OWNED_PARTS: Final = (("f:spec",), ("f:metadata", "f:ownerReferences"))
+"""The parts of an object that one manager owns as a whole."""
 
 
 def adopted(
     entries: Sequence[Mapping[str, Any]], manager: str, api_version: str
 ) -> list[JsonObject] | None:
-    """Return the entries with `OURS` in one entry of ``manager``; None where it is so already."""
+    """Return the entries with `OWNED_PARTS` in one entry of ``manager``; None if they are already."""
     kept: list[JsonObject] = []
     mine: JsonObject = {}
     applied: JsonObject = {}
-    taken = False
+    is_changed = False
     for entry in entries:
         fields = entry.get("fieldsV1")
         if entry.get("subresource") or not isinstance(fields, dict):
@@ -34,11 +34,11 @@ def adopted(
             mine = _union(mine, fields)
             continue
         part, rest = _split(fields)
-        taken = taken or bool(part)
+        is_changed = is_changed or bool(part)
         mine = _union(mine, part)
         if rest:
             kept.append({**entry, "fieldsV1": rest})
-    if not taken:
+    if not is_changed:
         return None
     ours = {
         "manager": manager,
@@ -52,10 +52,10 @@ def adopted(
 
 
 def _split(fields: JsonObject) -> tuple[JsonObject, JsonObject]:
-    """Return the part of a field set that is within `OURS`, and the rest."""
+    """Return the part of a field set that is within `OWNED_PARTS`, and the rest."""
     part: JsonObject = {}
     rest = fields
-    for path in OURS:
+    for path in OWNED_PARTS:
         found, rest = _cut(rest, path)
         part = _union(part, found)
     return part, rest

@@ -1,7 +1,7 @@
-"""The loop of one feed: list, watch from there, list again when a watch cannot go on.
+"""The loop of one feed: list, watch from its resource version, list again when the watch expires.
 
-What goes wrong is a status and a pause; what was known stays known meanwhile. It only ends by being
-cancelled.
+An error sets the status and is retried after a pause; the rows are kept. The loop ends only by
+cancellation.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from resources.kubernetes.backoff import Backoff
 from resources.kubernetes.connection import Connection, body_of
 from resources.kubernetes.errors import (
     Expired,
+    InvalidResponse,
     KubernetesError,
-    NotUnderstood,
-    Refused,
-    Silent,
-    Unconfirmed,
+    ReadTimeout,
+    StatusError,
+    UnconfirmedList,
     Unreachable,
 )
 from resources.kubernetes.feed import Feed, Listing
@@ -33,15 +33,15 @@ from resources.kubernetes.timeouts import Timeouts
 from resources.source import Event
 
 ERROR_BODY = 64 << 10
-"""Octets read of an answer that is an error."""
-TURN = 200
-"""Objects decoded before others have their turn: some milliseconds."""
-POISONED = 3
-"""Watches from one version that break before it is given up: an event in it may be why."""
+"""Octets read of an error response."""
+OBJECTS_PER_TURN = 200
+"""Objects decoded before the event loop runs other tasks: some milliseconds."""
+MAX_BROKEN_WATCHES = 3
+"""Failed watches from one version before a new list: an event after it may be the cause."""
 
 
 class Reflector:
-    """Keeps one feed as the API server says."""
+    """Keeps the rows of one feed equal to the API server's objects."""
 
     def __init__(
         self,
@@ -70,24 +70,24 @@ class Reflector:
             longest_retry_after=timeouts.longest_retry_after,
         )
         self._version = ""
-        """The API version that the server has of the kind."""
+        """The version of the kind that the API server serves."""
         self._forbidden_since: float | None = None
-        self._doubtful = False
-        """Whether the server was away, so that it may have come back as an older one."""
-        self._absent = False
-        """Whether the server has said that it has no such kind, when it was asked last."""
+        self._check_version = False
+        """True after an outage: the API server may have been restored from an older state."""
+        self._was_missing = False
+        """True if the last list found that the API server does not have the kind."""
         self._broken: tuple[str, int] = ("", 0)
         self._phase = Phase.WAITING
         self._message = ""
         self._cause = ""
         self.lists = 0
-        """Complete lists, for the metrics."""
+        """Complete lists."""
         self.watches = 0
         self.failures = 0
 
     @property
     def status(self) -> FeedStatus:
-        """How it is."""
+        """The present state."""
         feed = self.feed
         return FeedStatus(
             feed.kind.name,
@@ -104,31 +104,31 @@ class Reflector:
             try:
                 if not self.feed.version:
                     await self._list()
-                elif self._doubtful:
+                elif self._check_version:
                     await self._compare()
-                self._doubtful = False
+                self._check_version = False
                 await self._watch()
             except KubernetesError as error:
                 pause = await self._failed(error)
                 await asyncio.sleep(pause)
 
-    def resume(self) -> None:
-        """Let what was known before the start count: no list has come."""
-        self._settle()
+    def use_restored(self) -> None:
+        """Use the restored rows, as no list has been completed."""
+        self._mark_synced()
 
     # Listing
 
     async def _list(self) -> None:
-        """Read a complete list and tell it."""
+        """Read a complete list and report it."""
         try:
             listing = await self._read_list(paged=True)
         except Expired:
-            # The pages took too long, and the server has compacted what they were of.
+            # The pages took too long: the API server has compacted their resource version.
             listing = await self._read_list(paged=False)
-        self.feed.finish(listing)
+        self.feed.replace(listing)
         self.lists += 1
         self._forbidden_since = None
-        self._absent = False
+        self._was_missing = False
         self._set(Phase.FOLLOWING, "")
         self._on_list()
 
@@ -142,23 +142,23 @@ class Reflector:
             page = await self._page(parameters)
             listing.begin(page.metadata.resource_version)
             items = page.items or []
-            for start in range(0, len(items), TURN):
-                listing.add(items[start : start + TURN])
+            for start in range(0, len(items), OBJECTS_PER_TURN):
+                listing.add(items[start : start + OBJECTS_PER_TURN])
                 await asyncio.sleep(0)
             token = page.metadata.continue_
             if not token:
                 if page.metadata.remaining_item_count > 0:
-                    raise NotUnderstood("says that there is more, and not where")
+                    raise InvalidResponse("announces more objects without a continue token")
                 return listing
 
     async def _page(self, parameters: list[tuple[str, str]]) -> wire.List:
-        """Get one page in the API version that the server has."""
+        """Return one page, in the version of the kind that the API server serves."""
         kind = self.feed.kind
         versions = (self._version,) if self._version else kind.versions
         for version in versions:
             try:
                 page = await self._page_of(version, parameters)
-            except Refused as error:
+            except StatusError as error:
                 if error.status == 404 and kind.custom:
                     self._version = ""
                     if version != versions[-1]:
@@ -170,29 +170,29 @@ class Reflector:
 
     async def _page_of(self, version: str, parameters: list[tuple[str, str]]) -> wire.List:
         path = self.feed.kind.path(version, self.feed.namespace)
-        asked = [*parameters, *self._selection.parameters]
+        query = [*parameters, *self._selection.parameters]
         async with self._connection.get(
-            path, asked, silence=self._timeouts.list_silence
+            path, query, silence=self._timeouts.list_silence
         ) as response:
             await _check(response)
             body = await response.read()
         page = wire.decode(body, wire.List, "a list")
         if not page.kind.endswith("List"):
-            raise NotUnderstood(f"sends {page.kind[:64] or 'something'} in place of a list")
+            raise InvalidResponse(f"sends {page.kind[:64] or 'something'} in place of a list")
         return page
 
     async def _compare(self) -> None:
-        """Find out whether a server that was away is now one of an older state."""
+        """Check that the API server's state is not older than the known one."""
         page = await self._page([("limit", "1")])
-        self.feed.doubt(page.metadata.resource_version)
+        self.feed.check_version(page.metadata.resource_version)
 
     # Watching
 
     async def _watch(self) -> None:
-        """Follow from the version on until the server ends it. Raises for every other end."""
+        """Watch from the feed's version until the server ends it. Raises for every other end."""
         t = self._timeouts
         seconds = self._rng.uniform(t.watch_shortest, t.watch_longest)
-        asked = [
+        query = [
             ("watch", "1"),
             ("allowWatchBookmarks", "true"),
             ("resourceVersion", self.feed.version),
@@ -201,7 +201,7 @@ class Reflector:
         ]
         path = self.feed.kind.path(self._version, self.feed.namespace)
         loop = asyncio.get_running_loop()
-        async with self._connection.get(path, asked, silence=t.watch_silence) as response:
+        async with self._connection.get(path, query, silence=t.watch_silence) as response:
             await _check(response)
             self.watches += 1
             self._set(Phase.FOLLOWING, "")
@@ -218,91 +218,95 @@ class Reflector:
         lines = Lines()
         async for octets in content.iter_any():
             for count, line in enumerate(lines.feed(octets), 1):
-                self._take(line)
-                if count % TURN == 0:
+                self._process(line)
+                if count % OBJECTS_PER_TURN == 0:
                     await asyncio.sleep(0)
 
-    def _take(self, line: bytes) -> None:
+    def _process(self, line: bytes) -> None:
         problems = self.feed.problems.copy() if self.feed.problems else {}
-        event = self.feed.take(line)
+        event = self.feed.process_line(line)
         if event is not None:
             self._on_event(event)
         if problems != self.feed.problems:
             self._on_status()
 
-    # What goes wrong
+    # Errors
 
     async def _failed(self, error: KubernetesError) -> float:
-        """Note a failure; how long to wait, in seconds."""
-        t = self._timeouts
+        """Process a failure; returns the pause in seconds."""
         self.failures += 1
         match error:
-            case Unconfirmed():
+            case UnconfirmedList():
                 self._set(Phase.FAILING, str(error))
-                return t.confirm_list * (0.5 + self._rng.random())
-            case Silent() if self.feed.version:
-                # Perhaps nothing happens, and the server sends no bookmarks; it is asked to be sure.
-                self._doubtful = True
-                self._suspect()
+                return self._timeouts.confirm_list * (0.5 + self._rng.random())
+            case ReadTimeout() if self.feed.version:
+                # Possibly no object changes, and the server sends no bookmarks: check its version.
+                self._check_version = True
+                self._count_broken_watch()
                 return self._backoff.next()
             case Expired():
-                self.feed.relist()
+                self.feed.request_list()
                 return self._backoff.next()
-            case Refused(status=404) if self.feed.kind.custom:
+            case StatusError(status=404) if self.feed.kind.custom:
                 return self._missing()
-            case Refused(status=403):
+            case StatusError(status=403):
                 return self._forbidden(error)
-            case Refused(status=401):
-                await self._connection.renew()
-            case Refused(status=429 | 503 | 504):
-                pass
-            case Refused():
-                self.feed.relist()
-            case NotUnderstood():
-                self._suspect()
-            case Unreachable() | Silent():
-                self._doubtful = True
-                await self._connection.renew()
+        await self._recover_from(error)
         cause = self._explain(error)
         kept = f"; the {len(self.feed.rows)} known before still count"
         self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
-        wait = error.retry_after if isinstance(error, Refused) else 0.0
-        return self._backoff.next(wait)
+        retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
+        return self._backoff.next(retry_after)
 
-    def _suspect(self) -> None:
-        """Count watches that broke at one version: what comes after it may never be understood."""
+    async def _recover_from(self, error: KubernetesError) -> None:
+        """Prepare the next attempt: new credentials, a new list, or a check of the version."""
+        match error:
+            case StatusError(status=401):
+                await self._connection.renew()
+            case StatusError(status=429 | 503 | 504):
+                pass
+            case StatusError():
+                self.feed.request_list()
+            case InvalidResponse():
+                self._count_broken_watch()
+            case Unreachable() | ReadTimeout():
+                self._check_version = True
+                await self._connection.renew()
+
+    def _count_broken_watch(self) -> None:
+        """Count the failed watches from one version: an event after it may be undecodable."""
         version, count = self._broken
         count = count + 1 if version == self.feed.version else 1
         self._broken = (self.feed.version, count)
-        if count >= POISONED:
-            self.feed.relist()
+        if count >= MAX_BROKEN_WATCHES:
+            self.feed.request_list()
 
     def _missing(self) -> float:
         kind = self.feed.kind
         name = f"{kind.plural}.{kind.group}"
-        self.feed.relist()
-        if self.feed.recalled and self._absent:
-            # Twice, half a minute apart: it was taken away while nobody watched its objects go.
-            self.feed.forget()
-            if self.feed.settled:
+        self.feed.request_list()
+        if self.feed.restored and self._was_missing:
+            # Missing twice, half a minute apart: the CRD was deleted before the start.
+            self.feed.drop_restored()
+            if self.feed.synced:
                 self._on_list()
-        self._absent = True
+        self._was_missing = True
         if self.feed.rows:
             kept = f"; the {len(self.feed.rows)} known before still count"
             self._set(Phase.FAILING, f"the API server has no {name} any more{kept}")
         else:
-            self._settle()
+            self._mark_synced()
             self._set(Phase.MISSING, f"the API server has no {name} (is its CRD installed?)")
         return self._timeouts.missing_kind * (0.75 + self._rng.random() / 2)
 
-    def _forbidden(self, error: Refused) -> float:
+    def _forbidden(self, error: StatusError) -> float:
         now = asyncio.get_running_loop().time()
         verb = "watch" if self.feed.version else "list"
         since = self._forbidden_since
         if since is None:
             since = self._forbidden_since = now
         if not self.feed.rows and now - since >= self._timeouts.forbidden_grace:
-            self._settle()
+            self._mark_synced()
         kept = f"; the {len(self.feed.rows)} known before still count" if self.feed.rows else ""
         where = f" in namespace {self.feed.namespace}" if self.feed.namespace else ""
         resource = self.feed.kind.plural
@@ -311,29 +315,30 @@ class Reflector:
         self._set(Phase.FORBIDDEN, f"may not {verb} {resource}{where}: {error.message}{kept}")
         return self._backoff.next(error.retry_after)
 
-    def _settle(self) -> None:
-        """Let the others begin without this kind."""
-        if not self.feed.settled:
-            self.feed.settle()
+    def _mark_synced(self) -> None:
+        """Report the feed as synced, so that other kinds do not wait for it."""
+        if not self.feed.synced:
+            self.feed.mark_synced()
             self._on_list()
 
     def _explain(self, error: KubernetesError) -> str:
         text = str(error)
-        if isinstance(error, NotUnderstood | Refused):
-            text = f"{self._connection.server} {'answers ' if isinstance(error, Refused) else ''}{text}"
+        if isinstance(error, InvalidResponse | StatusError):
+            verb = "answers " if isinstance(error, StatusError) else ""
+            text = f"{self._connection.server} {verb}{text}"
         return text
 
     def _set(self, phase: Phase, message: str, cause: str = "") -> None:
-        told = (phase, message, cause)
-        if told != (self._phase, self._message, self._cause):
-            self._phase, self._message, self._cause = told
+        state = (phase, message, cause)
+        if state != (self._phase, self._message, self._cause):
+            self._phase, self._message, self._cause = state
             self._on_status()
 
 
 async def _check(response: aiohttp.ClientResponse) -> None:
-    """Raise for an answer that is an error, or not JSON."""
+    """Raise for a response that is an error, or not JSON."""
     if response.status != 200:
         body = await body_of(response, ERROR_BODY)
         raise wire.error_of(response.status, body, response.headers.get("Retry-After"))
     if response.content_type != "application/json":
-        raise NotUnderstood(f"answers {response.content_type} instead of JSON")
+        raise InvalidResponse(f"answers {response.content_type} instead of JSON")

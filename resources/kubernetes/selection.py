@@ -1,4 +1,4 @@
-"""Which objects of a kind are requested: the parts of the API that one program reads."""
+"""The objects of each kind that a program requests, by namespace and selector."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def of_node(kinds: Iterable[Kind[Any]], node: str, secrets_namespaces: Iterable[str]) -> Reading:
-    """Return what the agent of one node reads: no objects of other nodes, few namespaces' Secrets.
+    """Return what the agent of one node reads: no objects of other nodes, Secrets of some namespaces.
 
     NodeNetworks are left out: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.

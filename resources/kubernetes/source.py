@@ -1,6 +1,6 @@
-"""The source: one feed per kind and namespace, told as the events of each kind.
+"""A Kubernetes API server as a source: one feed per kind and namespace, merged to events per kind.
 
-A kind that is read in several namespaces is told when all of them have been read.
+A kind that is read in several namespaces emits its first event when all of them have been listed.
 """
 
 from __future__ import annotations
@@ -49,31 +49,31 @@ class KubernetesSource:
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in self.kinds}
         self._problems: Subject[tuple[SourceProblem, ...]] = Subject()
         self._statuses: Subject[tuple[FeedStatus, ...]] = Subject()
-        self._told: tuple[SourceProblem, ...] = ()
-        self._recalled: Mapping[str, Sequence[Resource]] = {}
+        self._last_problems: tuple[SourceProblem, ...] = ()
+        self._restored: Mapping[str, Sequence[Resource]] = {}
         self.reflectors: tuple[Reflector, ...] = ()
 
-    def recall(self, rows: Mapping[str, Sequence[Resource]]) -> None:
-        """Remember what was known before the start, by kind; no more use once all has been read.
+    def restore(self, rows: Mapping[str, Sequence[Resource]]) -> None:
+        """Provide rows from before the start, by kind, for feeds without a completed list.
 
-        It counts from `resume` on, or not at all where lists come first. What lists say is compared
-        with it, as with anything known: one that is empty has to be confirmed.
+        They are used from `use_restored` on. Lists are compared with them: an empty one has to be
+        confirmed.
         """
-        self._recalled = rows
+        self._restored = rows
         for reflector in self.reflectors:
-            if not reflector.feed.settled:
-                reflector.feed.recall(rows.get(reflector.feed.kind.name, ()))
+            if not reflector.feed.synced:
+                reflector.feed.restore(rows.get(reflector.feed.kind.name, ()))
 
-    def resume(self) -> tuple[str, ...]:
-        """Let what was remembered count for the feeds that were not read yet; name these."""
-        waiting = [one for one in self.reflectors if not one.feed.settled]
+    def use_restored(self) -> tuple[str, ...]:
+        """Use the restored rows of feeds without a completed list; returns the names of these."""
+        waiting = [one for one in self.reflectors if not one.feed.synced]
         for reflector in waiting:
-            reflector.resume()
+            reflector.use_restored()
         return tuple(reflector.status.name for reflector in waiting)
 
     @property
     def current(self) -> bool:
-        """Whether what is known is what the API server says now, as far as it may be asked."""
+        """True if all feeds follow the API server, except missing and forbidden ones."""
         behind = (Phase.WAITING, Phase.FAILING)
         phases = [reflector.status.phase for reflector in self.reflectors]
         return bool(phases) and not any(phase in behind for phase in phases)
@@ -84,19 +84,19 @@ class KubernetesSource:
 
     @property
     def problems(self) -> Observable[tuple[SourceProblem, ...]]:
-        """Tell all objects that break rules, anew whenever that changes."""
+        """Emit the problems of all objects whenever they change."""
         return isolated(self._problems)
 
     @property
     def statuses(self) -> Observable[tuple[FeedStatus, ...]]:
-        """Tell how all feeds are, anew whenever that changes."""
+        """Emit the states of all feeds whenever one changes."""
         return isolated(self._statuses)
 
     async def run(self) -> None:
-        """Read everything, then what changes, until cancelled; may be run again."""
+        """List and watch all kinds until cancelled; may be run again."""
         if self.reflectors:
-            # What is known already is held against the lists, as it would be without an end.
-            self._recalled = self._known()
+            # The first lists are compared with the present rows, as if the last run went on.
+            self._restored = self._known()
         connection = Connection(self._access, self._timeouts.connect)
         self.reflectors = tuple(
             reflector for kind in self.kinds for reflector in self._reflectors(kind, connection)
@@ -106,7 +106,7 @@ class KubernetesSource:
                 for reflector in self.reflectors:
                     group.create_task(reflector.run(), name=f"reflector {reflector.status.name}")
         except BaseExceptionGroup as failed:
-            # A reflector ends by a defect only; the first one says it all.
+            # A reflector ends only by a programming error; the first one is reported.
             raise failed.exceptions[0] from None
         finally:
             await connection.close()
@@ -121,21 +121,21 @@ class KubernetesSource:
         selection = self._selections[kind.name]
         feeds = [Feed(kind, namespace) for namespace in selection.namespaces or ("",)]
         for feed in feeds:
-            feed.recall(self._recalled.get(kind.name, ()))
+            feed.restore(self._restored.get(kind.name, ()))
         subject = self._events[kind.name]
 
-        def settled() -> bool:
-            return all(feed.settled for feed in feeds)
+        def is_synced() -> bool:
+            return all(feed.synced for feed in feeds)
 
-        def tell_all() -> None:
-            if settled():
+        def emit_all() -> None:
+            if is_synced():
                 rows = (tuple(feed.rows.values()) for feed in feeds)
                 subject.on_next(Replace(sum(rows, ())))
-            self._tell_state()
+            self._emit_states()
 
-        def tell(event: Event) -> None:
-            # What comes before all have been read is within the first replacement.
-            if settled():
+        def emit(event: Event) -> None:
+            # Earlier events are contained in the first Replace.
+            if is_synced():
                 subject.on_next(event)
 
         return [
@@ -145,14 +145,14 @@ class KubernetesSource:
                 selection,
                 self._timeouts,
                 self._rng,
-                on_list=tell_all,
-                on_event=tell,
-                on_status=self._tell_state,
+                on_list=emit_all,
+                on_event=emit,
+                on_status=self._emit_states,
             )
             for feed in feeds
         ]
 
-    def _tell_state(self) -> None:
+    def _emit_states(self) -> None:
         self._statuses.on_next(tuple(reflector.status for reflector in self.reflectors))
         problems = tuple(
             problem
@@ -160,6 +160,6 @@ class KubernetesSource:
             for key in sorted(reflector.feed.problems)
             for problem in reflector.feed.problems[key]
         )
-        if problems != self._told:
-            self._told = problems
+        if problems != self._last_problems:
+            self._last_problems = problems
             self._problems.on_next(problems)

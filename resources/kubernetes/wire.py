@@ -1,4 +1,4 @@
-"""The envelopes of the API's answers: lists, watch events, Status; shapes only, no policy."""
+"""The envelopes of the API's responses: lists, watch events and Status objects."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TypeVar
 
 import msgspec
 
-from resources.kubernetes.errors import Expired, KubernetesError, NotUnderstood, Refused
+from resources.kubernetes.errors import Expired, InvalidResponse, KubernetesError, StatusError
 from resources.meta import Struct
 
 T = TypeVar("T")
 
 EXCERPT = 200
-"""Characters shown of an answer that is not the API's."""
+"""Characters shown of a response that is not one of the API."""
 
 
 class ListMeta(Struct, frozen=True):
@@ -21,11 +21,11 @@ class ListMeta(Struct, frozen=True):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int = 0
-    """How many are on further pages, where the server says so."""
+    """Objects on further pages, if the server reports the number."""
 
 
 class List(Struct, frozen=True):
-    """A page of a list. Go writes an empty list as null; one that is absent is no list."""
+    """A page of a list. Go encodes an empty list as null; an absent one is an error."""
 
     metadata: ListMeta
     items: list[msgspec.Raw] | None
@@ -58,7 +58,7 @@ class WatchEvent(Struct, frozen=True):
 
 
 class HeadMeta(Struct, frozen=True):
-    """What of an object's metadata is looked at before its kind's own type is."""
+    """The metadata that is decoded before the object."""
 
     name: str = ""
     namespace: str = ""
@@ -67,7 +67,7 @@ class HeadMeta(Struct, frozen=True):
 
 
 class Head(Struct, frozen=True):
-    """An object of any kind."""
+    """An object of any kind; only its metadata."""
 
     metadata: HeadMeta = msgspec.field(default_factory=HeadMeta)
 
@@ -88,20 +88,20 @@ class Status(Struct, frozen=True):
 
 
 def decode(octets: bytes | msgspec.Raw, shape: type[T], what: str) -> T:
-    """Decode one document. Raises `NotUnderstood`."""
+    """Decode one document. Raises `InvalidResponse`."""
     try:
         return msgspec.json.decode(octets, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotUnderstood(f"sends {what} that is not understood: {error}") from None
+        raise InvalidResponse(f"sends {what} that is not understood: {error}") from None
 
 
 def expired(status: Status) -> bool:
-    """Whether a Status says that a version is no longer known."""
+    """True if a Status reports that a resource version has expired."""
     return status.code == 410 or status.reason in ("Expired", "Gone")
 
 
 def error_of(code: int, body: bytes, retry_after: str | None) -> KubernetesError:
-    """Make an error of an answer with an HTTP status that is not 200."""
+    """Return the error of a response with an HTTP status other than 200."""
     try:
         status = msgspec.json.decode(body, type=Status)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -109,15 +109,15 @@ def error_of(code: int, body: bytes, retry_after: str | None) -> KubernetesError
     if code == 410 or expired(status):
         return Expired(_plain(status.message))
     wait = float(retry_after) if retry_after and retry_after.strip().isdecimal() else 0.0
-    return Refused(code, _plain(status.message), wait or _wait(status))
+    return StatusError(code, _plain(status.message), wait or _wait(status))
 
 
 def error_of_event(raw: msgspec.Raw) -> KubernetesError:
-    """Make an error of an ERROR event."""
+    """Return the error of an ERROR event."""
     status = decode(raw, Status, "a Status")
     if expired(status):
         return Expired(_plain(status.message))
-    return Refused(status.code or 500, _plain(status.message), _wait(status))
+    return StatusError(status.code or 500, _plain(status.message), _wait(status))
 
 
 def _wait(status: Status) -> float:
@@ -125,12 +125,12 @@ def _wait(status: Status) -> float:
 
 
 def excerpt(body: bytes) -> str:
-    """Show the beginning of a text that is not the API's, on one line."""
+    """Return the beginning of a text that is not one of the API, on one line."""
     text = body[: EXCERPT * 4].decode("utf-8", "replace").strip()
     return "a web page" if text.lower().startswith(("<!doctype", "<html")) else _plain(text)
 
 
 def _plain(text: str) -> str:
-    """Put a foreign text on one line that does nothing to a terminal, and not a long one."""
+    """Return a foreign text as one printable line of limited length."""
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= EXCERPT else text[: EXCERPT - 1] + "…"

@@ -1,8 +1,7 @@
-"""Writing into an API server: one object at a time, and only the fields that are ours.
+"""Writes single objects to an API server, under one field manager.
 
-Server-side apply under a field manager of our own: what others have set stays, what we set before and
-do not set any more goes. An answer with an error is an error, with the verb and the resource that it
-was about. Nothing is tried again here.
+Server-side apply keeps the fields of other managers, and removes those that this manager applied before
+and does not apply any more. Errors are raised; retries are the caller's.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from typing import Any, Final, TypeAlias, final
 
 from resources.kubernetes import wire
 from resources.kubernetes.connection import Connection, body_of
-from resources.kubernetes.errors import Refused
+from resources.kubernetes.errors import StatusError
 from resources.kubernetes.ownership import adopted
 
 JsonObject: TypeAlias = dict[str, Any]
 
 SILENCE: Final = 15.0
-"""Seconds that an answer to a write may take."""
+"""Timeout of a response, in seconds."""
 LARGEST: Final = 4 * 1024 * 1024
-"""Octets of an answer that are read."""
+"""Octets read of a response."""
 PAGE: Final = 500
-"""Objects of a list that are asked for at a time."""
+"""Objects of a page of a list."""
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -30,7 +29,7 @@ _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;
 
 @final
 class Writer:
-    """Reads and writes single objects; ``manager`` is the name of the writer of its fields."""
+    """Reads and writes single objects; ``manager`` is the name of the field manager."""
 
     def __init__(self, connection: Connection, manager: str, *, silence: float = SILENCE) -> None:
         self._connection = connection
@@ -38,21 +37,21 @@ class Writer:
         self._silence = silence
 
     async def get(self, path: str, parameters: Sequence[tuple[str, str]] = ()) -> JsonObject | None:
-        """Return an object or a list, or None where it is not there. Raises `KubernetesError`."""
+        """Return an object or a list, or None if it does not exist. Raises `KubernetesError`."""
         try:
             return await self._send("GET", path, parameters=parameters)
-        except Refused as error:
+        except StatusError as error:
             if error.status == 404:
                 return None
             raise
 
     async def names(self, path: str) -> list[str]:
-        """Return the names in a list of objects without a namespace. Raises `KubernetesError`."""
+        """Return the names of all objects of a cluster-scoped list. Raises `KubernetesError`."""
         found: list[str] = []
         token = ""
         while True:
             parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
-            octets = await self._ask("GET", path, parameters=parameters, accept=_METADATA)
+            octets = await self._request("GET", path, parameters=parameters, accept=_METADATA)
             page = wire.decode(octets, wire.List, "a list")
             heads = (wire.decode(item, wire.Head, "an object") for item in page.items or ())
             found.extend(head.metadata.name for head in heads)
@@ -62,61 +61,63 @@ class Writer:
 
     async def count(self, path: str) -> int:
         """Return the number of objects in a list, of which one is read. Raises `KubernetesError`."""
-        octets = await self._ask("GET", path, parameters=[("limit", "1")], accept=_METADATA)
+        octets = await self._request("GET", path, parameters=[("limit", "1")], accept=_METADATA)
         page = wire.decode(octets, wire.List, "a list")
         return len(page.items or ()) + page.metadata.remaining_item_count
 
     async def served_versions(self) -> frozenset[str]:
         """Return the ``group/version`` of all named API groups. Raises `KubernetesError`."""
-        groups = wire.decode(await self._ask("GET", "/apis"), wire.GroupList, "API groups")
+        groups = wire.decode(await self._request("GET", "/apis"), wire.GroupList, "API groups")
         return frozenset(v.group_version for group in groups.groups for v in group.versions)
 
     async def create(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Create an object in a list. Raises `KubernetesError`; 409 when it is there."""
+        """Create an object in a collection. Raises `KubernetesError`; 409 if it exists."""
         return await self._send("POST", path, content, [("fieldManager", self._manager)])
 
     async def replace(self, path: str, content: Mapping[str, Any]) -> JsonObject:
         """Replace an object by one with its resource version. Raises `KubernetesError`.
 
-        The error is `Refused` with 409 when somebody else has written it since.
+        A write of another client since that version is a `StatusError` with status 409.
         """
         return await self._send("PUT", path, content, [("fieldManager", self._manager)])
 
     async def apply(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Make an object (or a status subresource) have these fields. Raises `KubernetesError`.
+        """Apply fields of an object or a status subresource. Raises `KubernetesError`.
 
-        Forced: of fields that are ours by their meaning no other writer can keep another value.
+        Forced: conflicting values of other managers are overwritten.
         """
         parameters = [("fieldManager", self._manager), ("force", "true")]
         return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
 
     async def merge(self, path: str, content: Mapping[str, Any]) -> JsonObject:
-        """Set these fields of an object that is there. Raises `KubernetesError`.
+        """Send a JSON merge patch (RFC 7386) for an existing object. Raises `KubernetesError`.
 
-        Without any, it is stored anew as it is, in the version that its kind is stored in now.
+        An empty patch makes the API server store the object in the storage version.
         """
         parameters = [("fieldManager", self._manager)]
         return await self._send("PATCH", path, content, parameters, content_type=_MERGE)
 
     async def adopt(self, path: str) -> bool:
-        """Make ours what others set of an object that is ours as a whole. Raises `KubernetesError`.
+        """Transfer other managers' fields in spec and owners to ours. Raises `KubernetesError`.
 
-        Of the values nothing changes: the next `apply` takes away what it does not set. False
-        where there is nothing of others, or no object. The error is `Refused` with 409 when somebody
-        has written the object meanwhile.
+        No value changes; the next `apply` removes those that it does not contain. Returns false if
+        there are no such fields, or no object. A concurrent write of another client is a
+        `StatusError` with status 409.
         """
-        there = await self.get(path)
-        metadata = (there or {}).get("metadata") or {}
+        stored = await self.get(path)
+        metadata = (stored or {}).get("metadata") or {}
         entries = metadata.get("managedFields") or []
-        found = adopted(entries, self._manager, str((there or {}).get("apiVersion", "")))
-        if found is None:
+        transferred = adopted(entries, self._manager, str((stored or {}).get("apiVersion", "")))
+        if transferred is None:
             return False
         version = metadata.get("resourceVersion", "")
-        await self.merge(path, {"metadata": {"managedFields": found, "resourceVersion": version}})
+        await self.merge(
+            path, {"metadata": {"managedFields": transferred, "resourceVersion": version}}
+        )
         return True
 
     async def delete(self, path: str, uid: str) -> None:
-        """Delete the object with this UID; one that is gone is fine. Raises `KubernetesError`."""
+        """Delete the object with this UID, if it exists. Raises `KubernetesError`."""
         preconditions = {"uid": uid} if uid else {}
         content = {
             "apiVersion": "v1",
@@ -126,7 +127,7 @@ class Writer:
         }
         try:
             await self._send("DELETE", path, content)
-        except Refused as error:
+        except StatusError as error:
             if error.status != 404:
                 raise
 
@@ -139,10 +140,10 @@ class Writer:
         *,
         content_type: str = "application/json",
     ) -> JsonObject:
-        octets = await self._ask(method, path, body, parameters, content_type=content_type)
+        octets = await self._request(method, path, body, parameters, content_type=content_type)
         return wire.decode(octets, dict[str, Any], "an object")
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         path: str,

@@ -185,5 +185,5 @@ def test_a_failed_commit_lists_everything_again(
 def test_an_agent_has_one_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--manifests", "/x", "--kubeconfig", "/y"], {}) == 2
     assert capsys.readouterr().err == (
-        "waggle-agent: --kubeconfig: there is a source already: --manifests\n"
+        "waggle-agent: --kubeconfig: excludes --manifests: an agent has one source of objects\n"
     )

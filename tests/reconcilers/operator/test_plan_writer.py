@@ -17,7 +17,7 @@ from reconcilers.operator.plan_writer import (
     PlanWriter,
     WriteOutcome,
 )
-from resources.kubernetes import KubernetesError, Refused
+from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from tests.reconcilers.build import cluster_config
 from tests.support import looptime
@@ -168,7 +168,7 @@ def test_f09_a_failing_write_is_retried_with_backoff_and_delays_no_other() -> No
 
 def test_a_retry_after_is_respected() -> None:
     async def scenario(job: Run) -> None:
-        job.api.fails["n1"] = Refused(429, "slow down", 100.0)
+        job.api.fails["n1"] = StatusError(429, "slow down", 100.0)
         job.plan = Plan((applied("n1"),), {}, ())
         await job.until(99)
         assert job.api.times("apply") == [0.0]
@@ -205,7 +205,7 @@ def test_conditions_are_read_once_and_read_again_after_the_object_was_deleted() 
         await job.until(100)
         assert [verb for _, verb, _ in job.api.calls] == ["get", "apply"]
         assert job.api.calls[1][2] == "ciliumbgpclusterconfigs/c/status"
-        job.api.fails["c"] = Refused(404, "not found")
+        job.api.fails["c"] = StatusError(404, "not found")
         job.plan = Plan((), {CLUSTER: ()}, ())
         await job.until(100.5)
         job.api.fails.clear()

@@ -9,7 +9,7 @@ from typing import Any
 
 from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator
-from resources.kubernetes import KubernetesError, Refused
+from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from tests.reconcilers.report.test_events import WALL, down
 from tests.support import looptime
@@ -35,7 +35,7 @@ class Api:
         self._called()
         name = content["metadata"]["name"]
         if name in self.events:
-            raise Refused(409, "already exists")
+            raise StatusError(409, "already exists")
         self.events[name] = dict(content)
         return self.events[name]
 
@@ -43,7 +43,7 @@ class Api:
         self._called()
         name = path.removeprefix(f"{PATH}/")
         if name not in self.events:
-            raise Refused(404, "not found")
+            raise StatusError(404, "not found")
         self.events[name].update(content)
         return self.events[name]
 
@@ -130,7 +130,7 @@ def test_an_event_of_another_agent_is_not_written_twice() -> None:
 
 def test_a_rejected_event_is_dropped_and_named_and_delays_no_other() -> None:
     async def scenario(job: Job) -> None:
-        job.api.fails = [Refused(403, "User cannot"), Refused(422, "bad")]
+        job.api.fails = [StatusError(403, "User cannot"), StatusError(422, "bad")]
         job.record("a")
         await job.until(1)
         assert job.writer.failure == "may not create events: User cannot, 1 dropped"
@@ -147,7 +147,7 @@ def test_a_rejected_event_is_dropped_and_named_and_delays_no_other() -> None:
 
 def test_a_server_error_is_retried_after_its_retry_after() -> None:
     async def scenario(job: Job) -> None:
-        job.api.fails = [Refused(503, "later", 30.0)]
+        job.api.fails = [StatusError(503, "later", 30.0)]
         job.record()
         await job.until(29)
         assert job.api.calls == 1

@@ -18,7 +18,7 @@ from reconcilers.report.status_writer import (
     StatusWriter,
 )
 from resources.cilium.status import InstanceStatus, NodeConfigStatus
-from resources.kubernetes import KubernetesError, Refused
+from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from resources.metav1 import Condition
 from tests.support import looptime
@@ -56,7 +56,7 @@ class Api:
         assert path == f"{PATH}/status"
         self._called("patch")
         if self.object is None:
-            raise Refused(404, "not found")
+            raise StatusError(404, "not found")
         self.bodies.append(content)
         given = content["status"]
         merged = None if given is None else {**(self.status or {}), **given}
@@ -199,7 +199,7 @@ def test_f01_an_api_server_down_for_a_day_gets_few_requests_and_then_the_status(
 def test_a_forbidden_request_names_verb_and_resource() -> None:
     async def scenario() -> None:
         job = Run(Api())
-        job.api.fails = Refused(403, "User cannot")
+        job.api.fails = StatusError(403, "User cannot")
         await job.until(1)
         assert "may not get ciliumbgpnodeconfigs: User cannot" in job.writer.message
 
@@ -209,7 +209,7 @@ def test_a_forbidden_request_names_verb_and_resource() -> None:
 def test_a_retry_after_is_respected() -> None:
     async def scenario() -> None:
         job = Run(Api())
-        job.api.fails = Refused(429, "slow down", 100.0)
+        job.api.fails = StatusError(429, "slow down", 100.0)
         await job.until(99)
         assert len(job.api.calls) == 1
 

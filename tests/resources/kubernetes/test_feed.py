@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from resources.core import Service
-from resources.kubernetes.errors import Expired, NotUnderstood, Refused, Unconfirmed
+from resources.kubernetes.errors import Expired, InvalidResponse, StatusError, UnconfirmedList
 from resources.kubernetes.feed import Feed, Listing, older
 from resources.source import Delete, Upsert
 from tests.support.kinds import ADVERTISEMENT, SECRET, SERVICE
@@ -35,7 +35,7 @@ def listed(feed: Feed[Any], version: str, *objects: object) -> None:
     listing = Listing(feed)
     listing.begin(version)
     listing.add(raws(*objects))
-    feed.finish(listing)
+    feed.replace(listing)
 
 
 @pytest.fixture
@@ -53,40 +53,42 @@ def test_a_list_is_all_that_there_is(feed: Feed[Service]) -> None:
 
 
 def test_a_watch_adds_changes_and_removes(feed: Feed[Service]) -> None:
-    added = feed.take(line("ADDED", service("new", 101)))
+    added = feed.process_line(line("ADDED", service("new", 101)))
     assert isinstance(added, Upsert)
     assert added.object.metadata.name == "new"
-    changed = feed.take(line("MODIFIED", service("new", 102, type="ClusterIP")))
+    changed = feed.process_line(line("MODIFIED", service("new", 102, type="ClusterIP")))
     assert isinstance(changed, Upsert)
     assert changed.object.spec.type == "ClusterIP"
-    assert feed.take(line("DELETED", service("new", 103))) == Delete(("shop", "new"))
+    assert feed.process_line(line("DELETED", service("new", 103))) == Delete(("shop", "new"))
     assert feed.version == "103"
 
 
 def test_a_change_of_what_is_not_used_is_not_told(feed: Feed[Service]) -> None:
     """A heartbeat, a condition, a resource version: no row has it, so nobody is woken."""
     beat = service("web", 101, healthCheckNodePort=31000)
-    assert feed.take(line("MODIFIED", beat)) is None
+    assert feed.process_line(line("MODIFIED", beat)) is None
     assert feed.version == "101"
 
 
 def test_kubectls_copy_of_the_object_is_not_kept(feed: Feed[Service]) -> None:
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{...}", "a": "b"}
-    told = feed.take(line("ADDED", service("new", 101, metadata={"annotations": annotations})))
+    told = feed.process_line(
+        line("ADDED", service("new", 101, metadata={"annotations": annotations}))
+    )
     assert isinstance(told, Upsert)
     assert told.object.metadata.annotations == {"a": "b"}
 
 
 def test_a_bookmark_only_moves_the_version(feed: Feed[Service]) -> None:
     mark = {"metadata": {"resourceVersion": "150"}}
-    assert feed.take(line("BOOKMARK", mark)) is None
-    assert feed.take(line("BOOKMARK", mark)) is None
+    assert feed.process_line(line("BOOKMARK", mark)) is None
+    assert feed.process_line(line("BOOKMARK", mark)) is None
     assert feed.version == "150"
     assert len(feed.rows) == 2
 
 
 def test_deleting_what_is_not_known_says_nothing(feed: Feed[Service]) -> None:
-    assert feed.take(line("DELETED", service("other", 101))) is None
+    assert feed.process_line(line("DELETED", service("other", 101))) is None
 
 
 @pytest.mark.parametrize(
@@ -96,13 +98,13 @@ def test_an_error_event_that_says_expired_wants_a_list(
     feed: Feed[Service], status: dict[str, object]
 ) -> None:
     with pytest.raises(Expired):
-        feed.take(line("ERROR", {"kind": "Status", "message": "too old", **status}))
+        feed.process_line(line("ERROR", {"kind": "Status", "message": "too old", **status}))
 
 
 def test_other_error_events_are_the_servers_errors(feed: Feed[Service]) -> None:
     status = {"code": 429, "message": "slow down", "details": {"retryAfterSeconds": 7}}
-    with pytest.raises(Refused, match="429: slow down") as caught:
-        feed.take(line("ERROR", status))
+    with pytest.raises(StatusError, match="429: slow down") as caught:
+        feed.process_line(line("ERROR", status))
     assert caught.value.retry_after == 7
 
 
@@ -111,13 +113,13 @@ def test_other_error_events_are_the_servers_errors(feed: Feed[Service]) -> None:
 def test_an_event_from_before_is_not_believed(feed: Feed[Service], what: str, version: int) -> None:
     """A watch that lies about order: only a list tells the truth, and nothing is taken away."""
     with pytest.raises(Expired, match="out of order"):
-        feed.take(line(what, service("web", version)))
+        feed.process_line(line(what, service("web", version)))
     assert len(feed.rows) == 2
 
 
 def test_a_bookmark_that_goes_back_is_not_believed(feed: Feed[Service]) -> None:
     with pytest.raises(Expired):
-        feed.take(line("BOOKMARK", {"metadata": {"resourceVersion": "50"}}))
+        feed.process_line(line("BOOKMARK", {"metadata": {"resourceVersion": "50"}}))
 
 
 @pytest.mark.parametrize(
@@ -136,34 +138,34 @@ def test_a_bookmark_that_goes_back_is_not_believed(feed: Feed[Service]) -> None:
     ],
 )
 def test_what_is_no_event_is_not_understood(feed: Feed[Service], octets: bytes) -> None:
-    with pytest.raises(NotUnderstood):
-        feed.take(octets)
+    with pytest.raises(InvalidResponse):
+        feed.process_line(octets)
     assert (len(feed.rows), feed.version) == (2, "100")
 
 
 def test_an_invalid_object_keeps_its_last_good_version(feed: Feed[Service]) -> None:
     bad = service("web", 101, clusterIP="10.0.0.999", type="LoadBalancer")
-    assert feed.take(line("MODIFIED", bad)) is None
+    assert feed.process_line(line("MODIFIED", bad)) is None
     assert feed.rows["shop", "web"].spec.cluster_ip == ""
     (problem,) = feed.problems["shop", "web"]
     assert str(problem).startswith("kubernetes: Service/shop/web: spec.clusterIP: ")
     listed(feed, "120", bad, service("db", 95))
     assert set(feed.rows) == {("shop", "web"), ("shop", "db")}
     assert feed.problems
-    feed.take(line("MODIFIED", service("web", 121)))
+    feed.process_line(line("MODIFIED", service("web", 121)))
     assert not feed.problems
 
 
 def test_an_invalid_object_that_never_was_good_is_only_a_problem(feed: Feed[Service]) -> None:
-    assert feed.take(line("ADDED", service("new", 101, type="Mail"))) is None
+    assert feed.process_line(line("ADDED", service("new", 101, type="Mail"))) is None
     assert ("shop", "new") not in feed.rows
     assert ("shop", "new") in feed.problems
-    feed.take(line("DELETED", service("new", 102, type="Mail")))
+    feed.process_line(line("DELETED", service("new", 102, type="Mail")))
     assert not feed.problems
 
 
 def test_all_that_is_wrong_with_an_object_is_named(feed: Feed[Service]) -> None:
-    feed.take(line("ADDED", service("new", 101, type="Mail", externalIPs=[4])))
+    feed.process_line(line("ADDED", service("new", 101, type="Mail", externalIPs=[4])))
     fields = [problem.field for problem in feed.problems["shop", "new"]]
     assert fields == ["spec.type", "spec.externalIPs[0]"]
 
@@ -185,13 +187,13 @@ def test_a_secret_does_not_show_in_what_is_told() -> None:
     row = feed.rows["kube-system", "key"]
     assert row.data["password"].reveal() == b"secret"
     bad = {"metadata": metadata | {"resourceVersion": "101"}, "data": {"password": "!s3cr3t!"}}
-    feed.take(line("MODIFIED", bad))
+    feed.process_line(line("MODIFIED", bad))
     assert "s3cr3t" not in repr(feed.problems)
     assert feed.rows["kube-system", "key"] == row
 
 
 def test_an_empty_list_of_what_was_not_empty_has_to_be_confirmed(feed: Feed[Service]) -> None:
-    with pytest.raises(Unconfirmed, match="empty, of 2 objects before"):
+    with pytest.raises(UnconfirmedList, match="empty, of 2 objects before"):
         listed(feed, "110")
     assert len(feed.rows) == 2
     listed(feed, "111")
@@ -199,16 +201,16 @@ def test_an_empty_list_of_what_was_not_empty_has_to_be_confirmed(feed: Feed[Serv
 
 
 def test_the_doubt_ends_with_a_list_that_is_not_empty(feed: Feed[Service]) -> None:
-    with pytest.raises(Unconfirmed):
+    with pytest.raises(UnconfirmedList):
         listed(feed, "110")
     listed(feed, "111", service("web", 90))
-    with pytest.raises(Unconfirmed):
+    with pytest.raises(UnconfirmedList):
         listed(feed, "112")
 
 
 def test_f05_a_list_from_before_has_to_be_confirmed(feed: Feed[Service]) -> None:
     """Somebody has restored etcd, or a proxy leads to another cluster's API server."""
-    with pytest.raises(Unconfirmed, match="went back from 100 to 40"):
+    with pytest.raises(UnconfirmedList, match="went back from 100 to 40"):
         listed(feed, "40", service("web", 30))
     assert len(feed.rows) == 2
     listed(feed, "41", service("web", 30))
@@ -219,9 +221,9 @@ def test_f05_a_list_from_before_has_to_be_confirmed(feed: Feed[Service]) -> None
 def test_pages_of_different_versions_are_no_list(feed: Feed[Service]) -> None:
     listing = Listing(feed)
     listing.begin("110")
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(InvalidResponse):
         listing.begin("111")
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(InvalidResponse):
         Listing(feed).begin("")
 
 

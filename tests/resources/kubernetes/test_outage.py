@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from resources.kubernetes import Backoff, Connection, Phase, Selection, Timeouts
-from resources.kubernetes.errors import Silent, Unreachable
+from resources.kubernetes.errors import ReadTimeout, Unreachable
 from resources.kubernetes.feed import Feed
 from resources.kubernetes.reflector import Reflector
 from resources.source import Event, Replace
@@ -88,7 +88,7 @@ class Wire:
                     quiet = 0.0
             await asyncio.sleep(1.0)
             quiet += 1.0
-        raise Silent(f"nothing came for {silence:g} s")
+        raise ReadTimeout(f"nothing came for {silence:g} s")
 
 
 @asynccontextmanager

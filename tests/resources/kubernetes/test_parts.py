@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from resources.kubernetes import Selection, of_cluster, of_node
 from resources.kubernetes.backoff import Backoff
-from resources.kubernetes.errors import Expired, NotUnderstood, Refused
+from resources.kubernetes.errors import Expired, InvalidResponse, StatusError
 from resources.kubernetes.lines import Lines
 from resources.kubernetes.wire import error_of, excerpt
 from tests.support.kinds import ADVERTISEMENT, ENDPOINT_SLICE, KINDS, NODE, SECRET
@@ -41,7 +41,7 @@ def test_a_line_without_end_is_given_up() -> None:
     lines = Lines(limit=1 << 20)
     for _ in range(16):
         lines.feed(b"x" * 65_536)
-    with pytest.raises(NotUnderstood, match="more than 1 MiB"):
+    with pytest.raises(InvalidResponse, match="more than 1 MiB"):
         lines.feed(b"x")
 
 
@@ -96,15 +96,15 @@ def test_paths_are_the_apis() -> None:
 def test_errors_are_what_the_answer_says() -> None:
     body = b'{"kind": "Status", "code": 403, "message": "no \\u001b[31mway"}'
     error = error_of(403, body, None)
-    assert isinstance(error, Refused)
+    assert isinstance(error, StatusError)
     assert (error.status, error.message) == (403, "no [31mway")
     assert isinstance(error_of(410, b"", None), Expired)
     assert isinstance(error_of(504, b'{"reason": "Expired"}', None), Expired)
     limited = error_of(429, b"too many", "12")
-    assert isinstance(limited, Refused)
+    assert isinstance(limited, StatusError)
     assert (limited.retry_after, limited.message) == (12.0, "too many")
     dated = error_of(503, b"", "Wed, 21 Oct 2026 07:28:00 GMT")
-    assert isinstance(dated, Refused)
+    assert isinstance(dated, StatusError)
     assert dated.retry_after == 0.0
 
 

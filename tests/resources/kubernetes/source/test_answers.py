@@ -123,7 +123,7 @@ def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> Non
                 '"metadata": {"resourceVersion": "999", "remainingItemCount": 3}}',
                 "application/json",
             ),
-            "says that there is more, and not where",
+            "announces more objects without a continue token",
         ),
         (cut, ": the connection was closed"),
         (text(404, "page not found"), "answers 404"),
