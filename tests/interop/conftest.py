@@ -17,22 +17,29 @@ class NeedRouter(Protocol):
 
 
 @pytest.fixture(scope="session")
-def need_router(no_namespaces: str | None) -> NeedRouter:
+def unavailable_routers(no_namespaces: str | None) -> dict[str, str]:
+    """Why a router cannot be run here, for each kind that cannot."""
+    reasons = {kind: no_namespaces or driver.missing() for kind, driver in KINDS.items()}
+    return {kind: reason for kind, reason in reasons.items() if reason is not None}
+
+
+@pytest.fixture(scope="session")
+def need_router(unavailable_routers: dict[str, str]) -> NeedRouter:
     """Skip the test, with the reason, unless the router and namespaces are there."""
-    missing = {kind: router.missing() for kind, router in KINDS.items()}
 
     def need(kind: str) -> None:
-        reason = no_namespaces or missing[kind]
-        if reason is not None:
-            pytest.skip(reason)
+        if kind in unavailable_routers:
+            pytest.skip(unavailable_routers[kind])
 
     return need
 
 
 @pytest.fixture(scope="session")
-def versions() -> dict[str, str]:
-    """Names and versions of the routers that are installed."""
-    return {kind: driver.version() for kind, driver in KINDS.items() if driver.missing() is None}
+def versions(unavailable_routers: dict[str, str]) -> dict[str, str]:
+    """Names and versions of the routers that can be run here."""
+    return {
+        kind: driver.version() for kind, driver in KINDS.items() if kind not in unavailable_routers
+    }
 
 
 @pytest.fixture

@@ -109,8 +109,7 @@ INTRODUCTION = """\
 What the speaker does together with other implementations. Every "yes" is a test
 (`tests/interop/test_matrix.py`, `test_matrix_alone.py`) that runs both in network namespaces and
 reads the result at both ends; a number without "yes" stands for the reason why there is nothing to
-try. `make test`, as root and with all of these routers, writes this page anew when every cell has
-passed.
+try. `make test` with all of these routers writes this page anew when every cell has passed.
 """
 
 

@@ -28,7 +28,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def arenas(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    unavailable_routers: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Arena]]:
     """An arena of each kind that a chosen test asks for, all started together."""
     chosen = {
@@ -38,8 +40,8 @@ def arenas(
         and item.path == request.path
         and "arena" in item.fixturenames
     }
-    installed = [kind for kind in KINDS if kind in chosen and KINDS[kind].missing() is None]
-    with running_arenas(installed, tmp_path_factory.mktemp("arena")) as made:
+    available = [kind for kind in KINDS if kind in chosen and kind not in unavailable_routers]
+    with running_arenas(available, tmp_path_factory.mktemp("arena")) as made:
         yield made
 
 

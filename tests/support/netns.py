@@ -2,12 +2,13 @@
 
 Uses iproute2's ``ip``. Names carry the test process's id, so that runs do not meet; what a killed
 run left behind is removed by the next. Never touches an interface or a route outside of the
-namespaces that it made.
+namespaces that it made. Without root they are made in a user namespace (`userns`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import ipaddress
 import itertools
 import os
@@ -18,26 +19,56 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import userns
+from tests.support.userns import UserNamespace
+
 PREFIX = "waggle-test"
 DEVICE = "cable"
 _numbers = itertools.count(1)
 
 
-def unavailable() -> str | None:
-    """Why namespaces cannot be made here, in one sentence, or None where they can."""
-    if os.geteuid() != 0:
-        return "network namespaces need root"
+@functools.cache
+def _user_namespace() -> UserNamespace | str | None:
+    """The user namespace to make namespaces in, None for root, or the reason why neither works."""
     if shutil.which("ip") is None:
         return "network namespaces need the program ip (Debian: iproute2)"
-    probe = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    if os.geteuid() != 0:
+        made = userns.make()
+        if isinstance(made, str):
+            return f"network namespaces need root, or a user namespace, which fails: {made}"
+        return made
+    name = f"{PREFIX}-{os.getpid()}-probe"
+    probe = subprocess.run(
+        ["ip", "netns", "add", name], capture_output=True, text=True, check=False
+    )
     if probe.returncode != 0:
         return f"network namespaces do not work here: {probe.stderr.strip()}"
+    subprocess.run(["ip", "netns", "delete", name], check=True)
     return None
+
+
+def unavailable() -> str | None:
+    """Why namespaces cannot be made here, in one sentence, or None where they can."""
+    found = _user_namespace()
+    return found if isinstance(found, str) else None
+
+
+def has_all_users() -> bool:
+    """Whether a program in a namespace can change to another user than root."""
+    found = _user_namespace()
+    return found is None or (isinstance(found, UserNamespace) and found.has_all_users)
+
+
+def _entered(*command: str) -> list[str]:
+    found = _user_namespace()
+    if isinstance(found, str):
+        raise RuntimeError(found)  # noqa: TRY004  no argument has a wrong type
+    return [*(found.command() if found is not None else []), *command]
 
 
 def _ip(*arguments: str, batch: str | None = None) -> None:
     done = subprocess.run(
-        ["ip", *arguments], input=batch, capture_output=True, text=True, check=False
+        _entered("ip", *arguments), input=batch, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"ip {' '.join(arguments)}: {done.stderr.strip()}\n{batch or ''}")
@@ -51,7 +82,7 @@ class Namespace:
 
     def command(self) -> list[str]:
         """Return what goes before a command to run it inside."""
-        return ["ip", "netns", "exec", self.name]
+        return _entered("ip", "netns", "exec", self.name)
 
     def run(self, *command: str) -> str:
         """Run a command inside and give its standard output; raises if it fails."""
@@ -163,7 +194,9 @@ def router_between(link: Link, *pairs: tuple[str, str]) -> Iterator[None]:
 
 def _sweep() -> None:
     """Remove what test processes that are no more left behind."""
-    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        _entered("ip", "netns", "list"), capture_output=True, text=True, check=False
+    )
     for line in listed.stdout.splitlines():
         found = re.match(rf"({PREFIX}-(\d+)-\S+)", line)
         if found and not Path(f"/proc/{found[2]}").exists():

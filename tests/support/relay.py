@@ -7,19 +7,24 @@ that certificates and configurations fit. It passes octets on, and looks at none
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Coroutine
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tests.support.netns import Namespace
 
 LOOPBACK = "127.0.0.1"
-CLONE_NEWNET = 0x40000000
+LISTEN = f"""
+import socket, sys
+server = socket.create_server(("{LOOPBACK}", int(sys.argv[2])))
+with socket.socket(fileno=int(sys.argv[1])) as channel:
+    socket.send_fds(channel, [b"."], [server.fileno()])
+"""
+"""Run in a namespace: passes a listening socket on."""
 PATIENCE = 20.0
 
 
@@ -80,21 +85,15 @@ def _listen(namespace: Namespace | None, port: int) -> socket.socket:
     """Listen on loopback; a socket stays in the namespace in which it was made."""
     if namespace is None:
         return socket.create_server((LOOPBACK, port))
-    with Path("/proc/thread-self/ns/net").open() as here:
-        with Path(f"/run/netns/{namespace.name}").open() as there:
-            _enter(there.fileno())
-        try:
-            return socket.create_server((LOOPBACK, port))
-        finally:
-            _enter(here.fileno())
-
-
-def _enter(descriptor: int) -> None:
-    """Put this thread, and no other, into a namespace."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if library.setns(descriptor, CLONE_NEWNET) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        subprocess.run(
+            [*namespace.command(), sys.executable, "-c", LISTEN, str(theirs.fileno()), str(port)],
+            pass_fds=[theirs.fileno()],
+            check=True,
+        )
+        _, (descriptor,), _, _ = socket.recv_fds(ours, 1, 1)
+    return socket.socket(fileno=descriptor)
 
 
 class BackgroundRelay:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support import netns
 from tests.support.routers.base import (
     FAMILIES,
     IPV4,
@@ -54,7 +55,14 @@ class OpenBGPD(Router):
 
     @classmethod
     def missing(cls) -> str | None:
-        return None if PROGRAM.exists() else "OpenBGPD is not installed (Debian: openbgpd)"
+        if not PROGRAM.exists():
+            return "OpenBGPD is not installed (Debian: openbgpd)"
+        if netns.unavailable() is None and not netns.has_all_users():
+            return (
+                "OpenBGPD changes its user, which needs root,"
+                " or newuidmap and a range in /etc/subuid (Debian: uidmap)"
+            )
+        return None
 
     @classmethod
     def version(cls) -> str:
@@ -66,7 +74,7 @@ class OpenBGPD(Router):
         return [PROGRAM, "-d", "-v", "-f", self.directory / "bgpd.conf"]
 
     def configuration(self) -> Mapping[str, str]:
-        CHROOT.mkdir(mode=0o755, exist_ok=True)
+        self.namespace.run("mkdir", "-p", "-m", "755", str(CHROOT))
         settings = self.settings
         lines = [
             f"AS {settings.asn}",
