@@ -1,6 +1,6 @@
-"""From what the cluster says to what the speaker does, in two storeys.
+"""Compiles the cluster's objects to the intent of a node, and reconciles the speaker with it.
 
 ``intent`` compiles each dialect's objects to the neutral intent of `reconcilers.model`; ``apply``
-compares that with what the speaker holds and calls it, in order. `render` prints an intent. Only
-`reconcilers.apply` knows that there is a speaker, and nothing here does I/O.
+compares it with the speaker's state and calls the speaker, in order. ``operator`` and ``report``
+compute and write generated objects, conditions, statuses and Events. `render` prints an intent.
 """

@@ -1,13 +1,12 @@
-"""From what is the case with an object to the condition in its status, and back.
+"""Encodes conditions as metav1.Condition, and decodes those of an object's status. Pure.
 
-The operator and the agents go through here. A condition's time moves only when its status does.
-Nothing here asks a clock.
+A transition time changes only with the condition's status.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -15,40 +14,40 @@ from msgspec.structs import replace
 from reconcilers.model import Condition
 from resources import metav1
 
-LONGEST = 1024
-"""Characters of a message: what names objects names any number of them, and there are others."""
+MAX_MESSAGE_CHARACTERS = 1024
+"""Of one message; an object has several conditions, and a message may list any number of objects."""
 
 
-def written(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
-    """Spell a condition; ``time`` (RFC 3339) is when it became so, unless it was so before."""
-    status = "True" if wanted.status else "False"
-    same = before is not None and before.status == status
+def encode(wanted: Condition, before: metav1.Condition | None, time: str) -> metav1.Condition:
+    """Encode a condition; ``time`` (RFC 3339) is its transition time if the status has changed."""
+    status: Literal["True", "False"] = "True" if wanted.status else "False"
+    is_unchanged = before is not None and before.status == status
     return metav1.Condition(
         type=wanted.type,
-        status="True" if wanted.status else "False",
+        status=status,
         reason=wanted.reason,
-        message=_cut(wanted.message),
-        last_transition_time=before.last_transition_time if before and same else time,
+        message=_truncate(wanted.message),
+        last_transition_time=before.last_transition_time if before and is_unchanged else time,
         observed_generation=wanted.observed_generation,
     )
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[: MAX_MESSAGE_CHARACTERS - 1]}…"
 
 
-def read(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
-    """Return the conditions that an object of the API has, by type; what is odd is left out."""
+def decode(content: Mapping[str, Any] | None) -> dict[str, metav1.Condition]:
+    """Decode the conditions of an object's status, by type; invalid ones are left out."""
     status = content.get("status") if content else None
     listed = status.get("conditions") if isinstance(status, dict) else None
-    found: dict[str, metav1.Condition] = {}
+    decoded: dict[str, metav1.Condition] = {}
     for one in listed if isinstance(listed, list) else ():
         try:
             condition = msgspec.convert(one, metav1.Condition)
         except msgspec.ValidationError:
             continue
-        found[condition.type] = condition
-    return found
+        decoded[condition.type] = condition
+    return decoded
 
 
 def with_times(status: Any, known: Mapping[str, metav1.Condition]) -> Any:  # noqa: ANN401

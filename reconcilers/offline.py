@@ -1,4 +1,4 @@
-"""From manifests to the intent in one go, without an agent: for `waggle` and tests."""
+"""Compiles manifests to the intent once, without an agent: for `waggle` and tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from statedb import Database
 
 
 class OfflineSettings(msgspec.Struct, frozen=True):
-    """For which node, and with which options, manifests are compiled."""
+    """The node and the options for which manifests are compiled."""
 
     node: str
     secrets_namespace: str = "kube-system"
@@ -46,10 +46,10 @@ class OfflineIntent:
     def __init__(
         self, loaded: Loaded, dialects: Iterable[type[Dialect]], settings: OfflineSettings
     ) -> None:
-        chosen = list(dialects)
+        dialect_types = list(dialects)
         self.db = Database()
         self.settings = settings
-        self.resources = Tables(self.db, kinds_of(chosen))
+        self.resources = Tables(self.db, kinds_of(dialect_types))
         self.intent = IntentTables(self.db)
         for kind, event in loaded.replacements:
             table = self.resources.of(kind)
@@ -59,17 +59,17 @@ class OfflineIntent:
         with self.db.write(self.resources.source_problems) as txn:
             for problem in loaded.problems:
                 self.resources.source_problems.upsert(txn, problem)
-        made = [
+        instances = [
             dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
-            for dialect in chosen
+            for dialect in dialect_types
         ]
-        planner = Planner(self.db, made, settings.secrets_namespace, stored=False)
+        planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
         self._operator = LocalOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
             self.db,
             self.resources,
             self.intent,
-            made,
+            instances,
             settings.node,
             secrets_namespace=settings.secrets_namespace,
             options=settings.intent,

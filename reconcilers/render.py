@@ -1,4 +1,4 @@
-"""An intent as one document: what this node would do. The JSON is a stable interface (docs/render.md).
+"""Renders the intent of a node as one document. The JSON is a stable interface (docs/render.md).
 
 Unset values are null, lists are sorted: peers by name, prefixes in address order, IPv4 first.
 """
@@ -17,12 +17,12 @@ Json = dict[str, Any]
 
 
 def community_text(value: int) -> str:
-    """Spell a standard community, well-known ones in numbers too."""
+    """Return a standard community as two numbers, also a well-known one."""
     return f"{value >> 16}:{value & 0xFFFF}"
 
 
 def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTables) -> Json:
-    """Make the document."""
+    """Return the document."""
     instances = sorted(intent.instances.all(snapshot), key=lambda row: row.name)
     routes: dict[str, list[Json]] = {}
     return {
@@ -64,14 +64,14 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
 
 
 def _routes(
-    snapshot: Snapshot, intent: IntentTables, route_set: str | None, made: dict[str, list[Json]]
+    snapshot: Snapshot, intent: IntentTables, route_set: str | None, rendered: dict[str, list[Json]]
 ) -> list[Json]:
     if route_set is None:
         return []
-    if route_set not in made:
+    if route_set not in rendered:
         rows = sorted(intent.routes.prefix(snapshot, KEY, (route_set,)), key=_address_order)
-        made[route_set] = [_route(row) for row in rows]
-    return made[route_set]
+        rendered[route_set] = [_route(row) for row in rows]
+    return rendered[route_set]
 
 
 def _address_order(row: Route) -> tuple[int, bytes, int]:
@@ -139,7 +139,7 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
 
 
 def _problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> list[Json]:
-    found = [
+    problems = [
         {
             "objects": [str(row.object)] if row.object is not None else [],
             "field": row.field,
@@ -147,7 +147,7 @@ def _problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> li
         }
         for row in resources.source_problems.all(snapshot)
     ]
-    found += [
+    problems += [
         {
             "objects": [str(ref) for ref in row.objects],
             "field": row.field,
@@ -155,4 +155,4 @@ def _problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> li
         }
         for row in intent.problems.all(snapshot)
     ]
-    return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))
+    return sorted(problems, key=lambda p: (p["objects"], p["field"], p["message"]))

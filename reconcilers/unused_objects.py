@@ -13,7 +13,7 @@ import msgspec
 
 from reconcilers.dialect import Dialect
 from reconcilers.tables import KEY
-from reconcilers.write import make_all
+from resources.row_updates import replace_all
 from statedb import Database, Index, Table
 
 ObjectCounts: TypeAlias = Mapping[tuple[str, str], int]
@@ -68,4 +68,4 @@ class UnusedObjectsTable:
                 flag = self._flag(dialect.name)
                 rows.append(UnusedObjects(dialect.name, dialect.title, present, flag))
         with self._db.write(self.table) as txn:
-            make_all(txn, self.table, rows)
+            replace_all(txn, self.table, rows)

@@ -13,11 +13,12 @@ from opentelemetry import trace
 from reactivex.abc import DisposableBase
 
 from resources.kind import Kind
+from resources.row_updates import replace_all
 from resources.source import Delete, Event, Replace, Source, SourceProblem, Upsert
 from resources.streams import guarded
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
-from statedb import Database, Initializer, Table
+from statedb import Database, Initializer
 
 _tracer = trace.get_tracer("waggle.resources")
 
@@ -77,7 +78,7 @@ class Ingest:
         with self._db.write(table) as txn:
             match event:
                 case Replace(objects):
-                    replace_all(txn, table, filter(accepts, objects), lambda row: row.key)
+                    replace_all(txn, table, filter(accepts, objects))
                     done = self._waiting.pop(kind.name, None)
                     if done is not None:
                         done(txn)
@@ -98,7 +99,7 @@ class Ingest:
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         table = self._tables.source_problems
         with self._db.write(table) as txn:
-            replace_all(txn, table, problems, lambda p: next(iter(table.primary.keys(p))))
+            replace_all(txn, table, problems)
 
 
 def _name(event: Event) -> str:
@@ -109,19 +110,3 @@ def _name(event: Event) -> str:
             return "/".join(part for part in row.key if part)
         case Delete(key):
             return "/".join(part for part in key if part)
-
-
-def replace_all(
-    txn: Any,  # noqa: ANN401  a WriteTxn
-    table: Table[Any],
-    rows: Iterable[Any],
-    key_of: Callable[[Any], Any],
-) -> None:
-    """Make a table hold exactly these rows, writing only what differs."""
-    wanted = {key_of(row): row for row in rows}
-    for row in list(table.all(txn)):
-        if key_of(row) not in wanted:
-            table.delete(txn, key_of(row))
-    for key, row in wanted.items():
-        if table.get(txn, key) != row:
-            table.upsert(txn, row)

@@ -69,7 +69,7 @@ def node_status(
             _instance(instance, sessions, instances.get(instance.name))
             for instance in config.spec.bgp_instances
         ),
-        conditions=(conditions.written(error, known.get(error.type), timestamp(now)),),
+        conditions=(conditions.encode(error, known.get(error.type), timestamp(now)),),
     )
 
 

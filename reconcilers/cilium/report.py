@@ -63,5 +63,5 @@ def _config(
     stored = tables.of(NODE_CONFIG).get(snapshot, (ref.namespace, ref.name))
     if stored is not None:
         return stored
-    made = context.intent.generated.get(snapshot, (ref.kind, ref.namespace, ref.name))
-    return None if made is None else NODE_CONFIG.decode(made.content)
+    generated = context.intent.generated.get(snapshot, (ref.kind, ref.namespace, ref.name))
+    return None if generated is None else NODE_CONFIG.decode(generated.content)

@@ -139,9 +139,9 @@ def _listeners(
     winners = _winners(claims, owners, created)
     kept = []
     for row in instances:
-        claim, made = _port_claim(row), row
+        claim, arbitrated = _port_claim(row), row
         if claim is not None and winners[claim].dialect != row.dialect:
-            made = replace(made, listen_port=None)
+            arbitrated = replace(arbitrated, listen_port=None)
             vrf = f" in VRF {row.vrf!r}" if row.vrf else ""
             text = (
                 f"instance {row.name!r} does not listen: port {row.listen_port}{vrf} belongs to "
@@ -150,8 +150,8 @@ def _listeners(
             problems.append(_problem(_of_instance(row), winners[claim], text, ()))
         name = names[row.dialect, row.name]
         if name != row.name:
-            made = replace(made, name=name, configured_name=row.name)
-        kept.append(made)
+            arbitrated = replace(arbitrated, name=name, configured_name=row.name)
+        kept.append(arbitrated)
     owned |= {claim: winner.dialect for claim, winner in winners.items()}
     return kept
 

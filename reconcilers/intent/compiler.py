@@ -1,9 +1,8 @@
-"""The intent compiler: what changed since the last run is compiled again, and nothing else.
+"""The intent compiler: compiles the changes since its last run to the neutral intent.
 
-Each dialect compiles its configuration when one of its tables changed, alone with the dialects that
-it feeds. An object of a route source that changed contributes to the route sets again; every object
-is considered only for a route set that is new. Rows are written where they differ, in one
-transaction, so that whoever follows the intent sees real changes only.
+A change of a dialect's tables compiles that dialect and the dialects that it feeds. A changed object of
+a route source contributes to the route sets again; only a new route set is filled by all objects. The
+rows that differ are written in one transaction, so that a change of a table is a change of the intent.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from reconcilers.intent.unsupported import supported
 from reconcilers.model import Generated, ObjectRef, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
-from reconcilers.write import make_all
 from resources.core import Node
 from resources.host.network import Host
+from resources.row_updates import replace_all
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table, WriteTxn
@@ -126,8 +125,8 @@ class IntentCompiler:
     @property
     def _shared(self) -> tuple[Table[Any], ...]:
         """The tables of which every dialect depends: the node and its network."""
-        r = self._resources
-        return (r.nodes, r.node_networks, r.host)
+        tables = self._resources
+        return (tables.nodes, tables.node_networks, tables.host)
 
     def run(self) -> Summary:
         """Compile what is due."""
@@ -148,11 +147,11 @@ class IntentCompiler:
 
     def _waiting_for(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the tables that some source has not filled yet."""
-        r = self._resources
-        tables = [table for table in r.resources if table.pending_initializers(snapshot)]
-        if r.host.pending_initializers(snapshot) and self._needs_host(snapshot):
-            tables.append(r.host)
-        return tuple(table.name for table in tables)
+        resources = self._resources
+        waiting = [table for table in resources.resources if table.pending_initializers(snapshot)]
+        if resources.host.pending_initializers(snapshot) and self._needs_host(snapshot):
+            waiting.append(resources.host)
+        return tuple(table.name for table in waiting)
 
     def _needs_host(self, snapshot: Snapshot) -> bool:
         return is_host_needed(
@@ -160,16 +159,16 @@ class IntentCompiler:
         )
 
     def _host(self, snapshot: Snapshot) -> Host:
-        r = self._resources
-        described = r.node_networks.get(snapshot, ("", self._context.node))
+        tables = self._resources
+        described = tables.node_networks.get(snapshot, ("", self._context.node))
         if described is not None:
             return described.host
-        return next(r.host.all(snapshot), None) or Host()
+        return next(tables.host.all(snapshot), None) or Host()
 
     def _run(self, snapshot: Snapshot) -> Summary:
         context = replace(self._context, host=self._host(snapshot))
         compiled = self._compile(snapshot, context)
-        i = self._intent
+        intent = self._intent
         for route_sets in self._route_sets.values():
             route_sets.collect(snapshot)
         node = self._resources.nodes.get(snapshot, ("", context.node))
@@ -179,13 +178,13 @@ class IntentCompiler:
             return Summary(ready=True)
         objects = written = 0
         with self._db.write(
-            i.instances,
-            i.peers,
-            i.routes,
-            i.conflicting_routes,
-            i.conditions,
-            i.problems,
-            i.generated,
+            intent.instances,
+            intent.peers,
+            intent.routes,
+            intent.conflicting_routes,
+            intent.conditions,
+            intent.problems,
+            intent.generated,
         ) as txn:
             if configuration:
                 self._write_configuration(txn, snapshot)
@@ -252,19 +251,25 @@ class IntentCompiler:
 
     def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
-        i = self._intent
-        named = list(self._compiled.items())
-        problems = [replace(p, dialect=name) for name, made in named for p in made.problems]
+        intent = self._intent
+        compiled = list(self._compiled.items())
+        problems = [
+            replace(p, dialect=name) for name, node_intent in compiled for p in node_intent.problems
+        ]
         instances, peers = supported(
-            (replace(row, dialect=name) for name, made in named for row in made.instances),
+            (
+                replace(row, dialect=name)
+                for name, node_intent in compiled
+                for row in node_intent.instances
+            ),
             (
                 replace(
                     peer,
                     dialect=name,
                     route_set=None if peer.route_set is None else f"{name}-{peer.route_set}",
                 )
-                for name, made in named
-                for peer in made.peers
+                for name, node_intent in compiled
+                for peer in node_intent.peers
             ),
             problems,
         )
@@ -272,26 +277,34 @@ class IntentCompiler:
             instances, peers, self.owners, lambda ref: self._created(snapshot, ref)
         )
         self.owners = arbitrated.owners
-        why = drain.reason(self._node, self._options)
+        drain_reason = drain.reason(self._node, self._options)
         sessions = arbitrated.peers
-        if why is not None:
-            sessions = drain.drained(sessions, why, self._context.node, self._options)
-        make_all(txn, i.instances, arbitrated.instances)
-        make_all(txn, i.peers, sessions)
-        make_all(
+        if drain_reason is not None:
+            sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
+        replace_all(txn, intent.instances, arbitrated.instances)
+        replace_all(txn, intent.peers, sessions)
+        replace_all(
             txn,
-            i.conditions,
+            intent.conditions,
             [
-                *(row for row in i.conditions.all(snapshot) if row.by_operator),
-                *(replace(c, dialect=name) for name, made in named for c in made.conditions),
+                *(row for row in intent.conditions.all(snapshot) if row.by_operator),
+                *(
+                    replace(c, dialect=name)
+                    for name, node_intent in compiled
+                    for c in node_intent.conditions
+                ),
             ],
         )
-        make_all(
+        replace_all(
             txn,
-            i.generated,
+            intent.generated,
             [
-                *(row for row in i.generated.all(snapshot) if row.by_operator),
-                *(_of_node(row, name) for name, made in named for row in made.generated),
+                *(row for row in intent.generated.all(snapshot) if row.by_operator),
+                *(
+                    _of_node(row, name)
+                    for name, node_intent in compiled
+                    for row in node_intent.generated
+                ),
             ],
         )
         self._problems = [*problems, *arbitrated.problems]
@@ -309,12 +322,12 @@ class IntentCompiler:
         return self._created(snapshot, generated.owner)
 
     def _write_problems(self, txn: WriteTxn) -> None:
-        i = self._intent
-        kept = [row for row in i.problems.all(txn) if row.by_operator]
+        intent = self._intent
+        kept = [row for row in intent.problems.all(txn) if row.by_operator]
         of_objects = [p for sets in self._route_sets.values() for p in sets.problems]
-        make_all(txn, i.problems, [*kept, *self._problems, *of_objects])
+        replace_all(txn, intent.problems, [*kept, *self._problems, *of_objects])
 
-    # Questions
+    # Reads
 
     def explainer(self) -> Explainer:
         """Return what explains the intent, as of the last run."""

@@ -124,13 +124,13 @@ class Explainer:
     ) -> Sequence[RouteExplanation]:
         dialect, sets = self._dialects[peer.dialect]
         rules = sets.get(peer.route_set) if peer.route_set is not None else None
-        made = [
+        explanations = [
             replace(dialect.explain(one, peer, rules), instance=peer.instance, peer=peer.name)
             for one in found.get(peer.dialect, ())
         ]
         if target is None or target.prefix is None:
-            return made
-        return _longest_match(made, *target.prefix)
+            return explanations
+        return _longest_match(explanations, *target.prefix)
 
     # Candidates
 
@@ -189,7 +189,7 @@ class Explainer:
 
 
 def _longest_match(
-    made: Sequence[RouteExplanation], family: Family, nlri: bytes
+    explanations: Sequence[RouteExplanation], family: Family, nlri: bytes
 ) -> Sequence[RouteExplanation]:
     """Return the explanations with the longest prefix that contains ``nlri`` (RFC 4632).
 
@@ -197,7 +197,7 @@ def _longest_match(
     """
     matching = [
         (prefix[0], one)
-        for one in made
+        for one in explanations
         if one.family == family
         for prefix in {one.nlri, *one.advertised}
         if prefix is not None and covers(prefix, nlri)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from reconcilers.operator.planner import Planner
 from reconcilers.tables import IntentTables
-from reconcilers.write import make_all
+from resources.row_updates import replace_all
 from statedb import Database, Table, WriteTxn
 
 
@@ -55,4 +55,4 @@ class LocalOperator:
 def _replace_operator_rows(txn: WriteTxn, table: Table[T], rows: Iterable[T]) -> None:
     """Replace the operator's rows of a table; those of the node's part are kept."""
     of_node = [row for row in table.all(txn) if not row.by_operator]
-    make_all(txn, table, [*of_node, *rows])
+    replace_all(txn, table, [*of_node, *rows])

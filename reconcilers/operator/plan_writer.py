@@ -154,13 +154,13 @@ class PlanWriter:
             stored = await self._read(ref)
             if stored is None:
                 return
-            self._conditions.store(ref, conditions.read(stored))
+            self._conditions.store(ref, conditions.decode(stored))
         patch = self._conditions.patch(ref, wanted, time)
         if patch is not None:
             answer = await self._request(patch)
             if answer is not None:
                 # Where conditions are removed, those that other managers own remain.
-                self._conditions.store(ref, conditions.read(answer) if wanted else {})
+                self._conditions.store(ref, conditions.decode(answer) if wanted else {})
                 self._attempts.pop((ref, True), None)
 
     async def _read(self, ref: ObjectRef) -> dict[str, Any] | None:

@@ -53,7 +53,7 @@ class StoredConditions:
         """
         known = self._known.get(ref, {})
         spelled = {
-            condition.type: conditions.written(condition, known.get(condition.type), time)
+            condition.type: conditions.encode(condition, known.get(condition.type), time)
             for condition in sorted(wanted, key=lambda condition: condition.type)
         }
         stale = self._managed & known.keys() - spelled.keys()

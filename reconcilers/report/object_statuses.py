@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from reconcilers.dialect import Dialect, ObjectStatus, ReportContext
 from reconcilers.tables import KEY, IntentTables, object_id
-from reconcilers.write import make_all
+from resources.row_updates import replace_all
 from speaker.api import PeerStatus
 from statedb import Database, Index, Table
 
@@ -72,4 +72,4 @@ class ObjectStatuses:
         if {row.object: row for row in rows} == before:
             return False
         with self._database.write(self.table) as txn:
-            return make_all(txn, self.table, rows) > 0
+            return replace_all(txn, self.table, rows) > 0

@@ -169,7 +169,7 @@ class _ObjectWriter:
                 return WRITE_INTERVAL_SECONDS
         status = row.status
         if _has_conditions(row):
-            status = conditions.with_times(status, conditions.read({"status": stored}))
+            status = conditions.with_times(status, conditions.decode({"status": stored}))
         wanted = _to_json(status)
         if wanted != stored:
             # A merge patch removes a field by null.

@@ -73,7 +73,7 @@ class Connection:
         self._timeout = timeout
         self._client: _Client | None = None
         self._lock = asyncio.Lock()
-        self._made = float("-inf")
+        self._loaded_at = float("-inf")
 
     @property
     def server(self) -> str:
@@ -134,7 +134,7 @@ class Connection:
 
     async def renew(self) -> None:
         """Load the configuration again before the next request: token, certificates, address."""
-        if asyncio.get_running_loop().time() - self._made >= RENEW_PAUSE:
+        if asyncio.get_running_loop().time() - self._loaded_at >= RENEW_PAUSE:
             await self._retire()
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ class Connection:
         async with self._lock:
             if self._client is None:
                 self._client = _Client(await self._make())
-                self._made = asyncio.get_running_loop().time()
+                self._loaded_at = asyncio.get_running_loop().time()
             return self._client
 
     async def _make(self) -> Any:  # noqa: ANN401

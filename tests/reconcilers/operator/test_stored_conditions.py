@@ -27,7 +27,7 @@ def write(stored: StoredConditions, condition: Condition, time: str) -> dict[str
     if due is None:
         return None
     assert due.status
-    stored.store(REF, conditions.read(due.content))
+    stored.store(REF, conditions.decode(due.content))
     (found,) = due.content["status"]["conditions"]
     return dict(found)
 
@@ -79,7 +79,7 @@ def test_a_new_leader_goes_on_with_what_it_reads() -> None:
     assert REF not in stored
     before = StoredConditions(KINDS, CiliumDialect.managed_conditions).patch(REF, [wanted()], FIRST)
     assert before is not None
-    stored.store(REF, conditions.read(before.content))
+    stored.store(REF, conditions.decode(before.content))
     assert REF in stored
     assert stored.patch(REF, [wanted()], SECOND) is None
 
@@ -97,7 +97,7 @@ def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
         "message": "",
         "lastTransitionTime": FIRST,
     }
-    stored.store(REF, conditions.read({"status": {"conditions": [theirs]}}))
+    stored.store(REF, conditions.decode({"status": {"conditions": [theirs]}}))
     assert stored.patch(REF, [], SECOND) is None
 
 
@@ -119,12 +119,12 @@ def test_objects_that_are_gone_are_forgotten() -> None:
     ],
 )
 def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None:
-    assert conditions.read(content) == {}
+    assert conditions.decode(content) == {}
 
 
 def test_f09_a_message_that_is_too_long_for_a_status_is_cut_and_not_written_again() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     written = write(stored, wanted(message="x" * 100_000), FIRST)
     assert written is not None
-    assert len(written["message"]) == conditions.LONGEST
+    assert len(written["message"]) == conditions.MAX_MESSAGE_CHARACTERS
     assert write(stored, wanted(message="x" * 100_000), SECOND) is None
