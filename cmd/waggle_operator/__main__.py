@@ -31,8 +31,13 @@ Run the cluster-wide part of Waggle: write the objects that the enabled API dial
 cluster, and the conditions of BGP objects. Of several operators one is the leader.
 """
 EPILOG = """\
-Every option is a flag, an environment variable (in brackets) and a key of the
-configuration file; the flag wins over the variable, the variable over the file.
+Every option is a flag, an environment variable (in brackets) and a key of the configuration file. A
+flag overrides a variable, a variable overrides the file.
+
+exit status:
+  0  ended by SIGTERM or SIGINT, the Lease released
+  1  cannot start, a part has failed permanently, or the leadership is lost
+  2  wrong flag, variable or key
 """
 
 
