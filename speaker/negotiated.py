@@ -50,6 +50,8 @@ class Negotiated(msgspec.Struct, frozen=True, kw_only=True):
     keepalive_time: int = 30
     local_router_id: int = 0
     peer_router_id: int = 0
+    enforce_first_as: bool = True
+    """Whether the AS path of an external peer has to begin with its AS (RFC 4271 section 6.3)."""
     local_role: int | None = None
     peer_role: int | None = None
     peer_graceful_restart: GracefulRestartCapability | None = None
@@ -102,6 +104,7 @@ def negotiate(
     local_router_id: int,
     peer_router_id: int,
     confederation: bool = False,
+    enforce_first_as: bool = True,
     local_role: int | None = None,
 ) -> Negotiated:
     """Return the parameters that both OPENs permit.
@@ -134,6 +137,7 @@ def negotiate(
         peer_asn=peer_asn,
         ebgp=local_asn != peer_asn,
         confederation=confederation,
+        enforce_first_as=enforce_first_as,
         as4=both(FourOctetAs),
         families=families,
         add_path_receive=_add_path(ours, 1) & _add_path(theirs, 2) & families,

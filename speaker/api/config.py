@@ -183,6 +183,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The local role towards an eBGP peer (RFC 9234)."""
     role_strict: bool = False
     """Whether a peer without a role is rejected."""
+    enforce_first_as: bool | None = None
+    """Whether the AS path of an eBGP peer's routes has to begin with its AS (RFC 4271 section 6.3).
+    None is yes, except towards a route server, which leaves AS paths unchanged (RFC 7947)."""
     maximum_prefixes: tuple[MaximumPrefixes, ...] = ()
     ttl_security: int = 0
     """The most hops to the peer, 1 to 254: packets from further away are dropped, and packets are
@@ -204,6 +207,13 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The next hop of a family, in place of the session's local address."""
     disabled_reason: str | None = None
     """Keeps the session down and is its reason in the status (a missing Secret, for example)."""
+
+    @property
+    def first_as_enforced(self) -> bool:
+        """Whether routes whose AS path begins with another AS are malformed."""
+        if self.enforce_first_as is None:
+            return self.role != Role.ROUTE_SERVER_CLIENT
+        return self.enforce_first_as
 
     def _check(self, kind: str) -> None:
         _check_range(kind, self.name, "peer_asn", self.peer_asn, 0, 0xFFFFFFFF)

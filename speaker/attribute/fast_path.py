@@ -70,7 +70,8 @@ class AttributeFastPath:
 
     def __init__(self, session: Negotiated, excluded_asns: Iterable[int] = ()) -> None:
         """Prepare for a session; paths that may contain an AS of ``excluded_asns`` never match."""
-        self._first_as = session.peer_asn.to_bytes(4, "big") if session.ebgp else b""
+        enforced = session.ebgp and session.enforce_first_as
+        self._first_as = session.peer_asn.to_bytes(4, "big") if enforced else b""
         self._match = _pattern(ebgp=session.ebgp).fullmatch
         # AS 0: RFC 7607.
         self._excluded_asns = [asn.to_bytes(4, "big") for asn in sorted({0, *excluded_asns})]

@@ -72,7 +72,7 @@ def _check_external(path: AsPath, session: Negotiated) -> None:
     """Check the AS_PATH of an external peer: its own AS comes first (RFC 4271 section 6.3)."""
     if any(kind in CONFEDERATION for kind, _ in path):
         raise MalformedValue("a confederation segment (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
-    if not session.peer_asn:
+    if not session.peer_asn or not session.enforce_first_as:
         return
     first = path[0].asns[0] if path and path[0].kind == AS_SEQUENCE else None
     expected = session.peer_asn

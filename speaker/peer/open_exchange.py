@@ -119,6 +119,7 @@ def accept_open(
         local_router_id=local_router_id,
         peer_router_id=opened.router_id,
         confederation=confederation,
+        enforce_first_as=config.first_as_enforced,
         local_role=role,
     )
     if not negotiated.families:

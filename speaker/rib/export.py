@@ -79,6 +79,11 @@ class ExportRules(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
         return self.export == "all"
 
     @property
+    def transparent(self) -> bool:
+        """Whether this router is a route server for the peer (RFC 7947)."""
+        return self.ebgp and not self.confederation and self.role == Role.ROUTE_SERVER
+
+    @property
     def sendable(self) -> tuple[Family, ...]:
         """The families for which there is a next hop."""
         return tuple(hop.family for hop in self.next_hops if hop.octets)
@@ -126,9 +131,13 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
     """Return the attributes with which a path is advertised, except for the next hop."""
     attributes = path.attributes
     if rules.ebgp and not rules.confederation:
+        # RFC 7947 section 2.2: a route server leaves AS path and MED of received routes unchanged.
+        transparent = rules.transparent and not path.source.local
+        as_path = without_confederation(attributes.as_path)
+        keeps_med = transparent or path.source.local or bool(path.overrides & MED_SET)
         return msgspec.structs.replace(
             attributes,
-            as_path=prepend(without_confederation(attributes.as_path), rules.local_asn),
+            as_path=as_path if transparent else prepend(as_path, rules.local_asn),
             otc=(
                 rules.local_asn
                 if attributes.otc is None and rules.role in _MARKS
@@ -136,7 +145,7 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
             ),
             local_preference=None,
             # RFC 4271 section 5.1.4: a received MED is not advertised to another AS.
-            med=attributes.med if path.source.local or path.overrides & MED_SET else None,
+            med=attributes.med if keeps_med else None,
             originator_id=None,
             cluster_list=(),
             unknown=_partial(attributes),
@@ -194,6 +203,7 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
         path.source.local
         or not rules.ebgp
         or rules.confederation
+        or rules.transparent
         or bool(path.overrides & NEXT_HOP_SET)
     )
     if not keep or path.overrides & NEXT_HOP_SELF:

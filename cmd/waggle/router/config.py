@@ -128,6 +128,8 @@ class Neighbor(_Value, frozen=True):
     role: Literal["provider", "rs-server", "rs-client", "customer", "peer"] | None = None
     """The local role (RFC 9234)."""
     role_strict: bool = False
+    enforce_first_as: bool | None = msgspec.field(name="enforceFirstAS", default=None)
+    """See `speaker.api.PeerSettings`."""
     maximum_prefixes: list[Limit] = []
     ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
     ttl_security: int = 0
@@ -160,6 +162,7 @@ class Neighbor(_Value, frozen=True):
             "delay_open_time": self.delay_open_time,
             "role": None if self.role is None else ROLES[self.role],
             "role_strict": self.role_strict,
+            "enforce_first_as": self.enforce_first_as,
             "maximum_prefixes": tuple(limit.settings() for limit in self.maximum_prefixes),
             "ebgp_multihop": self.ebgp_multihop,
             "ttl_security": self.ttl_security,

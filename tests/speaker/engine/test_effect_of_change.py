@@ -49,6 +49,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"delay_open_time": 3}, Effect.RESET),
     ({"role": Role.CUSTOMER}, Effect.RESET),
     ({"role": Role.CUSTOMER, "role_strict": True}, Effect.RESET),
+    ({"enforce_first_as": False}, Effect.RESET),
     ({"maximum_prefixes": (MaximumPrefixes(9),)}, Effect.SOFT),
     ({"passive": True}, Effect.RESET),
     ({"next_hop_ipv4": "10.0.0.9"}, Effect.SOFT),

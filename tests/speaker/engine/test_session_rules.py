@@ -176,7 +176,8 @@ def line(first: Role, second: Role) -> tuple[Network, Host, Host, Host]:
     network = Network()
     a, b, c = network.host("a", A, 65001), network.host("b", B, 65002), network.host("c", C, 65003)
     a.peer(config("b", B, 65002))
-    c.peer(config("b", B, 65002))
+    # b may be a route server, which leaves the AS path unchanged (RFC 7947).
+    c.peer(config("b", B, 65002, enforce_first_as=False))
     b.peer(config("a", A, 65001, passive=True, role=first))
     b.peer(config("c", C, 65003, passive=True, role=second))
     a.routes(prefixes(1))
