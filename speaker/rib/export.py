@@ -195,7 +195,7 @@ def _partial(attributes: PathAttributes) -> tuple[UnknownAttribute, ...]:
 
 
 def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
-    """Return the next hop with which a path is advertised: 4, 16 or 32 octets."""
+    """Return the next hop with which a path is advertised: 4 or 16 octets, 32 only as configured."""
     hop = rules.next_hop(family)
     own = b"" if hop is None else hop.octets
     theirs = path.attributes.next_hop
@@ -208,6 +208,12 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
     )
     if not keep or path.overrides & NEXT_HOP_SELF:
         return own
+    if len(theirs) != 4 and not path.source.local and not path.overrides & NEXT_HOP_SET:
+        # RFC 2545 section 3: a link-local address is a next hop on its own link only. Behind a global
+        # address it is left out; alone it is replaced, unless the peer is a route server's client.
+        theirs = theirs[:16]
+        if _is_link_local(theirs) and not rules.transparent:
+            return own
     # A third-party next hop of the other address family needs RFC 8950.
     same_kind = (len(theirs) == 4) == (len(own) == 4)
     if same_kind:
@@ -215,6 +221,11 @@ def export_next_hop(path: Path, family: Family, rules: ExportRules) -> bytes:
     if len(theirs) == 4 and family != IPV4_UNICAST:
         return b"\x00" * 10 + b"\xff\xff" + theirs
     return own
+
+
+def _is_link_local(address: bytes) -> bool:
+    """Return whether an IPv6 address is link-local (fe80::/10), or unspecified."""
+    return (address[0] == 0xFE and address[1] & 0xC0 == 0x80) or not any(address)
 
 
 def rewrite(path: Path, family: Family, rules: ExportRules) -> tuple[bytes, bytes, bool]:

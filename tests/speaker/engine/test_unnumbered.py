@@ -125,3 +125,22 @@ def test_removing_the_peer_forgets_the_neighbour() -> None:
 def test_a_password_needs_an_address() -> None:
     with pytest.raises(InvalidConfig, match="password: only for a peer with an address"):
         config(password=Secret("x"))
+
+
+def test_rfc2545_3_routes_of_a_link_local_session_reach_an_internal_peer_with_its_next_hop() -> (
+    None
+):
+    network, near, far = cable()
+    for host, other in ((near, FAR), (far, NEAR)):
+        host.peer(config())
+        host.give(NeighborFound("eth0", other))
+    inside = network.host("inside", "2001:db8::3", 65002)
+    for host, other in ((far, "2001:db8::3"), (inside, FAR)):
+        name = "inside" if host is far else "far"
+        host.peer(PeerConfig(name=name, address=other, peer_asn=65002, import_="all", export="all"))
+    near.routes({"10.8.0.0/24": RouteAttributes(), "fd00:8::/48": RouteAttributes()})
+    network.run(5)
+    assert far.available(IPV6_UNICAST)["fd00:8::/48"].next_hop == "fe80::1"
+    # The network has one address for each host; that of `far` stands for a global one.
+    assert inside.available(IPV6_UNICAST)["fd00:8::/48"].next_hop == "fe80::2"
+    assert inside.available(IPV4_UNICAST)["10.8.0.0/24"].next_hop == "fe80::2"

@@ -7,10 +7,10 @@ import pytest
 
 from speaker.api import RouteAttributes
 from speaker.attribute import AS_SEQUENCE, PathAttributes, Segment, UnknownAttribute
-from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family, Role
 from speaker.rib.export import ExportRules, NextHop, export_attributes, export_next_hop
 from speaker.rib.local_routes import LOCAL, LocalPaths
-from speaker.rib.path import Path, Source
+from speaker.rib.path import NEXT_HOP_SET, Path, Source
 
 OWN4, OWN6 = bytes((10, 0, 0, 1)), bytes.fromhex("fd00") + bytes(13) + b"\x01"
 THEIRS = bytes((10, 0, 0, 9))
@@ -141,3 +141,27 @@ def test_equal_attributes_are_one_path() -> None:
     one = paths.path(RouteAttributes(communities=(1, 1, 2)))
     assert one is paths.path(RouteAttributes(communities=(1, 1, 2)))
     assert one.attributes.communities == (1, 2)
+
+
+GLOBAL, LINK_LOCAL = (
+    bytes.fromhex("20010db8") + bytes(11) + b"\x09",
+    b"\xfe\x80" + bytes(13) + b"\x09",
+)
+
+
+@pytest.mark.parametrize("family", [IPV4_UNICAST, IPV6_UNICAST])
+def test_rfc2545_3_a_received_link_local_next_hop_stays_on_its_link(family: Family) -> None:
+    internal = rules(ebgp=False, mp4=True)
+    assert export_next_hop(learnt(next_hop=LINK_LOCAL), family, internal) == OWN6
+    assert export_next_hop(learnt(next_hop=LINK_LOCAL * 2), family, internal) == OWN6
+    assert export_next_hop(learnt(next_hop=bytes(16) + LINK_LOCAL), family, internal) == OWN6
+    assert export_next_hop(learnt(next_hop=GLOBAL + LINK_LOCAL), family, internal) == GLOBAL
+    assert export_next_hop(learnt(next_hop=GLOBAL), family, internal) == GLOBAL
+    # A policy and the configuration of a route decide for themselves.
+    set_by_policy = learnt(next_hop=LINK_LOCAL)
+    set_by_policy.overrides = NEXT_HOP_SET
+    assert export_next_hop(set_by_policy, family, internal) == LINK_LOCAL
+    assert export_next_hop(local(next_hop="fe80::9"), family, internal) == LINK_LOCAL
+    # The clients of a route server share its link.
+    server = msgspec.structs.replace(rules(mp4=True), role=Role.ROUTE_SERVER)
+    assert export_next_hop(learnt(next_hop=LINK_LOCAL), family, server) == LINK_LOCAL
