@@ -7,7 +7,8 @@ import functools
 import subprocess
 import sys
 import tokenize
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,30 @@ def test_lock_files_carry_hashes_and_no_index() -> None:
         text = (ROOT / name).read_text()
         assert "--hash=sha256:" in text
         assert "http" not in "".join(line for line in text.splitlines() if line.startswith("-"))
+
+
+FEEDERS: Mapping[str, frozenset[str]] = {"frrk8s": frozenset({"metallb", "ovnk"})}
+"""The dialects that may import another one, since they generate its objects."""
+LISTS = {"waggle.dialects", "waggle_agent.__main__", "waggle_operator.__main__"}
+"""The modules with the dialects of the programs."""
+
+
+def test_each_dialect_has_an_import_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = {
+        frozenset(contract["protected_modules"]): set(contract["allowed_importers"])
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "protected"
+    }
+    names = [path.parent.name for path in (ROOT / "reconcilers").glob("*/dialect.py")]
+    assert names
+    assert len(contracts) == len(names)
+    for name in names:
+        own = {f"resources.{name}", f"reconcilers.{name}", f"cells.dialects.{name}"}
+        feeders = {
+            f"{room}.{feeder}"
+            for feeder in FEEDERS.get(name, ())
+            for room in ("resources", "reconcilers")
+        }
+        found = contracts[frozenset(own)]
+        assert own | LISTS <= found <= own | LISTS | feeders, name

@@ -20,7 +20,7 @@ class BeaconSpec(Struct, frozen=True):
 
 
 class BeaconReport(Struct, frozen=True):  # the part of the status that the agent writes
-    established: bool
+    established: bool = False
 
 
 class BeaconStatus(BeaconReport, frozen=True):

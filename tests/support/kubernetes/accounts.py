@@ -15,6 +15,7 @@ import yaml
 
 from deploy.generate import MANIFESTS
 from resources.crds.generate import custom_resource_definition, defined
+from resources.kind import Kind
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
@@ -60,12 +61,12 @@ def put(server: ApiServer, path: str, value: dict[str, Any]) -> dict[str, Any]:
     return answer.body
 
 
-def define(server: ApiServer) -> list[str]:
-    """Put our definitions in, and wait until they are served; their names."""
-    made = [custom_resource_definition(kind) for kind in defined(KINDS)]
+def define(server: ApiServer, kinds: Iterable[Kind[Any]] = KINDS) -> list[str]:
+    """Put the definitions of kinds in, and wait until they are served; their names."""
+    made = [custom_resource_definition(kind) for kind in defined(kinds)]
     for crd in made:
         put(server, CRDS, crd)
-    for kind in defined(KINDS):
+    for kind in defined(kinds):
         # The server answers 404 for a moment after a definition is established.
         path = kind.path(kind.versions[0])
         eventually(functools.partial(_check_served, server, path))
