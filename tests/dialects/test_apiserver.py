@@ -65,7 +65,7 @@ def account(server: ApiServer, part: str, path: Path) -> Path:
 
 def test_a_beacon_is_read_applied_and_reported(server: ApiServer, tmp_path: Path) -> None:
     with routers(tmp_path, 1) as (port,):
-        own = {"peerAddress": "127.0.0.2", "peerPort": port, "namespace": NAMESPACE}
+        own: dict[str, Any] = {"peerAddress": "127.0.0.2", "peerPort": port, "namespace": NAMESPACE}
         put(server, BEACONS, beacon(**own))
         put(server, BEACONS, beacon("lost", **own))
         switches = ("--enable-cell", "beacon", "--disable-cell", "cilium")

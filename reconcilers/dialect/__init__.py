@@ -1,0 +1,66 @@
+"""What an API dialect is: one value that compiles its objects to the neutral intent.
+
+A dialect is three things: ``resources/<name>/`` (kinds, rows, CRDs), ``reconcilers/<name>/`` (a
+subclass of `Dialect`) and ``cells/dialects/<name>.py`` (wiring). No other module names it: programs
+have a list of dialects, and everything here is generic. docs/dialects.md adds one step by step.
+
+Two ways from objects to routes, on purpose different:
+
+* `Dialect.compile` is for what is small (instances, peers, the rules of route sets): compiled whole
+  whenever one of `Dialect.compiled_tables` has changed;
+* a `RouteSource` is for what is large (Services, pod networks): an object that changed contributes
+  to the route sets again, the others are left as they are.
+"""
+
+from reconcilers.dialect.candidate import Candidate, Target
+from reconcilers.dialect.compilation import (
+    ClusterContext,
+    ClusterIntent,
+    Delete,
+    NodeContext,
+    NodeIntent,
+    RouteSetRules,
+)
+from reconcilers.dialect.extensions import ApiPath, Ask, Command, Converter, Gauge
+from reconcilers.dialect.installation import RbacRule, Rival
+from reconcilers.dialect.object_status import ObjectStatus, ReportContext
+from reconcilers.dialect.protocol import Dialect
+from reconcilers.dialect.route_source import (
+    EVERYTHING,
+    Address,
+    Contributed,
+    Everything,
+    JoinConflictError,
+    KindSource,
+    RouteSource,
+    Selection,
+)
+
+__all__ = [
+    "EVERYTHING",
+    "Address",
+    "ApiPath",
+    "Ask",
+    "Candidate",
+    "ClusterContext",
+    "ClusterIntent",
+    "Command",
+    "Contributed",
+    "Converter",
+    "Delete",
+    "Dialect",
+    "Everything",
+    "Gauge",
+    "JoinConflictError",
+    "KindSource",
+    "NodeContext",
+    "NodeIntent",
+    "ObjectStatus",
+    "RbacRule",
+    "ReportContext",
+    "Rival",
+    "RouteSetRules",
+    "RouteSource",
+    "Selection",
+    "Target",
+]

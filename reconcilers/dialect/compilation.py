@@ -1,0 +1,96 @@
+"""What a dialect is given for `Dialect.compile` and `Dialect.operate`, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from reconcilers.model import Condition, Generated, Instance, ObjectRef, Peer, Problem
+from resources.host.network import Host
+from resources.kind import Kind
+from resources.meta import Resource
+
+T = TypeVar("T", bound=Resource)
+
+
+class RouteSetRules(Protocol):
+    """The rules of one route set, as a dialect's own value; the middle reads only its name.
+
+    The name is unique within the dialect and changes with the rules, so that a changed rule is
+    another set, which is filled before its peers move to it.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the set within the dialect."""
+        ...
+
+
+class NodeIntent(msgspec.Struct, frozen=True):
+    """What a dialect compiles for one node; ``dialect`` fields of the rows are filled in later."""
+
+    instances: tuple[Instance, ...] = ()
+    peers: tuple[Peer, ...] = ()
+    route_sets: Mapping[str, Any] = {}
+    """`RouteSetRules` by name."""
+    conditions: tuple[Condition, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    generated: tuple[Generated, ...] = ()
+
+
+class NodeContext(msgspec.Struct, frozen=True):
+    """What a dialect knows of the node for which it compiles."""
+
+    node: str
+    secrets_namespace: str = "kube-system"
+    host: Host = Host()
+    """Interfaces and default routes of the node."""
+    operator_in_process: bool = False
+    """True if the operator's part runs in this process: what it generates is in ``generated``, and
+    conditions and problems that concern the whole cluster are reported by it alone."""
+    generated: Mapping[tuple[str, str, str], Any] = {}
+    """Objects as JSON that the operator's part has generated in this process, by kind, namespace
+    and name."""
+    fed: tuple[Generated, ...] = ()
+    """Objects that dialects which feed this one have generated for this node."""
+
+    def fed_rows(self, kind: Kind[T]) -> list[T]:
+        """Return the rows of what is fed of one kind. Raises `resources.errors.InvalidObject`."""
+        return [kind.decode(row.content) for row in self.fed if row.object.kind == kind.name]
+
+
+class ClusterContext(msgspec.Struct, frozen=True):
+    """What a dialect knows of the cluster for which its operator's part runs."""
+
+    secrets_namespace: str = "kube-system"
+    stored: bool = True
+    """True if what is generated is stored in an API server and read back; False in a process that
+    reads manifests, where it counts at once."""
+
+
+class Delete(msgspec.Struct, frozen=True):
+    """Delete an object that the dialect generated earlier, if it still has this UID."""
+
+    object: ObjectRef
+    uid: str
+
+    @property
+    def key(self) -> tuple[ObjectRef, bool]:
+        """The object, and that it is not its status."""
+        return (self.object, False)
+
+
+class ClusterIntent(msgspec.Struct, frozen=True):
+    """What the operator's part of a dialect generates and reports."""
+
+    generated: tuple[Generated, ...] = ()
+    """All objects that have to exist, in an order in which they may be written."""
+    outdated: frozenset[ObjectRef] = frozenset()
+    """Those of ``generated`` that the API server lacks, or has differently."""
+    deletions: tuple[Delete, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    reported: tuple[ObjectRef, ...] = ()
+    """Objects whose managed conditions are ours, also where there is none to report."""
+    problems: tuple[Problem, ...] = ()

@@ -1,0 +1,37 @@
+"""What a dialect needs of the cluster: permissions, and no other implementation beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from resources.kind import Kind
+
+
+class RbacRule(msgspec.Struct, frozen=True):
+    """A permission beyond those that follow from the dialect's kinds (RBAC PolicyRule)."""
+
+    kinds: tuple[Kind[Any], ...]
+    verbs: tuple[str, ...]
+    operator: bool = False
+    """True for the operator's role, False for the agent's."""
+    option: str | None = None
+    """The key of the option, in the configuration file, without which it is not needed."""
+
+
+class Rival(msgspec.Struct, frozen=True):
+    """Another implementation of a dialect that may still run beside this one.
+
+    Two speakers with one configuration open two sessions to each router. An object that exists is
+    taken as proof that it runs: a DaemonSet with these labels, with pods that are ready.
+    """
+
+    name: str
+    """For people: "MetalLB's speaker"."""
+    labels: str
+    """The label selector of its DaemonSet."""
+    config_map: str | None = None
+    """``namespace/name`` of a ConfigMap without whose entry it speaks no BGP."""
+    config_entry: tuple[str, str] | None = None
+    """Key and value of that entry."""

@@ -1,0 +1,42 @@
+"""The status of an object, as the node reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from reconcilers.model import ObjectRef
+from reconcilers.tables import IntentTables
+from speaker.api import PeerStatus
+
+
+class ObjectStatus(msgspec.Struct, frozen=True):
+    """Row of the table ``object-statuses``: the status that this node reports on one object."""
+
+    object: ObjectRef
+    uid: str
+    """Of the object in the API server; empty where it is generated in this process only."""
+    status: Any
+    """A frozen struct, encoded to the object's ``status``, which this node writes as a whole.
+
+    A field ``conditions`` has conditions; if the struct has none, ``conditions`` of the object are left
+    to the operator.
+    """
+    dialect: str = ""
+
+
+class ReportContext(msgspec.Struct, frozen=True):
+    """What a node's report is computed from."""
+
+    node: str
+    dialect: str
+    """The name that the dialect's rows have in the intent."""
+    intent: IntentTables
+    sessions: Sequence[PeerStatus]
+    """The state of all sessions."""
+    before: Mapping[ObjectRef, ObjectStatus]
+    """The last report."""
+    now: float
+    """Unix time."""

@@ -1,0 +1,180 @@
+"""The base class of dialects: every hook, with its default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from reconcilers.dialect.candidate import Candidate, Target
+from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
+from reconcilers.dialect.extensions import ApiPath, Command, Converter, Gauge
+from reconcilers.dialect.installation import RbacRule, Rival
+from reconcilers.dialect.object_status import ObjectStatus, ReportContext
+from reconcilers.dialect.route_source import KindSource, RouteSource
+from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
+from resources.kind import Kind, Kinds
+from resources.option_declarations import Options
+from resources.tables import Tables
+from statedb import Snapshot, Table
+
+
+class Dialect:
+    """One API dialect on one node or in one operator. Subclass it; every hook has a default.
+
+    An instance belongs to the tables and options that it was made with. ``compile`` and ``operate``
+    are functions of a snapshot and of what the instance remembers of earlier ones: who has what (a
+    node, a router ID), so that the present owner keeps it.
+    """
+
+    name: ClassVar[str]
+    """The name of the cell, in configuration and in rows."""
+    title: ClassVar[str]
+    """For people: "Cilium BGP"."""
+    kinds: ClassVar[tuple[Kind[Any], ...]]
+    """The kinds that an agent reads, those of Kubernetes itself included."""
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds that the operator reads."""
+    options_type: ClassVar[type[Options]] = Options
+    """The options of an agent and of ``waggle render``."""
+    operator_options_type: ClassVar[type[Options]] = Options
+    feeds: ClassVar[str | None] = None
+    """The dialect that reads the objects which this one generates; instances are then its own."""
+    managed_conditions: ClassVar[frozenset[str]] = frozenset()
+    """The types of conditions that the operator writes, and removes where they no longer hold."""
+    rivals: ClassVar[tuple[Rival, ...]] = ()
+    reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose status an agent writes."""
+    condition_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose conditions the operator writes."""
+    generated_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose objects the operator writes and deletes."""
+    rbac: ClassVar[tuple[RbacRule, ...]] = ()
+    """Permissions that do not follow from the kinds."""
+    explained_kinds: ClassVar[Mapping[str, str]] = {}
+    """How the kinds that ``waggle explain`` takes may be spelled, in lower case, to the kind."""
+    selecting_kinds: ClassVar[frozenset[str]] = frozenset()
+    """Kinds whose problems may be the reason that no peer selects this node."""
+
+    def __init__(self, tables: Tables, options: Options) -> None:
+        self.tables = tables
+        self.options = options
+        self.sources: tuple[RouteSource, ...] = ()
+        """The route sources; a subclass sets them, and does not change them later."""
+
+    @classmethod
+    def configuration_kinds(cls) -> tuple[Kind[Any], ...]:
+        """The kinds whose objects are counted and named while the dialect is off.
+
+        By default `selecting_kinds`, or all its own kinds where it has none of those.
+        """
+        own = [kind for kind in Kinds(cls.kinds, cls.cluster_kinds) if kind.custom]
+        return tuple(kind for kind in own if kind.name in cls.selecting_kinds) or tuple(own)
+
+    # The node
+
+    @property
+    def compiled_tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make `compile` due; by default those of all its own kinds."""
+        return tuple(self.tables.of(kind) for kind in self.kinds if kind.custom)
+
+    def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
+        """True if some object refers to interfaces or default routes of the node."""
+        return False
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:  # noqa: ARG002
+        """Compile the objects of a snapshot for one node."""
+        return NodeIntent()
+
+    def join(self, contributions: Sequence[Contribution]) -> Attributes:
+        """Join the attributes of several contributions to one prefix, whatever their order.
+
+        Raises `JoinConflictError` where they contradict each other: the prefix is not advertised.
+        """
+        from reconcilers.intent.join import united
+
+        return united(contribution.attributes for contribution in contributions)
+
+    # Explanation
+
+    def candidates(
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,  # noqa: ARG002
+        rules: Mapping[str, Any],  # noqa: ARG002
+        target: Target | None,  # noqa: ARG002
+    ) -> Iterator[Candidate]:
+        """Yield every address that the node could advertise; of the target only, if there is one.
+
+        The default yields those of every `KindSource`.
+        """
+        for source in self.sources:
+            if isinstance(source, KindSource):
+                yield from source.candidates(snapshot)
+
+    def explain(self, candidate: Any, peer: Peer, rules: Any) -> RouteExplanation:  # noqa: ANN401
+        """Explain what is advertised to a peer for a candidate.
+
+        ``rules`` are those of the peer's route set, or None. The default is for the candidates of a
+        `KindSource`: they are advertised as they are, if the rules select them.
+        """
+        selection = None if rules is None else candidate.select(rules)
+        reason, message = "Advertised", ""
+        if selection is None:
+            reason, message = "NoRule", "no rule of the peer selects it"
+        elif candidate.family not in peer.families:
+            reason, message = "FamilyNotConfigured", f"the peer has no family {candidate.family}"
+        return RouteExplanation(
+            peer.instance,
+            peer.name,
+            candidate.object,
+            candidate.type,
+            candidate.family,
+            candidate.nlri,
+            () if message else (candidate.nlri,),
+            reason,
+            message,
+            selection.rule if selection else next(iter(peer.origins), None),
+        )
+
+    # The operator
+
+    def operated_tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make `operate` due."""
+        return tuple(self.tables.of(kind) for kind in self.read_by_operator())
+
+    def read_by_operator(self) -> tuple[Kind[Any], ...]:
+        """The kinds that the operator reads with these options."""
+        return self.cluster_kinds
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:  # noqa: ARG002
+        """Generate what the cluster has to have, and report on its objects."""
+        return ClusterIntent()
+
+    # Status
+
+    def statuses(self, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:  # noqa: ARG002
+        """Return the status of each object of `reported_kinds` that this node reports on.
+
+        Called after changes of `compiled_tables`, of the intent and of sessions, and every few seconds.
+        """
+        return ()
+
+    def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:  # noqa: ARG002
+        """Return the object that Events about this node as a whole are regarding, if it exists."""
+        return None
+
+    # Conversion and views
+
+    converters: ClassVar[tuple[Converter, ...]] = ()
+    """Conversions of ``waggle convert``."""
+    commands: ClassVar[tuple[Command, ...]] = ()
+    """Subcommands of ``waggle``."""
+
+    @property
+    def api_paths(self) -> tuple[ApiPath, ...]:
+        """Paths of the agent's local API."""
+        return ()
+
+    def metrics(self, snapshot: Snapshot) -> Iterable[Gauge]:  # noqa: ARG002
+        """Return the metrics of an agent that the dialect adds."""
+        return ()

@@ -1,0 +1,173 @@
+"""Route sources: the objects that contribute prefixes to route sets, one by one as they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from reconcilers.dialect.compilation import NodeContext
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
+from resources.kind import Kind
+from resources.meta import ObjectKey, Resource
+from resources.tables import Tables
+from speaker.nlri import Family
+from statedb import Change, Key, Snapshot, Table
+
+T = TypeVar("T", bound=Resource)
+
+
+class Everything:
+    """The type of `EVERYTHING`."""
+
+    def __repr__(self) -> str:
+        """Return the name of the constant."""
+        return "EVERYTHING"
+
+
+EVERYTHING: Final = Everything()
+"""The answer of `RouteSource.affected` where a change may affect every object of the source."""
+
+
+class Contributed(NamedTuple):
+    """One prefix that an object contributes to one route set."""
+
+    route_set: str
+    family: Family
+    nlri: bytes
+    contribution: Contribution
+
+
+class RouteSource(Protocol):
+    """Objects of one sort that contribute prefixes to route sets: Services, pod networks, pools.
+
+    Objects are named by keys of the source's own choice (for Services: namespace and name). It may
+    remember what earlier changes were; it reads snapshots and writes nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in logs and traces."""
+        ...
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes affect contributions."""
+        ...
+
+    def affected(
+        self, table: Table[Any], changes: Sequence[Change[Any]]
+    ) -> Iterable[Key] | Everything:
+        """Return the keys of the objects whose contributions the changes of a table may affect."""
+        ...
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the keys of all objects: for a route set that is new."""
+        ...
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:
+        """Return the object: the one that its contributions name as their origin."""
+        ...
+
+    def contributions(
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
+    ) -> Iterator[Contributed]:
+        """Yield what one object contributes to route sets with these rules.
+
+        An exception becomes a problem of the object, which then contributes nothing.
+        """
+        ...
+
+
+class Selection(NamedTuple):
+    """The object whose rule selects an object for a route set, and the attributes of its routes."""
+
+    rule: ObjectRef
+    attributes: Attributes
+
+
+class Address(NamedTuple):
+    """One address or prefix of an object (a `Candidate`)."""
+
+    object: ObjectRef
+    type: str
+    family: Family
+    nlri: bytes
+    select: Callable[[Any], Selection | None] | None = None
+    """Rules of a route set to the selection; set by `KindSource`."""
+
+
+class KindSource(Generic[T]):
+    """The route source of a kind whose objects are selected one by one; keys are (namespace, name).
+
+    Contributions, candidates and explanations follow from the same two functions.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        kind: Kind[T],
+        addresses: Callable[[T], Iterable[Address]],
+        select: Callable[[Any, T], Selection | None],
+    ) -> None:
+        """``addresses`` lists the prefixes of an object; ``select`` is called with rules and row."""
+        self.name = kind.plural
+        self._kind = kind
+        self._table = tables.of(kind)
+        self._addresses = addresses
+        self._select = select
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """The table of the kind."""
+        return (self._table,)
+
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
+        """Return the changed objects."""
+        return [change.row.key for change in changes]
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the keys of all objects."""
+        return [row.key for row in self._table.all(snapshot)]
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+        """Return the object."""
+        namespace, name = cast("ObjectKey", key)
+        return ObjectRef(self._kind.name, namespace, name)
+
+    def contributions(
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,  # noqa: ARG002
+        key: Key,
+        rules: Sequence[Any],
+    ) -> Iterator[Contributed]:
+        """Yield the addresses of one object that rules select; nothing if it is gone."""
+        row = self._table.get(snapshot, key)
+        if row is None:
+            return
+        for one in rules:
+            selection = self._select(one, row)
+            if selection is None:
+                continue
+            for address in self._addresses(row):
+                origin = Origin(address.object, selection.rule)
+                contribution = Contribution(origin, selection.attributes)
+                yield Contributed(one.name, address.family, address.nlri, contribution)
+
+    def candidates(self, snapshot: Snapshot) -> Iterator[Address]:
+        """Yield the addresses of all objects, each with what selects it."""
+        for row in self._table.all(snapshot):
+            select = partial(self._select_with, row)
+            yield from (address._replace(select=select) for address in self._addresses(row))
+
+    def _select_with(self, row: T, rules: Any) -> Selection | None:  # noqa: ANN401
+        return self._select(rules, row)
+
+
+class JoinConflictError(Exception):
+    """Contributions to one prefix contradict each other; ``str()`` is the reason, for people."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
