@@ -97,8 +97,9 @@ class Catalog:
         touched += [i for i in after if i not in before]
         old = {identity: self._effective(identity) for identity in touched}
         self._files[path] = after
-        for identity in before.keys() ^ after.keys():
-            self._update_owners(identity, path, holds=identity in after)
+        for identity in before | after:  # in the order of the file, which the rows keep
+            if (identity in before) != (identity in after):
+                self._update_owners(identity, path, holds=identity in after)
         self._problems.pop(path, None)
         if problems:
             self._problems[path] = problems
