@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import socket
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,18 @@ from cells.hive import Hive, load
 from reconcilers.intent.arbitrate import Claim
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables
+from speaker.api import SpeakerPort
 from statedb import Database
-from tests.cmd.lab import NODE, configuration
+from tests.cmd.lab import NODE, configuration, free_port
 from tests.support.second_dialect import CELLS, hive
 from tests.support.wait import until
 
 SHARED = "127.0.0.2"
 """The address of the peer that `configuration` has."""
 OWNERS: dict[Claim, str] = {("peer", "", SHARED): "bees", ("port", "red", "179"): "cilium"}
+
+
+Step = Callable[[], None] | Callable[[], Awaitable[None]]
 
 
 class Restarted:
@@ -51,7 +56,7 @@ class Restarted:
         peer = {"name": "queen", "address": SHARED, "asn": 65000}
         self.write(hive("swarm", peer, created="2002-01-01T00:00:00Z"))
 
-    def run(self, *steps: Callable[[], None]) -> list[tuple[str, ...]]:
+    def run(self, *steps: Step) -> list[tuple[str, ...]]:
         """Start, take each step, stop; returns the dialect that has the peer after each of them."""
         flags = {
             "--manifests": [str(self.manifests)],
@@ -64,7 +69,7 @@ class Restarted:
         self.agent = Hive(CELLS, load(CELLS, flags=flags))
         return asyncio.run(self._run(steps))
 
-    async def _run(self, steps: tuple[Callable[[], None], ...]) -> list[tuple[str, ...]]:
+    async def _run(self, steps: tuple[Step, ...]) -> list[tuple[str, ...]]:
         tables, database = self.agent.get(IntentTables), self.agent.get(Database)
 
         def owners() -> tuple[str, ...]:
@@ -78,7 +83,9 @@ class Restarted:
         found = []
         try:
             for step in steps:
-                step()
+                waiting = step()
+                if waiting is not None:
+                    await waiting
                 both = len(list(self.manifests.glob("*Hive*"))) and len(
                     list(self.manifests.glob("*ClusterConfig*"))
                 )
@@ -167,3 +174,39 @@ def test_a_file_is_what_was_written() -> None:
     assert decode(encode(OWNERS)) == OWNERS
     with pytest.raises(msgspec.ValidationError):
         decode(b'{"format":"waggle-claims/1","claims":[["peer","bees"]]}')
+
+
+def test_a_listening_port_passes_on_to_the_other_dialect_in_one_round(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1")
+    it = Restarted(tmp_path)
+    it.cilium()
+    override = {"bgpInstances": [{"name": "main", "localPort": port}]}
+    kind = {"apiVersion": "cilium.io/v2", "kind": "CiliumBGPNodeConfigOverride"}
+    it.write({**kind, "metadata": {"name": NODE}, "spec": override})
+    config = it.manifests / "CiliumBGPClusterConfig-rack.json"
+    applied = []
+
+    def holds(instance: str) -> bool:
+        """True if the speaker has this instance alone, and it listens."""
+        speaker = it.agent.get(SpeakerPort)  # type: ignore[type-abstract]
+        configs = speaker.instance_configs()
+        return set(configs) == {instance} and bool(configs[instance].listen)
+
+    async def listening() -> None:
+        """Wait for the speaker; check that it accepts a connection and that nothing failed."""
+        instance = "main" if config.exists() else "swarm"
+        await until(lambda: holds(instance))
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+        tables, database = it.agent.get(IntentTables), it.agent.get(Database)
+        rows = tables.reconcile_statuses.all(database.snapshot())
+        assert [row for row in rows if row.attempts] == []
+        applied.append(instance)
+
+    def listener() -> None:
+        peer = {"name": "queen", "address": "127.0.0.3", "asn": 65000}
+        it.write(hive("swarm", peer, listenPort=port))
+
+    found = it.run(nothing, listening, listener, config.unlink, listening)
+    assert found[-1] == ("bees",)
+    assert applied == ["main", "swarm"]
