@@ -403,7 +403,7 @@ def test_c51_conditions_are_removed_where_the_status_report_is_off(tmp_path: Pat
 def test_an_operator_without_a_cluster_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([], {}) == 2
     assert capsys.readouterr().err == (
-        "waggle-operator: it has nothing to operate on: --kubeconfig FILE, or in-cluster\n"
+        "waggle-operator: no cluster: set --kubeconfig FILE, or --kubeconfig in-cluster\n"
     )
 
 
