@@ -96,16 +96,8 @@ def _peer(instance: str, ref: ObjectRef, peer: HivePeer) -> Peer:
         peer_asn=peer.asn,
         peer_port=peer.port,
         local_address=peer.local_address,
-        local_asn=None,
-        hold_time=90,
-        keepalive_time=30,
         connect_retry_time=1,
-        ebgp_multihop=1,
-        password=None,
-        graceful_restart=None,
-        bfd=None,
         families=(IPV4_UNICAST,),
-        route_set=None,
         origins=(ref,),
     )
 
