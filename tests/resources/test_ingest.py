@@ -61,7 +61,7 @@ def test_events_become_rows() -> None:
     assert {row.metadata.name for row in tables.nodes.all(db.snapshot())} == {"c"}
 
 
-def test_a_row_that_is_as_it_was_is_not_written() -> None:
+def test_an_unchanged_row_is_not_written() -> None:
     db, tables, source, _ = _started()
     source.subjects["Node"].on_next(Replace((_node("a"),)))
     revision = tables.nodes.revision(db.snapshot())
@@ -78,7 +78,7 @@ def test_an_error_is_reported_and_the_next_event_is_taken() -> None:
     assert tables.nodes.count(db.snapshot()) == 1
 
 
-def test_problems_stay_until_they_are_put_right() -> None:
+def test_problems_last_until_they_are_corrected() -> None:
     db, tables, source, _ = _started()
     problem = SourceProblem("f.yaml", 1, 3, None, "spec", "is wrong")
     source.problem_subject.on_next((problem,))

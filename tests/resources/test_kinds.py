@@ -139,7 +139,7 @@ def test_h53_an_as_number_is_a_plain_integer(asn: Any, message: str) -> None:  #
 @pytest.mark.parametrize(
     "address", ["192.0.2.01", "192.0.2.1/32", "fd00::1%eth0", "::ffff:192.0.2.1", "router", ""]
 )
-def test_h53_an_address_is_exactly_that(address: str) -> None:
+def test_h53_an_address_is_parsed_strictly(address: str) -> None:
     spec = _cluster(peerAddress=address, peerASN=1)
     assert list(_errors(kinds.CLUSTER_CONFIG, spec)) == [
         "spec.bgpInstances[0].peers[0].peerAddress"
@@ -161,7 +161,7 @@ def test_a_link_local_peer_may_have_a_zone() -> None:
         ("10.0.0.0/33", "10.0.0.0/33"),
     ],
 )
-def test_h53_a_prefix_is_exactly_that(cidr: str, part: str) -> None:
+def test_h53_a_prefix_is_parsed_strictly(cidr: str, part: str) -> None:
     (message,) = _errors(kinds.NODE, {"podCIDRs": [cidr]}).values()
     assert part in message
 
@@ -226,7 +226,7 @@ def test_a_router_id_is_an_ipv4_address() -> None:
         assert list(_errors(kinds.NODE_CONFIG_OVERRIDE, spec)) == ["spec.bgpInstances[0].routerID"]
 
 
-def test_unknown_fields_of_ciliums_kinds_are_told_with_what_was_meant() -> None:
+def test_unknown_fields_of_ciliums_kinds_are_reported_with_a_similar_name() -> None:
     value = _object({"timers": {"holdTimeSecond": 9}}, apiVersion="cilium.io/v2", kind="x")
     kinds.PEER_CONFIG.decode(value)
     (error,) = kinds.PEER_CONFIG.unknown_fields(value)
@@ -253,12 +253,12 @@ def test_a_namespaced_object_without_namespace_is_in_default() -> None:
     assert kinds.NODE.decode({"metadata": {"name": "n", "namespace": "x"}}).key == ("", "n")
 
 
-def test_h50_a_name_that_could_harm_a_terminal_is_refused() -> None:
+def test_h50_a_name_with_control_characters_is_rejected() -> None:
     for name in ("a\x1b[31m", "[red]", "a\nb", "‮", "A"):
         assert list(_errors(kinds.NODE, {}, name)) == ["metadata.name"]
 
 
-def test_a_service_with_an_address_that_is_none_is_refused() -> None:
+def test_a_service_with_an_invalid_address_is_rejected() -> None:
     value = {
         "metadata": {"name": "s"},
         "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.300"}, {"hostname": "x"}]}},
@@ -273,7 +273,7 @@ def test_a_headless_service_has_no_cluster_address() -> None:
     assert row.cluster_addresses == ()
 
 
-def test_a_secret_never_shows_itself() -> None:
+def test_a_secret_value_has_no_visible_repr() -> None:
     value = {
         "metadata": {"name": "s", "namespace": "kube-system"},
         "data": {"password": "aHVudGVyMg=="},
@@ -286,7 +286,7 @@ def test_a_secret_never_shows_itself() -> None:
     assert SecretValue(b"a") == SecretValue(b"a") != SecretValue(b"b")
 
 
-def test_a_secret_that_is_not_base64_is_refused_without_showing_it() -> None:
+def test_a_secret_that_is_not_base64_is_rejected_without_its_value() -> None:
     with pytest.raises(InvalidObject) as caught:
         kinds.SECRET.decode({"metadata": {"name": "s"}, "data": {"password": "hunter2!"}})
     assert "hunter" not in str(caught.value)

@@ -57,7 +57,7 @@ def test_all_parts_have_to_match_and_an_empty_selector_matches_everything() -> N
 
 
 @given(_SELECTORS, _SELECTORS, _LABELS)
-def test_both_selects_what_each_of_two_selects(
+def test_both_is_the_conjunction_of_two_selectors(
     one: LabelSelector, other: LabelSelector, labels: dict[str, str]
 ) -> None:
     expected = one.matches(labels) and other.matches(labels)

@@ -47,7 +47,7 @@ def test_defaults_are_ciliums() -> None:
     assert (neighbor.graceful_restart, neighbor.auth_secret_ref) == (None, None)
 
 
-def test_fields_are_spelled_as_cilium_spells_them() -> None:
+def test_fields_have_ciliums_json_names() -> None:
     value = _policy(
         {
             **NEIGHBOR,
@@ -137,7 +137,7 @@ def test_virtual_routers_have_different_as_numbers() -> None:
         ({"spec": {}}, "spec.virtualRouters"),
     ],
 )
-def test_there_is_something_in_each_list(value: dict[str, Any], path: str | None) -> None:
+def test_the_compared_lists_are_not_empty(value: dict[str, Any], path: str | None) -> None:
     found = _errors(kinds.PEERING_POLICY, {"metadata": {"name": "p"}, **value})
     assert found == [path or "spec.virtualRouters[0].neighbors"]
 
@@ -177,7 +177,7 @@ def test_a_pools_blocks_are_prefixes_and_ranges() -> None:
         {"cidr": "net"},
     ],
 )
-def test_a_block_that_is_none_is_named(block: dict[str, str]) -> None:
+def test_an_invalid_pool_block_is_rejected(block: dict[str, str]) -> None:
     good = {"cidr": "10.0.0.0/24"}
     assert _errors(kinds.LOAD_BALANCER_IP_POOL, _pool(good, block)) == ["spec.blocks[1]"]
 

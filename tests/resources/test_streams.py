@@ -173,7 +173,7 @@ def test_a_thousand_changes_of_ten_objects_are_ten() -> None:
     assert len(found) == 10
 
 
-def test_names_that_come_and_go_leave_nothing_behind_for_a_reader_that_does_not_read() -> None:
+def test_objects_added_and_deleted_leave_no_backlog() -> None:
     subject: Subject[Changes] = Subject()
 
     async def scenario() -> int:

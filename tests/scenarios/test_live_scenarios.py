@@ -30,7 +30,7 @@ SCENARIOS = {directory: load(directory) for directory in directories()}
 
 
 @pytest.mark.parametrize("directory", SCENARIOS, ids=[path.name for path in SCENARIOS])
-def test_a_router_can_see_something_of_each(directory: Path) -> None:
+def test_every_scenario_has_a_live_expectation(directory: Path) -> None:
     assert any(step.expect.routes for step in SCENARIOS[directory].steps)
 
 

@@ -23,7 +23,7 @@ from tests.support.scenario import Question
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
-def test_scenario_rendered(directory: Path, tmp_path: Path) -> None:
+def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_path: Path) -> None:
     described = scenario.load(directory)
     for step in described.steps:
         scenario.carry_out(directory, step, tmp_path)

@@ -81,14 +81,14 @@ def test_a_round_without_differences_calls_nothing() -> None:
     assert applied.speaker.take() == []
 
 
-def test_a_new_runner_compares_with_what_the_speaker_holds_and_calls_nothing() -> None:
+def test_a_new_runner_compares_with_the_speakers_state_and_calls_nothing() -> None:
     applied = Applied().set_up()
     successor = applied.new_runner()
     assert successor.run(0.0).changed
     assert applied.speaker.take() == []
 
 
-def test_a_new_runner_prunes_what_nothing_wants() -> None:
+def test_a_new_runner_prunes_undesired_objects() -> None:
     applied = Applied().set_up()
     stray = PeerConfig(name="stray", address="192.0.2.77", peer_asn=65077)
     applied.speaker.host.give(SetPeer("i", stray))
@@ -175,7 +175,7 @@ def test_a_set_is_kept_until_the_last_peer_has_moved() -> None:
     assert set(statuses(applied).values()) == {None}
 
 
-def test_a_set_that_was_kept_is_compared_whole_when_it_is_wanted_again() -> None:
+def test_a_kept_set_is_compared_as_a_whole_when_it_is_desired_again() -> None:
     applied = Applied().set_up()
     applied.cluster.put(kinds.ADVERTISEMENT, advertisement(attributes={"localPreference": 7}))
     applied.speaker.failing = {"p"}
@@ -247,7 +247,7 @@ def test_the_pause_before_a_retry_doubles_up_to_half_a_minute() -> None:
         assert 0.75 * expected <= pause <= 1.25 * expected
 
 
-def test_a_failed_update_of_a_set_is_owed_whole() -> None:
+def test_a_failed_update_of_a_set_is_retried_as_a_whole() -> None:
     applied = Applied().set_up()
     applied.cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
     applied.speaker.failing = {NEW}
@@ -263,7 +263,7 @@ def test_a_failed_update_of_a_set_is_owed_whole() -> None:
     assert applied.held() == {POD, WEB, NEW}
 
 
-def test_an_interrupted_round_owes_what_it_has_not_done() -> None:
+def test_an_interrupted_round_is_completed_by_the_next() -> None:
     applied = Applied().set_up()
     applied.cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
     applied.speaker.interrupt = True
@@ -358,7 +358,7 @@ def test_f52_a_password_comes_from_the_secret_and_follows_its_rotation() -> None
     assert config().password is None
 
 
-def test_another_router_id_makes_another_router_with_the_same_peers_and_routes() -> None:
+def test_a_changed_router_id_recreates_the_instance_with_its_peers_and_routes() -> None:
     applied = Applied().set_up()
     router = applied.router()
     spec = {"bgpInstances": [{"name": "i", "routerID": "5.6.7.8"}]}
@@ -385,7 +385,7 @@ def test_a_peer_with_another_name_and_the_same_address_replaces_the_former_one()
     ]
 
 
-def test_f14_ten_thousand_services_that_come_at_once_are_one_call() -> None:
+def test_f14_ten_thousand_new_services_are_one_call() -> None:
     """Takes longer than others: the intent of ten thousand Services is compiled."""
     count = 10_000
     applied = Applied().set_up()

@@ -166,7 +166,7 @@ def test_a_change_behind_the_reconcilers_back_is_found_and_repaired(
         assert reports[reconciler].drifted == sum(counts)
 
 
-def test_the_router_gets_back_what_drifted() -> None:
+def test_the_router_receives_a_repaired_route_again() -> None:
     applied = Applied().set_up()
     router = applied.router()
     applied.speaker.host.give(remove_set(applied))

@@ -25,35 +25,35 @@ def _united(node: Node | None, spec: dict[str, Any], **metadata: Any) -> Node:  
     return merged_nodes([node] if node is not None else [], [cilium_node])["n"]
 
 
-def test_a_node_without_a_cilium_node_is_as_it_is() -> None:
+def test_a_node_without_a_cilium_node_is_unchanged() -> None:
     assert merged_nodes([_node()], []) == {"n": _node()}
 
 
-def test_ciliums_ipam_says_which_pod_networks_a_node_has() -> None:
+def test_pod_cidrs_are_those_of_ciliums_ipam() -> None:
     spec = {"ipam": {"podCIDRs": ["10.2.0.0/24", "fd00::/64"]}}
     assert _united(_node(), spec).pod_networks == ("10.2.0.0/24", "fd00::/64")
     # With pools of its own, Cilium uses none that Kubernetes gave the Node.
     assert _united(_node(), {}).pod_networks == ()
 
 
-def test_labels_are_the_cilium_nodes_and_annotations_are_both_ones() -> None:
+def test_labels_are_the_cilium_nodes_and_annotations_are_merged() -> None:
     node = _node(labels={"a": "1"}, annotations={"x": "node", "y": "node"})
     found = _united(node, {}, labels={"b": "2"}, annotations={"x": "cilium"})
     assert found.metadata.labels == {"b": "2"}
     assert found.metadata.annotations == {"x": "cilium", "y": "node"}
 
 
-def test_a_cilium_node_alone_is_a_node() -> None:
+def test_a_cilium_node_without_a_node_is_merged_to_a_node() -> None:
     spec = {"addresses": [{"type": "InternalIP", "ip": "192.0.2.7"}]}
     found = _united(None, spec, labels={"b": "2"})
     assert found.status.addresses == (NodeAddress(type="InternalIP", address="192.0.2.7"),)
     assert found.metadata.labels == {"b": "2"}
 
 
-def test_a_cilium_node_without_addresses_leaves_the_nodes() -> None:
+def test_without_addresses_in_the_cilium_node_the_nodes_are_used() -> None:
     assert _united(_node(), {}).status == _node().status
 
 
-def test_ciliums_own_address_of_a_node_is_none_that_others_reach_it_by() -> None:
+def test_ciliums_internal_addresses_are_not_node_addresses() -> None:
     spec = {"addresses": [{"type": "CiliumInternalIP", "ip": "10.244.0.99"}]}
     assert _united(_node(), spec).status == _node().status

@@ -54,7 +54,7 @@ def _put_all(cluster: Cluster, made: TranslatedObjects) -> None:
         cluster.put(kind, item)
 
 
-def test_what_is_made_names_its_policy_as_the_controller() -> None:
+def test_a_translated_object_has_its_policy_as_controller() -> None:
     objects, made = _with(Cluster(), _policy())
     assert list(objects.cluster_configs) == [NAME]
     assert list(objects.advertisements) == [ADVERT]
@@ -66,14 +66,14 @@ def test_what_is_made_names_its_policy_as_the_controller() -> None:
     assert set(made.origins.values()) == {ObjectRef("CiliumBGPPeeringPolicy", "", "p")}
 
 
-def test_what_somebody_wrote_goes_before_what_is_made() -> None:
+def test_a_users_object_precedes_a_translated_one() -> None:
     cluster = Cluster()
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(NAME))
     objects, _ = _with(cluster, _policy())
     assert objects.cluster_configs[NAME].spec.bgp_instances[0].name == "i"
 
 
-def test_an_override_that_somebody_wrote_has_the_instances_added_that_it_lacks() -> None:
+def test_translated_instances_are_added_to_a_users_override() -> None:
     cluster = Cluster()
     cluster.put(OVERRIDE, _override("65002", routerID="9.9.9.9"))
     objects, _ = _with(cluster, _policy())
@@ -85,7 +85,7 @@ def test_an_override_that_somebody_wrote_has_the_instances_added_that_it_lacks()
     assert (instance.router_id, instance.local_port) == ("9.9.9.9", None)
 
 
-def test_what_was_made_before_is_made_anew_and_never_stands_in_the_way() -> None:
+def test_a_stored_translation_is_replaced_by_the_present_one() -> None:
     cluster = Cluster()
     _, before = _with(cluster, _policy())
     _put_all(cluster, before)
@@ -98,7 +98,7 @@ def test_what_was_made_before_is_made_anew_and_never_stands_in_the_way() -> None
     assert (gone.cluster_configs, gone.overrides, made.rows) == ({}, {}, {})
 
 
-def test_another_controller_makes_nothing_ours() -> None:
+def test_a_node_config_of_another_controller_is_not_owned() -> None:
     value = policy_object("p")
     owner = {
         "apiVersion": "cilium.io/v2alpha1",

@@ -15,7 +15,7 @@ def conditions(cluster: Cluster) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_configurations_of_other_nodes_are_not_said_to_select_none() -> None:
+def test_configurations_of_other_nodes_have_no_condition_no_matching_node() -> None:
     cluster = Cluster(operator=False)
     cluster.put(kinds.NODE, node())
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config("ours"))
@@ -29,7 +29,7 @@ def test_configurations_of_other_nodes_are_not_said_to_select_none() -> None:
     ]
 
 
-def test_of_policies_only_what_is_so_on_this_node_is_said() -> None:
+def test_conditions_of_policies_are_those_of_this_node() -> None:
     cluster = Cluster(operator=False)
     cluster.put(kinds.NODE, node(rack="a"))
     for name, rack in (("one", "a"), ("two", "a"), ("other", "z")):
@@ -42,7 +42,7 @@ def test_of_policies_only_what_is_so_on_this_node_is_said() -> None:
     ]
 
 
-def test_no_router_id_is_taken_from_a_pool_that_others_take_from() -> None:
+def test_with_a_pool_a_node_allocates_no_router_id_itself() -> None:
     cluster = Cluster(operator=False, router_id_allocation_ip_pool="10.0.0.0/24")
     cluster.put(kinds.NODE, node())
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config())

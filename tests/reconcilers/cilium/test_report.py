@@ -157,7 +157,7 @@ def test_a_session_that_is_not_established_has_its_state_only(state: str, told: 
     ]
 
 
-def test_c40_an_as_number_that_was_learnt_is_told() -> None:
+def test_c40_a_learnt_as_number_is_reported() -> None:
     found = usual()
     config = kinds.CLUSTER_CONFIG
     value = {"metadata": {"name": "c"}, "spec": {"bgpInstances": [
@@ -171,7 +171,7 @@ def test_c40_an_as_number_that_was_learnt_is_told() -> None:
     assert instance["peers"][0]["peerASN"] == 65077
 
 
-def test_the_same_is_not_written_again_and_clocks_that_drift_are_no_change() -> None:
+def test_an_unchanged_status_and_a_drifting_clock_are_no_change() -> None:
     reported = Reported(usual(), session())
     reported.status()
     assert not reported.statuses.run(NOW + 1)
@@ -192,7 +192,7 @@ def test_a_node_without_a_node_config_has_no_status() -> None:
     assert not reported.statuses.run(NOW)
 
 
-def test_the_one_in_the_api_server_is_named_by_its_uid() -> None:
+def test_a_stored_object_is_identified_by_its_uid() -> None:
     found = usual()
     reported = Reported(found)
     reported.status()
@@ -205,7 +205,7 @@ def test_the_one_in_the_api_server_is_named_by_its_uid() -> None:
     assert [row.uid for row in reported.statuses.table.all(found.db.snapshot())] == ["u"]
 
 
-def test_what_could_not_be_done_is_a_condition_and_its_time_is_that_of_its_status() -> None:
+def test_errors_are_a_condition_with_a_transition_time() -> None:
     found = usual()
     reported = Reported(found, session())
     assert reported.error() == ("False", "")
@@ -224,7 +224,7 @@ def test_what_could_not_be_done_is_a_condition_and_its_time_is_that_of_its_statu
     assert condition["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
-def test_a_policy_of_v1_that_has_the_node_leaves_the_node_config_idle() -> None:
+def test_a_v1_policy_of_the_node_leaves_the_node_config_without_sessions() -> None:
     found = usual()
     router = {"localASN": 65001, "neighbors": [{"peerAddress": "192.0.2.9/32", "peerASN": 65010}]}
     found.put(kinds.PEERING_POLICY, policy_object("v1", router))
@@ -250,7 +250,7 @@ def test_errors_of_other_nodes_and_other_kinds_are_not_this_nodes() -> None:
     ]
 
 
-def test_of_each_instance_the_first_few_errors_are_told_and_the_message_has_an_end() -> None:
+def test_the_message_lists_the_first_errors_of_each_instance() -> None:
     errors = [("a", f"error\n{n}") for n in range(MAX_ERRORS_SHOWN + 3)] + [("b", "one")]
     told = reconcile_error(REF, errors, 7)
     assert told.status
@@ -263,7 +263,7 @@ def test_of_each_instance_the_first_few_errors_are_told_and_the_message_has_an_e
     assert len(many.message) == MAX_MESSAGE_CHARACTERS
 
 
-def test_after_a_restart_a_condition_keeps_the_time_that_it_has_in_the_api_server() -> None:
+def test_after_a_restart_a_condition_keeps_its_stored_transition_time() -> None:
     first = Reported(usual())
     first.status(NOW)
     again = Reported(usual())

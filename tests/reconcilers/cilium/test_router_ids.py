@@ -31,14 +31,14 @@ def ids(made: dict[str, CiliumBGPNodeConfig]) -> dict[str, str | None]:
     return {node: config.spec.bgp_instances[0].router_id for node, config in made.items()}
 
 
-def test_the_lowest_free_one_is_given_from_the_pools_first_address_on() -> None:
+def test_the_lowest_free_address_is_allocated_the_first_one_included() -> None:
     made, held, problems = allocate(configs(a=None, b=None), {}, {}, POOL)
     assert ids(made) == {"a": "10.0.0.0", "b": "10.0.0.1"}
     assert held == {("a", "i"): "10.0.0.0", ("b", "i"): "10.0.0.1"}
     assert problems == []
 
 
-def test_who_has_one_keeps_it_and_what_is_not_needed_is_free() -> None:
+def test_held_addresses_are_kept_and_unused_ones_are_free() -> None:
     held: dict[Holder, str] = {("a", "i"): "10.0.0.0", ("b", "i"): "10.0.0.1"}
     made, held, _ = allocate(configs(b=None, c=None), {}, held, POOL)
     assert ids(made) == {"b": "10.0.0.1", "c": "10.0.0.0"}
@@ -46,19 +46,19 @@ def test_who_has_one_keeps_it_and_what_is_not_needed_is_free() -> None:
     assert ids(made)["d"] == "10.0.0.2"
 
 
-def test_what_somebody_else_wrote_is_not_given_again() -> None:
+def test_an_address_of_a_foreign_node_config_is_not_allocated() -> None:
     made, _, _ = allocate(configs(a=None), configs(z="10.0.0.0"), {}, POOL)
     assert ids(made) == {"a": "10.0.0.1"}
 
 
-def test_an_override_outside_of_the_pool_frees_the_pools() -> None:
+def test_an_override_outside_of_the_pool_frees_the_pool_address() -> None:
     held: dict[Holder, str] = {("a", "i"): "10.0.0.0"}
     made, held, _ = allocate(configs(a="192.0.2.1", b=None), {}, held, POOL)
     assert ids(made) == {"a": "192.0.2.1", "b": "10.0.0.0"}
     assert ("a", "i") not in held
 
 
-def test_an_override_goes_before_what_is_written_already() -> None:
+def test_an_override_precedes_a_stored_router_id() -> None:
     written = configs(a="10.0.0.0", b="10.0.0.1")
     held: dict[Holder, str] = {("a", "i"): "10.0.0.0", ("b", "i"): "10.0.0.1"}
     made, held, problems = allocate(configs(a="192.0.2.1", b="10.0.0.3"), written, held, POOL)
@@ -67,21 +67,21 @@ def test_an_override_goes_before_what_is_written_already() -> None:
     assert problems == []
 
 
-def test_what_is_written_late_is_not_given_twice() -> None:
+def test_an_address_held_but_not_yet_stored_is_not_allocated_twice() -> None:
     written = configs(a="10.0.0.0", b="192.0.2.1")
     held: dict[Holder, str] = {("b", "i"): "10.0.0.0"}
     made, _, _ = allocate(configs(a=None, b=None), written, held, POOL)
     assert ids(made) == {"a": "10.0.0.1", "b": "10.0.0.0"}
 
 
-def test_an_override_keeps_what_it_has_from_a_later_one() -> None:
+def test_an_override_keeps_its_address_against_a_later_override() -> None:
     _, held, _ = allocate(configs(b="10.0.0.2"), {}, {}, POOL)
     made, _, problems = allocate(configs(a="10.0.0.2", b="10.0.0.2"), {}, held, POOL)
     assert ids(made) == {"a": None, "b": "10.0.0.2"}
     assert "'i' of node b" in problems[0].message
 
 
-def test_an_override_of_somebody_elses_is_refused_by_name() -> None:
+def test_an_override_with_anothers_address_is_rejected_by_name() -> None:
     held: dict[Holder, str] = {("a", "i"): "10.0.0.0"}
     made, _, problems = allocate(configs(a=None, b="10.0.0.0"), {}, held, POOL)
     assert ids(made) == {"a": "10.0.0.0", "b": None}
@@ -89,7 +89,7 @@ def test_an_override_of_somebody_elses_is_refused_by_name() -> None:
     assert "'i' of node a" in problem.message
 
 
-def test_a_pool_that_is_used_up_is_said() -> None:
+def test_an_exhausted_pool_is_a_problem() -> None:
     made, _, problems = allocate(configs(**dict.fromkeys("abcde")), {}, {}, POOL)
     assert ids(made)["e"] is None
     assert "is used up" in problems[0].message
@@ -104,7 +104,7 @@ def test_a_pool_that_is_used_up_is_said() -> None:
         max_size=6,
     )
 )
-def test_nobody_ever_shares_an_address_of_the_pool(rounds: list[dict[str, str | None]]) -> None:
+def test_an_address_of_the_pool_has_one_holder(rounds: list[dict[str, str | None]]) -> None:
     held: dict[Holder, str] = {}
     for nodes in rounds:
         before = dict(held)

@@ -242,7 +242,7 @@ def test_an_instance_keeps_its_name_when_the_other_one_goes_and_comes() -> None:
     assert [row.name for row in decide(bee, owners=gone.owners).instances] == ["main"]
 
 
-def test_another_name_is_none_that_exists() -> None:
+def test_an_unknown_name_is_reported() -> None:
     found = decide(instance("ant", "main"), instance("ant", "bee.main"), instance("bee", "main"))
     assert [row.name for row in found.instances] == ["main", "bee.main", "bee.bee.main"]
 

@@ -25,7 +25,7 @@ from tests.support import kinds
 from tests.support.examples import examples
 
 
-def test_nothing_is_done_before_every_source_has_told_everything() -> None:
+def test_nothing_is_compiled_before_every_source_is_synced() -> None:
     cluster = usual()
     done = cluster.resources.services.register_initializer("slow")
     assert not cluster.run().ready
@@ -71,7 +71,7 @@ def test_an_endpoint_slice_that_changes_its_service_concerns_both() -> None:
     assert cluster.prefixes() == ["10.244.0.0/24"]
 
 
-def test_peers_that_are_told_the_same_share_one_route_set() -> None:
+def test_peers_with_the_same_advertisements_share_one_route_set() -> None:
     cluster = usual()
     peers = [
         peer(f"p{n}", peerAddress=f"192.0.2.{n}", peerConfigRef={"name": f"pc{n}"})
@@ -111,7 +111,7 @@ def test_several_advertisements_of_one_prefix_are_joined() -> None:
     assert routes[1]["communities"] == ["65000:5", "65000:9"]
 
 
-def test_f50_of_two_configurations_for_a_node_the_oldest_wins_and_both_are_told() -> None:
+def test_f50_of_two_configurations_for_a_node_the_oldest_wins_and_both_have_a_problem() -> None:
     cluster = usual()
     cluster.delete(kinds.CLUSTER_CONFIG, "c")
     for name, year in (("young", 2025), ("old", 2024)):
@@ -132,7 +132,7 @@ def test_f50_of_two_configurations_for_a_node_the_oldest_wins_and_both_are_told(
     assert problem["objects"] == ["CiliumBGPClusterConfig/young", "CiliumBGPClusterConfig/old"]
 
 
-def test_f50_the_configuration_that_has_a_node_keeps_it() -> None:
+def test_f50_the_owner_of_a_node_keeps_it() -> None:
     cluster = usual()
     cluster.run()
     older = cluster_config("a-newcomer")
@@ -151,7 +151,7 @@ def _secret(**data: str) -> dict[str, Any]:
     return {"metadata": {"name": "key", "namespace": "kube-system"}, "stringData": data}
 
 
-def test_f52_a_missing_secret_keeps_the_peer_down_until_it_is_there() -> None:
+def test_f52_a_missing_secret_keeps_the_peer_down_until_it_exists() -> None:
     cluster = usual()
     cluster.put(kinds.PEER_CONFIG, peer_config(authSecretRef="key"))
     cluster.run()
@@ -170,7 +170,7 @@ def test_f52_a_missing_secret_keeps_the_peer_down_until_it_is_there() -> None:
     assert cluster.problems() == []
 
 
-def test_f53_a_peer_that_is_removed_is_gone_with_its_routes() -> None:
+def test_f53_a_removed_peer_is_deleted_with_its_routes() -> None:
     cluster = usual()
     cluster.run()
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[]))
@@ -180,7 +180,7 @@ def test_f53_a_peer_that_is_removed_is_gone_with_its_routes() -> None:
     assert cluster.intent.routes.count(snapshot) == 0
 
 
-def test_a_node_config_of_a_cluster_config_is_made_anew_where_the_operators_part_is_ours() -> None:
+def test_an_owned_node_config_is_generated_again_by_the_local_operator() -> None:
     cluster = usual()
     cluster.run()
     (written,) = cluster.render()["generated"]
@@ -211,7 +211,7 @@ def test_f54_a_selector_may_match_no_node_or_all() -> None:
     assert cluster.prefixes() == ["10.244.0.0/24"]
 
 
-def test_f56_one_instance_that_cannot_be_stops_no_other() -> None:
+def test_f56_an_invalid_instance_affects_no_other() -> None:
     cluster = usual()
     value = cluster_config()
     value["spec"]["bgpInstances"].insert(0, {"name": "no-asn", "peers": [peer("q")]})
@@ -231,7 +231,7 @@ def test_f56_one_instance_that_cannot_be_stops_no_other() -> None:
         ({"peerConfigRef": {"name": "none"}}, "peerConfigRef.name"),
     ],
 )
-def test_a_peer_that_cannot_be_is_left_out_and_told(fields: dict[str, Any], field: str) -> None:
+def test_an_invalid_peer_is_left_out_with_a_problem(fields: dict[str, Any], field: str) -> None:
     cluster = usual()
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer("bad", **fields), peer()]))
     cluster.run()
@@ -327,7 +327,7 @@ def _step(cluster: Cluster, what: str, name: str, number: int, text: str) -> Non
 
 @settings(deadline=None, max_examples=examples(60))
 @given(STEPS)
-def test_incremental_rounds_come_to_what_one_round_from_nothing_does(
+def test_incremental_rounds_equal_one_full_round(
     steps: list[tuple[str, str, int, str]],
 ) -> None:
     cluster = usual()
@@ -355,7 +355,7 @@ def test_ipv6_prefixes_have_the_nodes_ipv6_address_as_next_hop_over_an_ipv4_sess
     assert row.next_hop(IPV6_UNICAST) is None
 
 
-def test_every_table_is_followed_whichever_is_read_last_makes_the_first_round_due() -> None:
+def test_the_table_that_is_read_last_triggers_the_first_round() -> None:
     cluster = usual()
     names = {table.name for table in cluster.compiler.followed}
     tables: tuple[Table[Any], ...] = cluster.resources.resources

@@ -36,7 +36,7 @@ def speaker_peer(cluster: Cluster, local_asn: int = 65001) -> PeerConfig:
     return peer_config(row, local_asn, lambda _: None)
 
 
-def test_by_default_a_cordoned_node_goes_on_as_before() -> None:
+def test_by_default_a_cordoned_node_advertises_its_routes() -> None:
     cluster = drained(spec={"unschedulable": True, "taints": [CORDONED]})
     assert len(cluster.prefixes()) == 2
     assert why(cluster) is None
@@ -59,7 +59,7 @@ def test_a_cordoned_node_withdraws_and_its_session_stays(spec: dict[str, Any]) -
     assert why(cluster) is None
 
 
-def test_the_taints_that_count_are_a_setting() -> None:
+def test_the_drain_taints_are_an_option() -> None:
     spec = {"taints": [{"key": TAINT, "effect": "NoExecute"}]}
     assert why(drained(spec=spec, drain="withdraw")) is None
     named = drained(spec=spec, drain="withdraw", drain_taints=(TAINT,))
@@ -79,7 +79,7 @@ def test_another_node_is_not_drained_with_it() -> None:
     assert len(found.prefixes()) == 1
 
 
-def test_a_last_choice_has_the_community_and_the_lowest_preference() -> None:
+def test_graceful_shutdown_has_the_community_and_local_preference_zero() -> None:
     cluster = drained(spec={"unschedulable": True}, drain="deprefer", drain_prepend=3)
     assert len(cluster.prefixes()) == 2
     (shown,) = (p for i in cluster.render()["instances"] for p in i["peers"])

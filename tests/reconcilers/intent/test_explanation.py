@@ -47,7 +47,7 @@ def only(cluster: Cluster, target: str, type_: str | None = None) -> tuple[str, 
     return found.reason, str(found.rule) if found.rule is not None else None
 
 
-def test_what_is_advertised_is_told_with_its_rule() -> None:
+def test_an_advertised_route_is_explained_with_its_rule() -> None:
     (found,) = ask(usual(), "10.244.0.0/24")
     assert (found.reason, str(found.rule), found.instance, found.peer) == (
         "Advertised", ADVERT, "i", "p",
@@ -114,7 +114,7 @@ def of_cluster(value: dict[str, Any]) -> None:
         (of_cluster, "LoadBalancerIP", "NotLoadBalancer"),
     ],
 )
-def test_what_a_service_is_not(
+def test_a_service_without_a_load_balancer_is_explained(
     change: Callable[[dict[str, Any]], None], type_: str, reason: str
 ) -> None:
     cluster = usual()
@@ -126,7 +126,7 @@ def test_what_a_service_is_not(
     assert only(cluster, "default/web", type_) == (reason, ADVERT)
 
 
-def test_no_endpoint_anywhere() -> None:
+def test_a_service_without_endpoints_is_explained() -> None:
     cluster = usual(no_service_endpoints_routable=False)
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
     assert only(cluster, "198.51.100.1") == ("NoEndpoint", ADVERT)
@@ -142,14 +142,16 @@ def test_no_endpoint_anywhere() -> None:
         ({"service": {"addresses": ["ExternalIP"]}}, "AddressType"),
     ],
 )
-def test_what_a_rule_does_not_choose(entry: dict[str, Any], reason: str) -> None:
+def test_addresses_that_a_rule_does_not_select_are_explained(
+    entry: dict[str, Any], reason: str
+) -> None:
     cluster = usual()
     cluster.put(kinds.ADVERTISEMENT, advertisement(**entry))
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
     assert only(cluster, "198.51.100.1/32") == (reason, ADVERT)
 
 
-def test_a_rule_without_selector_and_the_one_that_came_closest() -> None:
+def test_the_rule_that_fails_at_the_latest_condition_is_named() -> None:
     cluster = usual()
     cluster.put(kinds.SERVICE, service("web", "198.51.100.1"))
     value = advertisement()
@@ -164,7 +166,7 @@ def test_a_rule_without_selector_and_the_one_that_came_closest() -> None:
     )
 
 
-def test_no_rule_is_about_that() -> None:
+def test_an_object_without_a_rule_of_its_type_is_explained() -> None:
     cluster = usual()
     value = advertisement()
     del value["spec"]["advertisements"][0]
@@ -188,7 +190,7 @@ PC = "CiliumBGPPeerConfig/pc"
         ),
     ],
 )
-def test_what_a_peer_is_not_told_whatever_it_is(
+def test_routes_withheld_from_a_peer_are_explained(
     config: dict[str, Any], reason: str, rule: str
 ) -> None:
     cluster = usual()
@@ -196,13 +198,13 @@ def test_what_a_peer_is_not_told_whatever_it_is(
     assert only(cluster, "10.244.0.0/24") == (reason, rule)
 
 
-def test_a_peer_without_a_peer_config() -> None:
+def test_a_peer_without_a_peer_config_is_explained() -> None:
     cluster = usual()
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerConfigRef=None)]))
     assert only(cluster, "10.244.0.0/24") == ("NoPeerConfig", "CiliumBGPNodeConfig/test-node")
 
 
-def test_a_peer_that_is_left_out_and_an_instance_that_is() -> None:
+def test_an_invalid_peer_and_an_invalid_instance_are_explained() -> None:
     cluster = usual()
     value = cluster_config(peers=[peer("bad", peerASN=None), peer()])
     value["spec"]["bgpInstances"].append({"name": "no-asn", "peers": [peer("q")]})
@@ -216,7 +218,7 @@ def test_a_peer_that_is_left_out_and_an_instance_that_is() -> None:
     assert [v.peer for v in ask(cluster, "10.244.0.0/24", peer="p")] == ["p"]
 
 
-def test_a_node_that_nothing_selects() -> None:
+def test_a_node_without_a_configuration_is_explained() -> None:
     cluster = usual()
     cluster.put(kinds.NODE, node(bgp="no"))
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config(nodeSelector={"matchLabels": {"bgp": "yes"}}))
@@ -242,7 +244,7 @@ def _with_interface(name: str = "lo1", **device: Any) -> Cluster:  # noqa: ANN40
     return cluster
 
 
-def test_interfaces() -> None:
+def test_interfaces_are_explained() -> None:
     assert ask(_with_interface(), "192.0.2.77")[0].advertised
     assert only(_with_interface(), "127.0.0.2") == ("NotAdvertisable", ADVERT)
     assert only(_with_interface(adminUp=False), "192.0.2.77") == ("InterfaceDown", ADVERT)
@@ -289,12 +291,12 @@ def test_an_aggregate_is_explained_by_its_parts_and_an_address_by_what_covers_it
 
 
 @pytest.mark.parametrize("target", ["203.0.113.9", "default/none", "Node/other", "Interface/x"])
-def test_what_is_not_here(target: str) -> None:
+def test_an_unknown_target_is_an_error(target: str) -> None:
     with pytest.raises(NothingFoundError, match=target):
         ask(usual(), target)
 
 
 @pytest.mark.parametrize("text", ["a/b/c/d", "x//y", "192.0.2.1/99", "Service/"])
-def test_what_is_no_question(text: str) -> None:
+def test_an_invalid_target_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=text):
         parse_target(text, CiliumDialect.explained_kinds)

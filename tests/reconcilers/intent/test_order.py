@@ -126,14 +126,14 @@ LEVEL = pytest.mark.parametrize(
 )
 
 
-def test_what_depends_on_history_is_there() -> None:
+def test_the_documented_dependence_on_history_is_tested() -> None:
     assert FIRST_COME.keys() <= {path.name for path in SCENARIOS}
 
 
 @EVERY
 @RELAXED
 @given(rng=st.randoms(use_true_random=False))
-def test_the_order_of_manifests_does_not_count(directory: Path, rng: random.Random) -> None:
+def test_the_order_of_manifests_has_no_effect(directory: Path, rng: random.Random) -> None:
     for state in states(directory):
         objects = list(state.objects)
         rng.shuffle(objects)
@@ -147,7 +147,7 @@ def test_the_order_of_manifests_does_not_count(directory: Path, rng: random.Rand
 @LEVEL
 @RELAXED
 @given(rng=st.randoms(use_true_random=False))
-def test_the_order_of_events_does_not_count(directory: Path, rng: random.Random) -> None:
+def test_the_order_of_events_has_no_effect(directory: Path, rng: random.Random) -> None:
     # Objects of other steps come and go meanwhile, and other versions of those that stay.
     others = [item for state in states(directory) for item in state.objects]
     for state in states(directory):

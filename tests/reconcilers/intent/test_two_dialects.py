@@ -149,7 +149,7 @@ def test_a_peer_that_moves_to_another_instance_is_deleted_before_it_is_created()
     assert names.index(("remove_peer", "main", "queen")) < names.index(("set_peer", "i", "p"))
 
 
-def test_a_session_comes_up_anew_when_its_peer_has_moved() -> None:
+def test_a_session_is_established_again_when_its_peer_has_moved() -> None:
     applied = Applied(dialects=[BeeDialect])
     applied.run()
     applied.router()

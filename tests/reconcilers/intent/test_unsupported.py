@@ -45,7 +45,7 @@ def rejected(instance: Instance, *peers: Peer) -> tuple[list[Problem], list[Peer
     return problems, kept
 
 
-def test_what_is_supported_is_left_as_it_is() -> None:
+def test_supported_configuration_is_unchanged() -> None:
     assert rejected(INSTANCE, PEER) == ([], [PEER])
 
 

@@ -56,7 +56,7 @@ def condition(made: Plan, name: str, kind: str = "CiliumBGPClusterConfig") -> di
     return {c.type.partition("/")[2]: c.status for c in made.conditions[ref(name, kind)]}
 
 
-def test_nothing_is_written_before_every_source_has_told_everything() -> None:
+def test_nothing_is_planned_before_every_source_is_synced() -> None:
     found = cluster()
     waiting = found.resources.nodes.register_initializer("source")
     planner = Planner(found.db, [found.dialect], "kube-system")
@@ -88,7 +88,7 @@ def test_each_selected_node_gets_a_node_config_that_its_cluster_config_controls(
     assert (instance["name"], instance["localASN"]) == ("i", 65001)
 
 
-def test_what_is_there_as_it_should_be_is_not_written_again() -> None:
+def test_current_objects_are_not_written_again() -> None:
     found = cluster()
     write(found, plan(found))
     made = plan(found)
@@ -112,14 +112,14 @@ def test_a_change_of_the_cluster_config_or_of_the_override_is_written() -> None:
     assert [one.object.name for one in plan(found).objects] == ["n1", "n2"]
 
 
-def test_a_node_that_is_not_selected_any_more_loses_its_own_node_config() -> None:
+def test_a_node_config_is_deleted_when_its_node_is_not_selected_any_more() -> None:
     found = cluster()
     write(found, plan(found))
     found.put(kinds.CLUSTER_CONFIG, config(nodeSelector={"matchLabels": {"rack": "b"}}))
     assert plan(found).objects == (Delete(ref("n1"), "uid-n1"),)
 
 
-def test_c45_when_no_node_is_selected_all_go_and_the_condition_says_so() -> None:
+def test_c45_without_a_selected_node_node_configs_are_deleted_and_the_condition_is_true() -> None:
     found = cluster()
     write(found, plan(found))
     found.put(kinds.CLUSTER_CONFIG, config(nodeSelector={"matchLabels": {"rack": "z"}}))
@@ -128,7 +128,7 @@ def test_c45_when_no_node_is_selected_all_go_and_the_condition_says_so() -> None
     assert condition(made, "c")["NoMatchingNode"] is True
 
 
-def test_what_a_deleted_cluster_config_owned_is_the_api_servers_to_collect() -> None:
+def test_node_configs_of_a_deleted_cluster_config_are_left_to_garbage_collection() -> None:
     found = cluster()
     write(found, plan(found))
     found.delete(kinds.CLUSTER_CONFIG, "c")
@@ -139,7 +139,7 @@ def test_what_a_deleted_cluster_config_owned_is_the_api_servers_to_collect() -> 
     assert [type(one) for one in applied] == [Apply, Apply]
 
 
-def test_a_node_config_that_somebody_wrote_by_hand_is_left_alone() -> None:
+def test_a_users_node_config_is_left_unchanged() -> None:
     found = cluster()
     found.put(
         kinds.NODE_CONFIG,
@@ -153,7 +153,7 @@ def test_a_node_config_that_somebody_wrote_by_hand_is_left_alone() -> None:
     assert plan(found).objects == ()
 
 
-def test_c49_who_has_a_node_keeps_it_also_for_a_new_leader() -> None:
+def test_c49_the_owner_of_a_node_keeps_it_under_a_new_leader() -> None:
     found = cluster(config("young"))
     write(found, plan(found))
     old = config("old", "uid-old", nodeSelector={"matchLabels": {"rack": "b"}})
@@ -166,7 +166,7 @@ def test_c49_who_has_a_node_keeps_it_also_for_a_new_leader() -> None:
     assert condition(made, "young")["ConflictingClusterConfig"] is False
 
 
-def test_a_node_that_its_owner_gives_up_goes_to_the_other_in_one_write() -> None:
+def test_a_released_node_is_taken_over_in_one_write() -> None:
     found = cluster(config("a", "uid-a"), config("b", "uid-b"))
     write(found, plan(found))
     found.put(
@@ -178,7 +178,7 @@ def test_a_node_that_its_owner_gives_up_goes_to_the_other_in_one_write() -> None
     assert taken.content["metadata"]["ownerReferences"][0]["name"] == "b"
 
 
-def test_missing_peer_configs_and_secrets_stop_nothing_and_are_told() -> None:
+def test_missing_peer_configs_and_secrets_are_conditions() -> None:
     found = cluster()
     found.delete(kinds.PEER_CONFIG, "pc")
     made = plan(found)
@@ -197,7 +197,7 @@ def test_missing_peer_configs_and_secrets_stop_nothing_and_are_told() -> None:
     assert condition(plan(found), "pc", "CiliumBGPPeerConfig") == {"MissingAuthSecret": False}
 
 
-def test_c51_without_reports_objects_shall_have_no_conditions() -> None:
+def test_c51_without_reports_conditions_are_removed() -> None:
     made = plan(cluster(), report=False)
     assert made.conditions == {
         ref("c", "CiliumBGPClusterConfig"): (),
@@ -205,7 +205,7 @@ def test_c51_without_reports_objects_shall_have_no_conditions() -> None:
     }
 
 
-def test_c53_router_ids_come_from_a_pool_and_stay_for_a_new_leader() -> None:
+def test_c53_router_ids_from_a_pool_are_kept_by_a_new_leader() -> None:
     found = cluster()
     pool = ipaddress.IPv4Network("10.0.0.0/30")
 
@@ -256,6 +256,6 @@ def test_f15_a_thousand_nodes_are_one_status_and_a_short_message() -> None:
     assert problem.message.endswith("n1, n2, node-0, node-1, node-10 and 997 more")
 
 
-def test_f15_conditions_can_be_switched_off_whatever_there_is_to_say() -> None:
+def test_f15_conditions_can_be_switched_off() -> None:
     found = cluster(config(), config("later", "uid-l"))
     assert not any(plan(found, report=False).conditions.values())

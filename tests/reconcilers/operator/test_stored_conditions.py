@@ -32,7 +32,7 @@ def write(stored: StoredConditions, condition: Condition, time: str) -> dict[str
     return dict(found)
 
 
-def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
+def test_a_condition_is_encoded_as_metav1_condition() -> None:
     due = StoredConditions(KINDS, CiliumDialect.managed_conditions).patch(REF, [wanted()], FIRST)
     assert due == Apply(
         REF,
@@ -57,13 +57,13 @@ def test_a_condition_is_spelt_as_kubernetes_has_it() -> None:
     )
 
 
-def test_what_is_there_is_not_written_again() -> None:
+def test_current_conditions_are_not_written_again() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     assert write(stored, wanted(), FIRST) is not None
     assert write(stored, wanted(), SECOND) is None
 
 
-def test_the_time_is_that_of_the_last_change_of_the_status() -> None:
+def test_the_transition_time_is_that_of_the_last_change_of_the_status() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     write(stored, wanted(), FIRST)
     changed = write(stored, wanted(message="other", generation=4), SECOND)
@@ -74,7 +74,7 @@ def test_the_time_is_that_of_the_last_change_of_the_status() -> None:
     assert (changed["lastTransitionTime"], changed["status"]) == (SECOND, "False")
 
 
-def test_a_new_leader_goes_on_with_what_it_reads() -> None:
+def test_a_new_leader_keeps_the_stored_conditions() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     assert REF not in stored
     before = StoredConditions(KINDS, CiliumDialect.managed_conditions).patch(REF, [wanted()], FIRST)
@@ -84,7 +84,7 @@ def test_a_new_leader_goes_on_with_what_it_reads() -> None:
     assert stored.patch(REF, [wanted()], SECOND) is None
 
 
-def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
+def test_undesired_managed_conditions_are_removed() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     write(stored, wanted(), FIRST)
     due = stored.patch(REF, [], SECOND)
@@ -101,7 +101,7 @@ def test_conditions_that_shall_not_be_are_taken_away_but_only_ours() -> None:
     assert stored.patch(REF, [], SECOND) is None
 
 
-def test_objects_that_are_gone_are_forgotten() -> None:
+def test_conditions_of_deleted_objects_are_dropped() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     write(stored, wanted(), FIRST)
     stored.keep_only([])
@@ -118,11 +118,11 @@ def test_objects_that_are_gone_are_forgotten() -> None:
         {"status": {"conditions": [1, {}]}},
     ],
 )
-def test_an_odd_status_has_no_conditions(content: dict[str, Any] | None) -> None:
+def test_a_malformed_status_has_no_conditions(content: dict[str, Any] | None) -> None:
     assert conditions.decode(content) == {}
 
 
-def test_f09_a_message_that_is_too_long_for_a_status_is_cut_and_not_written_again() -> None:
+def test_f09_a_long_condition_message_is_truncated_and_written_once() -> None:
     stored = StoredConditions(KINDS, CiliumDialect.managed_conditions)
     written = write(stored, wanted(message="x" * 100_000), FIRST)
     assert written is not None

@@ -58,7 +58,7 @@ def _write(cluster: Cluster) -> list[tuple[type, str, str]]:
     return done
 
 
-def test_objects_first_and_node_configs_once_they_are_there() -> None:
+def test_translated_objects_precede_their_node_configs() -> None:
     cluster = _cluster()
     assert [(what, kind) for what, kind, _ in _write(cluster)] == [(Apply, k) for k in KINDS]
     assert _write(cluster) == [(Apply, "CiliumBGPNodeConfig", "n1")]
@@ -67,7 +67,7 @@ def test_objects_first_and_node_configs_once_they_are_there() -> None:
     assert config.metadata.owner_references[0].uid == "uid-bgpp-p"
 
 
-def test_the_policy_controls_what_is_made_of_it() -> None:
+def test_translated_objects_have_the_policy_as_controller() -> None:
     for one in _plan(_cluster()).objects:
         assert isinstance(one, Apply)
         assert one.content["metadata"]["ownerReferences"] == [
@@ -96,7 +96,7 @@ def test_only_what_a_change_concerns_is_written() -> None:
     assert _plan(cluster).objects == ()
 
 
-def test_labels_of_others_are_theirs() -> None:
+def test_labels_of_other_managers_are_kept() -> None:
     cluster = _cluster()
     while _write(cluster):
         pass
@@ -111,7 +111,7 @@ def test_labels_of_others_are_theirs() -> None:
     assert [one.object.name for one in _plan(cluster).objects] == ["bgpp-p-65001"]
 
 
-def test_what_somebody_wrote_is_left_alone_with_a_problem() -> None:
+def test_a_users_object_is_left_unchanged_with_a_problem() -> None:
     cluster = _cluster()
     cluster.put(kinds.PEER_CONFIG, peer_config("bgpp-p-65001-192.0.2.9"))
     assert "CiliumBGPPeerConfig" not in {kind for _, kind, _ in _write(cluster)}
@@ -119,7 +119,7 @@ def test_what_somebody_wrote_is_left_alone_with_a_problem() -> None:
     assert problem.objects == (ObjectRef(KINDS[0], "", "bgpp-p-65001-192.0.2.9"), POLICY)
 
 
-def test_what_a_deleted_policy_controlled_is_for_the_api_server_to_collect() -> None:
+def test_objects_of_a_deleted_policy_are_left_to_garbage_collection() -> None:
     cluster = _cluster()
     while _write(cluster):
         pass
@@ -130,7 +130,7 @@ def test_what_a_deleted_policy_controlled_is_for_the_api_server_to_collect() -> 
     assert not any(isinstance(one, Delete) for one in _plan(cluster).objects)
 
 
-def test_without_the_setting_policies_mean_nothing_to_the_operator() -> None:
+def test_without_the_option_the_operator_translates_no_policy() -> None:
     cluster = _cluster()
     planner = Planner(cluster.db, [cluster.dialect], "kube-system")
     made = planner.plan()

@@ -260,7 +260,7 @@ def _names(spec: Kind[Any], value: Object) -> str:
 
 
 @pytest.mark.parametrize(("kind", "spec"), GOOD, ids=map(_names, *zip(*GOOD, strict=True)))
-def test_what_the_agent_takes_the_server_takes(
+def test_the_server_accepts_what_the_agent_accepts(
     server: ApiServer, kind: Kind[Any], spec: Object
 ) -> None:
     assert _refused_by_agent(kind, spec) == set()
@@ -269,7 +269,7 @@ def test_what_the_agent_takes_the_server_takes(
 
 
 @pytest.mark.parametrize(("kind", "spec"), BAD, ids=map(_names, *zip(*BAD, strict=True)))
-def test_what_the_agent_refuses_the_server_refuses_for_the_same_field(
+def test_the_server_rejects_the_same_field_as_the_agent(
     server: ApiServer, kind: Kind[Any], spec: Object
 ) -> None:
     ours = _refused_by_agent(kind, spec)
@@ -343,13 +343,13 @@ def test_defaults_are_filled_in_as_the_agent_would(server: ApiServer) -> None:
     )
 
 
-def test_an_unknown_field_is_refused_by_strict_clients(server: ApiServer) -> None:
+def test_an_unknown_field_is_rejected_by_strict_validation(server: ApiServer) -> None:
     answer = _try(server, P, {"timers": {"holdTimeSecond": 9}})
     assert not answer.ok
     assert 'unknown field "spec.timers.holdTimeSecond"' in answer.body["message"]
 
 
-def test_the_older_version_takes_what_was_dropped_since(server: ApiServer) -> None:
+def test_the_older_version_accepts_dropped_fields(server: ApiServer) -> None:
     ref = {"name": "c", "group": "cilium.io", "kind": "CiliumBGPPeerConfig"}
     assert _try(server, C, _peer(peerConfigRef=ref), "v2alpha1").ok
     assert not _try(server, C, _peer(peerConfigRef=ref)).ok

@@ -64,7 +64,7 @@ class Outer(Struct, frozen=True):
     perhaps: Inner | None = None
 
 
-def test_an_absent_part_is_filled_in_where_there_is_something_to_fill_in() -> None:
+def test_an_absent_struct_gets_the_defaults_of_its_fields() -> None:
     properties = schema_of(Outer, "v1")["properties"]
     assert {name: part.get("default") for name, part in properties.items()} == {
         "inner": {"size": 3},
@@ -118,7 +118,7 @@ def test_a_version_has_the_fields_that_are_only_its_own() -> None:
     assert "old" not in schema_of(Item, "v2")["properties"]
 
 
-def test_a_member_that_no_schema_describes_is_named() -> None:
+def test_a_type_without_a_schema_is_an_error() -> None:
     class Loose(Struct, frozen=True):
         parts: tuple[dict[str, Any], ...] = ()
 
@@ -148,7 +148,7 @@ def _all_parts() -> Iterator[tuple[str, Schema]]:
         yield from _parts(version["schema"]["openAPIV3Schema"], path)
 
 
-def test_ciliums_kinds_have_definitions_and_kubernetes_own_have_none() -> None:
+def test_only_ciliums_kinds_have_definitions() -> None:
     assert [kind.name for kind in defined(KINDS)] == [
         "CiliumBGPClusterConfig",
         "CiliumBGPPeerConfig",
@@ -161,7 +161,7 @@ def test_ciliums_kinds_have_definitions_and_kubernetes_own_have_none() -> None:
         custom_resource_definition(kinds.SERVICE)
 
 
-def test_names_are_ciliums_so_that_manifests_and_habits_go_on() -> None:
+def test_names_short_names_and_categories_are_ciliums() -> None:
     found = {kind.name: custom_resource_definition(kind) for kind in defined(KINDS)}
     short = {name: crd["spec"]["names"]["shortNames"] for name, crd in found.items()}
     assert short == {
@@ -205,7 +205,7 @@ def test_descriptions_are_sentences_without_the_names_of_python_fields() -> None
         assert "_" not in text, path
 
 
-def test_a_list_of_objects_with_names_or_types_is_a_map_by_them() -> None:
+def test_lists_with_names_or_types_are_map_lists() -> None:
     for path, part in _all_parts():
         fields = part.get("items", {}).get("properties", {})
         required = part.get("items", {}).get("required", [])
@@ -225,7 +225,7 @@ def test_a_cel_rule_puts_its_error_on_a_field_that_exists() -> None:
     assert seen == 2 * (1 + 2 + 5)
 
 
-def test_v2alpha1_alone_has_what_was_dropped() -> None:
+def test_only_v2alpha1_has_dropped_fields() -> None:
     found = {path for path, _ in _all_parts()}
     dropped = {
         "CiliumBGPPeerConfig/{}.spec.transport.localPort",
@@ -236,7 +236,7 @@ def test_v2alpha1_alone_has_what_was_dropped() -> None:
     assert not {path.format("v2") for path in dropped} & found
 
 
-def test_what_has_a_status_has_it_as_a_subresource() -> None:
+def test_a_status_is_a_subresource() -> None:
     with_status = {
         kind.name
         for kind, version in _versions()

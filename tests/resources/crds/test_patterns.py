@@ -60,7 +60,7 @@ _NUMBERS = st.one_of(
 
 
 @given(st.lists(_NUMBERS, min_size=1, max_size=4).map(":".join))
-def test_communities_are_what_the_agent_reads(text: str) -> None:
+def test_the_community_patterns_accept_what_the_agent_accepts(text: str) -> None:
     for part, parse in (
         (patterns.STANDARD_COMMUNITY, communities.standard),
         (patterns.LARGE_COMMUNITY, communities.large),
@@ -74,7 +74,7 @@ def test_communities_are_what_the_agent_reads(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["0", "1", "00", "09", "255", "256", ""]), max_size=5))
-def test_a_router_id_is_what_the_agent_reads(parts: list[str]) -> None:
+def test_the_router_id_pattern_accepts_what_the_agent_accepts(parts: list[str]) -> None:
     text = ".".join(parts)
     assert _matches(patterns.ROUTER_ID, text) == (not list(router_id_errors(text, "")))
 
@@ -94,7 +94,7 @@ _TEXTS = st.one_of(_LOOSE, _ADDRESSES.map(str), _ADDRESSES.map(lambda made: made
 
 
 @given(_TEXTS)
-def test_what_the_agent_refuses_of_the_addresses_that_go_reads_is_in_the_not(text: str) -> None:
+def test_the_exclusion_matches_addresses_that_only_go_accepts(text: str) -> None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -104,12 +104,12 @@ def test_what_the_agent_refuses_of_the_addresses_that_go_reads_is_in_the_not(tex
 
 
 @pytest.mark.parametrize("text", ["192.0.2.01", "00.0.2.1", "::01.2.3.4", "00001::", "::fffff"])
-def test_the_not_has_what_go_reads_more_generously(text: str) -> None:
+def test_the_exclusion_has_what_go_accepts_and_the_agent_rejects(text: str) -> None:
     assert not _matches({"not": patterns.ADDRESS["not"]}, text)
 
 
 @given(_TEXTS, st.sampled_from(["/32", "/128", "", "/0", "/33", "/x"]))
-def test_a_host_prefix_is_what_the_agent_reads_of_what_go_reads(text: str, length: str) -> None:
+def test_the_host_prefix_pattern_accepts_what_the_agent_accepts(text: str, length: str) -> None:
     try:
         ipaddress.ip_interface(text + length)
     except ValueError:
@@ -123,7 +123,7 @@ def test_a_host_prefix_is_what_the_agent_reads_of_what_go_reads(text: str, lengt
 
 
 @given(_TEXTS, st.sampled_from(["eth0", "2", "a" * 15, "a" * 16, "", "a b", "a/b", "a%b", "a:b"]))
-def test_a_zone_is_what_the_agent_reads(text: str, zone: str) -> None:
+def test_the_zone_pattern_accepts_what_the_agent_accepts(text: str, zone: str) -> None:
     (link_local,) = (
         option["pattern"]
         for option in patterns.PEER_ADDRESS["anyOf"]  # type: ignore[attr-defined]  # a list

@@ -16,7 +16,7 @@ MIXED = (
 
 
 @pytest.mark.parametrize("state", ["up", "unknown"])
-def test_addresses_worth_telling_are_told_once(state: str) -> None:
+def test_advertisable_addresses_are_yielded_once(state: str) -> None:
     device = Device("lo1", oper_state=state, addresses=MIXED)
     assert list(advertisable(device)) == [
         "192.168.100.100",
@@ -34,7 +34,7 @@ def test_addresses_worth_telling_are_told_once(state: str) -> None:
         Device("lo1", oper_state="lowerlayerdown", addresses=("192.0.2.1",)),
     ],
 )
-def test_an_interface_that_is_not_up_has_nothing_to_tell(device: Device) -> None:
+def test_an_interface_that_is_down_has_no_advertisable_address(device: Device) -> None:
     assert list(advertisable(device)) == []
 
 
@@ -67,7 +67,7 @@ def test_a_source_is_the_one_usable_address_of_the_family() -> None:
         ("eth1", 4, "eth1 has 2 usable IPv4 addresses, one is needed"),
     ],
 )
-def test_no_source_is_said_why(interface: str, version: int, words: str) -> None:
+def test_a_missing_source_address_has_a_reason(interface: str, version: int, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         source_address(HOST, interface, version)
 
@@ -78,7 +78,7 @@ def test_the_gateway_is_that_of_the_lowest_metric_whose_interface_is_up() -> Non
     assert default_gateway(HOST, 6) == "fd00::fe"
 
 
-def test_no_gateway_is_said_why() -> None:
+def test_a_missing_gateway_has_a_reason() -> None:
     with pytest.raises(ValueError, match="there is no IPv4 default route"):
         default_gateway(Host(), 4)
     down = Host(HOST.devices, (DefaultRoute(0, "198.51.100.254", "eth2"),))
@@ -95,7 +95,7 @@ def network(**spec: object) -> dict[str, object]:
     }
 
 
-def test_a_node_network_says_the_same_in_a_manifest() -> None:
+def test_a_node_network_describes_interfaces_in_a_manifest() -> None:
     row = NODE_NETWORK.decode(
         network(
             devices=[

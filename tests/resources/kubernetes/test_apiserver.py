@@ -109,7 +109,7 @@ def through(relay: Relay, server: ApiServer, directory: Path) -> Path:
     return path
 
 
-def test_objects_are_listed_in_pages_and_followed(apiserver: ApiServer) -> None:
+def test_objects_are_listed_in_pages_and_watched(apiserver: ApiServer) -> None:
     async def scenario() -> None:
         await shop(apiserver)
         for i in range(7):
@@ -127,9 +127,7 @@ def test_objects_are_listed_in_pages_and_followed(apiserver: ApiServer) -> None:
     run(scenario)
 
 
-def test_what_changed_while_nobody_could_look_is_right_after_410(
-    apiserver: ApiServer, tmp_path: Path
-) -> None:
+def test_changes_during_an_outage_are_read_after_410(apiserver: ApiServer, tmp_path: Path) -> None:
     """The history is compacted and the server's cache new: only a list can tell what is gone."""
 
     async def scenario() -> None:
@@ -157,7 +155,7 @@ def test_what_changed_while_nobody_could_look_is_right_after_410(
     run(scenario)
 
 
-def test_a_service_changed_while_the_api_server_restarts_is_right_afterwards(
+def test_a_service_changed_during_an_api_server_restart_is_read_afterwards(
     apiserver: ApiServer,
 ) -> None:
     async def scenario() -> None:
@@ -198,9 +196,7 @@ def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> No
     run(scenario)
 
 
-def test_what_is_forbidden_is_named_with_verb_and_resource(
-    apiserver: ApiServer, tmp_path: Path
-) -> None:
+def test_a_forbidden_list_names_verb_and_resource(apiserver: ApiServer, tmp_path: Path) -> None:
     async def scenario() -> None:
         await shop(apiserver)
         account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "agent"}}

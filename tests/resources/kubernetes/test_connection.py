@@ -22,7 +22,7 @@ PATIENCE = 5.0
 
 @pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop])
 @pytest.mark.parametrize("end", ["the time", "the asker"])
-def test_a_question_without_an_answer_leaves_no_connection_behind(
+def test_a_request_without_a_response_leaves_no_connection(
     end: str, loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path
 ) -> None:
     async def scenario() -> None:

@@ -45,7 +45,7 @@ def feed() -> Feed[Service]:
     return made
 
 
-def test_a_list_is_all_that_there_is(feed: Feed[Service]) -> None:
+def test_a_list_replaces_all_rows(feed: Feed[Service]) -> None:
     assert set(feed.rows) == {("shop", "web"), ("shop", "db")}
     assert feed.version == "100"
     listed(feed, "110", service("web", 90))
@@ -63,14 +63,14 @@ def test_a_watch_adds_changes_and_removes(feed: Feed[Service]) -> None:
     assert feed.version == "103"
 
 
-def test_a_change_of_what_is_not_used_is_not_told(feed: Feed[Service]) -> None:
+def test_a_change_of_unused_fields_emits_no_event(feed: Feed[Service]) -> None:
     """A heartbeat, a condition, a resource version: no row has it, so nobody is woken."""
     beat = service("web", 101, healthCheckNodePort=31000)
     assert feed.process_line(line("MODIFIED", beat)) is None
     assert feed.version == "101"
 
 
-def test_kubectls_copy_of_the_object_is_not_kept(feed: Feed[Service]) -> None:
+def test_the_last_applied_annotation_is_removed(feed: Feed[Service]) -> None:
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{...}", "a": "b"}
     told = feed.process_line(
         line("ADDED", service("new", 101, metadata={"annotations": annotations}))
@@ -87,14 +87,14 @@ def test_a_bookmark_only_moves_the_version(feed: Feed[Service]) -> None:
     assert len(feed.rows) == 2
 
 
-def test_deleting_what_is_not_known_says_nothing(feed: Feed[Service]) -> None:
+def test_deleting_an_unknown_object_emits_no_event(feed: Feed[Service]) -> None:
     assert feed.process_line(line("DELETED", service("other", 101))) is None
 
 
 @pytest.mark.parametrize(
     "status", [{"code": 410}, {"code": 500, "reason": "Expired"}, {"reason": "Gone"}]
 )
-def test_an_error_event_that_says_expired_wants_a_list(
+def test_an_expired_error_event_requires_a_list(
     feed: Feed[Service], status: dict[str, object]
 ) -> None:
     with pytest.raises(Expired):
@@ -110,14 +110,16 @@ def test_other_error_events_are_the_servers_errors(feed: Feed[Service]) -> None:
 
 @pytest.mark.parametrize("version", [99, 100])
 @pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
-def test_an_event_from_before_is_not_believed(feed: Feed[Service], what: str, version: int) -> None:
+def test_an_event_with_an_older_version_requires_a_list(
+    feed: Feed[Service], what: str, version: int
+) -> None:
     """A watch that lies about order: only a list tells the truth, and nothing is taken away."""
     with pytest.raises(Expired, match="out of order"):
         feed.process_line(line(what, service("web", version)))
     assert len(feed.rows) == 2
 
 
-def test_a_bookmark_that_goes_back_is_not_believed(feed: Feed[Service]) -> None:
+def test_a_bookmark_with_an_older_version_requires_a_list(feed: Feed[Service]) -> None:
     with pytest.raises(Expired):
         feed.process_line(line("BOOKMARK", {"metadata": {"resourceVersion": "50"}}))
 
@@ -137,7 +139,7 @@ def test_a_bookmark_that_goes_back_is_not_believed(feed: Feed[Service]) -> None:
         b'{"type": "ERROR", "object": "no"}',
     ],
 )
-def test_what_is_no_event_is_not_understood(feed: Feed[Service], octets: bytes) -> None:
+def test_a_line_that_is_no_event_is_an_invalid_response(feed: Feed[Service], octets: bytes) -> None:
     with pytest.raises(InvalidResponse):
         feed.process_line(octets)
     assert (len(feed.rows), feed.version) == (2, "100")
@@ -156,7 +158,7 @@ def test_an_invalid_object_keeps_its_last_good_version(feed: Feed[Service]) -> N
     assert not feed.problems
 
 
-def test_an_invalid_object_that_never_was_good_is_only_a_problem(feed: Feed[Service]) -> None:
+def test_an_object_that_was_never_valid_is_a_problem_only(feed: Feed[Service]) -> None:
     assert feed.process_line(line("ADDED", service("new", 101, type="Mail"))) is None
     assert ("shop", "new") not in feed.rows
     assert ("shop", "new") in feed.problems
@@ -164,13 +166,13 @@ def test_an_invalid_object_that_never_was_good_is_only_a_problem(feed: Feed[Serv
     assert not feed.problems
 
 
-def test_all_that_is_wrong_with_an_object_is_named(feed: Feed[Service]) -> None:
+def test_every_error_of_an_object_is_reported(feed: Feed[Service]) -> None:
     feed.process_line(line("ADDED", service("new", 101, type="Mail", externalIPs=[4])))
     fields = [problem.field for problem in feed.problems["shop", "new"]]
     assert fields == ["spec.type", "spec.externalIPs[0]"]
 
 
-def test_an_unknown_field_of_a_kind_known_whole_is_told() -> None:
+def test_an_unknown_field_of_a_strict_kind_is_a_problem() -> None:
     feed = Feed(ADVERTISEMENT)
     entry = {"advertisementType": "PodCIDR", "atributes": {}}
     metadata = {"name": "pods", "resourceVersion": "7", "managedFields": [{}]}
@@ -180,7 +182,7 @@ def test_an_unknown_field_of_a_kind_known_whole_is_told() -> None:
     assert ("", "pods") in feed.rows
 
 
-def test_a_secret_does_not_show_in_what_is_told() -> None:
+def test_a_secret_is_not_shown_in_problems() -> None:
     feed = Feed(SECRET, "kube-system")
     metadata = {"name": "key", "namespace": "kube-system", "resourceVersion": "7"}
     listed(feed, "100", {"metadata": metadata, "data": {"password": "c2VjcmV0"}})
@@ -192,7 +194,7 @@ def test_a_secret_does_not_show_in_what_is_told() -> None:
     assert feed.rows["kube-system", "key"] == row
 
 
-def test_an_empty_list_of_what_was_not_empty_has_to_be_confirmed(feed: Feed[Service]) -> None:
+def test_an_empty_list_after_a_nonempty_one_has_to_be_confirmed(feed: Feed[Service]) -> None:
     with pytest.raises(UnconfirmedList, match="empty, of 2 objects before"):
         listed(feed, "110")
     assert len(feed.rows) == 2
@@ -200,7 +202,7 @@ def test_an_empty_list_of_what_was_not_empty_has_to_be_confirmed(feed: Feed[Serv
     assert feed.rows == {}
 
 
-def test_the_doubt_ends_with_a_list_that_is_not_empty(feed: Feed[Service]) -> None:
+def test_a_list_with_objects_needs_no_confirmation(feed: Feed[Service]) -> None:
     with pytest.raises(UnconfirmedList):
         listed(feed, "110")
     listed(feed, "111", service("web", 90))
@@ -218,7 +220,7 @@ def test_f05_a_list_from_before_has_to_be_confirmed(feed: Feed[Service]) -> None
     assert feed.version == "41"
 
 
-def test_pages_of_different_versions_are_no_list(feed: Feed[Service]) -> None:
+def test_pages_of_different_versions_are_an_error(feed: Feed[Service]) -> None:
     listing = Listing(feed)
     listing.begin("110")
     with pytest.raises(InvalidResponse):

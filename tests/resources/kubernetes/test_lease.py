@@ -42,7 +42,7 @@ def turn(election: Election, server: Server, now: float, unix: float = NOON) -> 
     return election.leads and not election.lost(now)
 
 
-def test_the_first_one_leads_and_the_second_waits() -> None:
+def test_the_first_candidate_leads_and_the_second_waits() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     assert turn(a, server, 0.0)
     assert not turn(b, server, 0.1)
@@ -58,7 +58,7 @@ def test_the_first_one_leads_and_the_second_waits() -> None:
     }
 
 
-def test_a_leader_that_renews_keeps_it_for_ever() -> None:
+def test_a_leader_that_renews_keeps_the_lease() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     for now in range(0, 200, 2):
         assert turn(a, server, float(now), NOON + now)
@@ -68,7 +68,7 @@ def test_a_leader_that_renews_keeps_it_for_ever() -> None:
     assert server.lease["spec"]["leaseTransitions"] == 0
 
 
-def test_a_dead_one_is_followed_when_its_lease_has_not_changed_for_its_duration() -> None:
+def test_a_lease_without_renewal_for_its_duration_is_acquired() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     turn(a, server, 0.0)
     for now in range(1, 16, 2):
@@ -78,7 +78,7 @@ def test_a_dead_one_is_followed_when_its_lease_has_not_changed_for_its_duration(
     assert server.lease["spec"]["leaseTransitions"] == 1
 
 
-def test_the_times_within_a_lease_do_not_matter() -> None:
+def test_the_timestamps_of_a_lease_are_not_used() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     # Its clock is a year slow: to others it looks long over.
     turn(a, server, 0.0, NOON - 365 * 86400)
@@ -87,7 +87,7 @@ def test_the_times_within_a_lease_do_not_matter() -> None:
     assert turn(b, server, 16.0)
 
 
-def test_who_cannot_renew_has_lost_before_another_can_have_it() -> None:
+def test_a_leader_that_cannot_renew_stops_before_another_can_lead() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     turn(a, server, 0.0)
     turn(b, server, 0.0)
@@ -97,7 +97,7 @@ def test_who_cannot_renew_has_lost_before_another_can_have_it() -> None:
     assert not turn(b, server, 14.9)
 
 
-def test_an_attempt_that_hangs_leaves_time_for_another() -> None:
+def test_a_hanging_attempt_leaves_time_for_another() -> None:
     server, a = Server(), candidate("a")
     assert a.left(0.0) == 5.0
     turn(a, server, 0.0)
@@ -105,7 +105,7 @@ def test_an_attempt_that_hangs_leaves_time_for_another() -> None:
     assert a.left(8.0) == 2.0
 
 
-def test_who_sees_another_name_has_lost() -> None:
+def test_a_leader_that_observes_another_holder_has_lost() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     turn(a, server, 0.0)
     turn(b, server, 0.0)
@@ -115,7 +115,7 @@ def test_who_sees_another_name_has_lost() -> None:
     assert a.lost(20.0)
 
 
-def test_of_two_that_try_at_the_same_time_one_gets_it() -> None:
+def test_of_two_concurrent_candidates_one_acquires_the_lease() -> None:
     server, a, b = Server(), candidate("a"), candidate("b")
     a.observe(None, 0.0)
     b.observe(None, 0.0)
@@ -136,12 +136,12 @@ def test_a_released_lease_is_free_at_once() -> None:
     assert turn(b, server, 0.1)
 
 
-def test_a_lease_of_nonsense_is_no_error() -> None:
+def test_a_malformed_lease_is_acquired() -> None:
     a = candidate("a")
     a.observe({"metadata": [], "spec": {"leaseDurationSeconds": "x", "leaseTransitions": None}}, 0)
     assert a.attempt(0.0, NOON) is not None
 
 
-def test_where_it_is() -> None:
+def test_paths_of_leases() -> None:
     assert lease_path("ns") == "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
     assert lease_path("ns", "x").endswith("/leases/x")

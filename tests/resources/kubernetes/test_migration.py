@@ -70,7 +70,7 @@ def run(
     asyncio.run(whole())
 
 
-def test_c55_objects_of_the_old_version_are_stored_anew_and_it_is_forgotten(
+def test_c55_objects_of_the_old_version_are_rewritten_and_it_is_dropped(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
@@ -87,7 +87,7 @@ def test_c55_objects_of_the_old_version_are_stored_anew_and_it_is_forgotten(
     [(("v2",), "v2"), (("v2alpha1",), "v2alpha1"), (("v2alpha1", "v2"), "v2alpha1")],
     ids=["present", "still-stored-as-before", "stored-as-before-again"],
 )
-def test_c55_where_there_is_nothing_to_do_nothing_is_written(
+def test_c55_without_old_versions_nothing_is_written(
     tmp_path: Path, names: tuple[str, ...], storage: str
 ) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
@@ -98,7 +98,7 @@ def test_c55_where_there_is_nothing_to_do_nothing_is_written(
     run(tmp_path, scenario)
 
 
-def test_a_kind_that_is_not_there_is_left_alone(tmp_path: Path) -> None:
+def test_a_kind_without_a_definition_is_not_migrated(tmp_path: Path) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
         assert await go() is None
         assert [verb for verb, _, _ in server.requests] == ["get"]
@@ -106,7 +106,7 @@ def test_a_kind_that_is_not_there_is_left_alone(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_an_object_that_is_gone_meanwhile_is_no_obstacle(tmp_path: Path) -> None:
+def test_an_object_deleted_during_a_migration_is_skipped(tmp_path: Path) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
         fill(server, 3, "v2alpha1", "v2")
         server.once("patch", PLURAL, server.usual, status(404, "NotFound", "gone"))
@@ -116,7 +116,7 @@ def test_an_object_that_is_gone_meanwhile_is_no_obstacle(tmp_path: Path) -> None
     run(tmp_path, scenario)
 
 
-def test_an_object_that_is_refused_is_named_and_the_old_version_is_kept_for_it(
+def test_a_rejected_object_is_named_and_the_old_version_stays_listed(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
@@ -136,7 +136,7 @@ def test_an_object_that_is_refused_is_named_and_the_old_version_is_kept_for_it(
     run(tmp_path, scenario)
 
 
-def test_a_definition_that_was_changed_meanwhile_is_looked_at_again(tmp_path: Path) -> None:
+def test_a_definition_changed_during_a_migration_is_migrated_again(tmp_path: Path) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
         fill(server, 1, "v2alpha1", "v2")
 
@@ -152,7 +152,7 @@ def test_a_definition_that_was_changed_meanwhile_is_looked_at_again(tmp_path: Pa
     run(tmp_path, scenario)
 
 
-def test_who_does_not_lead_any_more_writes_no_more(tmp_path: Path) -> None:
+def test_a_migration_stops_with_the_loss_of_leadership(tmp_path: Path) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
         fill(server, 5, "v2alpha1", "v2")
         answers = iter([True, True, False])
@@ -164,7 +164,7 @@ def test_who_does_not_lead_any_more_writes_no_more(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_an_answer_that_comes_in_pieces_is_read_whole(tmp_path: Path) -> None:
+def test_a_response_in_pieces_is_read_completely(tmp_path: Path) -> None:
     async def scenario(server: ApiServer, go: Callable[..., Any]) -> None:
         fill(server, 1, "v2alpha1", "v2")
         server.definitions[NAME]["spec"]["text"] = "x" * (2 << 20)

@@ -120,7 +120,7 @@ def names(reflector: Reflector) -> set[str]:
 
 
 @pytest.mark.parametrize("seconds", [1.0, 60.0, HOUR, 72 * HOUR], ids=["1s", "1min", "1h", "3days"])
-def test_f01_an_outage_of_any_length_takes_nothing_away(seconds: float) -> None:
+def test_f01_an_outage_of_any_length_deletes_nothing(seconds: float) -> None:
     async def scenario() -> None:
         wire = Wire()
         loop = asyncio.get_running_loop()
@@ -150,7 +150,7 @@ def test_f01_an_outage_of_any_length_takes_nothing_away(seconds: float) -> None:
     looptime.run(scenario())
 
 
-def test_f03_a_watch_that_died_half_is_noticed_within_two_minutes() -> None:
+def test_f03_a_half_open_watch_is_detected_within_two_minutes() -> None:
     async def scenario() -> None:
         wire = Wire()
         wire.state.put(service("web"))
@@ -166,7 +166,7 @@ def test_f03_a_watch_that_died_half_is_noticed_within_two_minutes() -> None:
     looptime.run(scenario())
 
 
-def test_f14_five_thousand_agents_do_not_come_back_at_once() -> None:
+def test_f14_reconnections_of_five_thousand_agents_are_spread() -> None:
     """How many ask in each second after an outage of ten minutes that all have seen."""
     timeouts = Timeouts()
     seconds: Counter[int] = Counter()

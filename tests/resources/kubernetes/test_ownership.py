@@ -25,14 +25,14 @@ def entry(
     }
 
 
-def test_specification_and_owners_of_another_writer_become_ours() -> None:
+def test_spec_and_owners_of_another_manager_are_transferred() -> None:
     theirs = entry("cilium-operator", {"f:metadata": OWNERS, "f:spec": SPEC})
     assert adopted([theirs], "us", "cilium.io/v2") == [
         entry("us", {"f:metadata": OWNERS, "f:spec": SPEC}, "Apply")
     ]
 
 
-def test_labels_annotations_and_statuses_stay_whose_they_are() -> None:
+def test_ownership_of_labels_annotations_and_statuses_is_not_transferred() -> None:
     labels: dict[str, Any] = {"f:metadata": {"f:labels": {"f:a": {}}}}
     status = entry("agent", {"f:status": {"f:conditions": {}}}, subresource="status")
     theirs = entry("person", {"f:metadata": labels["f:metadata"] | OWNERS, "f:spec": SPEC})
@@ -44,7 +44,7 @@ def test_labels_annotations_and_statuses_stay_whose_they_are() -> None:
     ]
 
 
-def test_what_is_ours_already_is_united_with_it() -> None:
+def test_owned_fields_are_united_with_transferred_ones() -> None:
     mine = entry("us", {"f:spec": {"f:bgpInstances": {'k:{"name":"j"}': {}}}}, "Apply", time="t")
     other = entry("us", {"f:spec": SPEC})
     (found,) = adopted([mine, other], "us", "cilium.io/v2") or []
@@ -55,7 +55,7 @@ def test_what_is_ours_already_is_united_with_it() -> None:
     }
 
 
-def test_there_is_nothing_to_do_where_nobody_else_set_anything() -> None:
+def test_without_fields_of_other_managers_nothing_is_transferred() -> None:
     mine = entry("us", {"f:spec": SPEC, "f:metadata": OWNERS}, "Apply")
     labels = entry("person", {"f:metadata": {"f:labels": {"f:a": {}}}})
     odd = {"manager": "odd", "operation": "Update"}

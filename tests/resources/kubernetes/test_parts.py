@@ -18,7 +18,7 @@ from tests.support.kinds import ADVERTISEMENT, ENDPOINT_SLICE, KINDS, NODE, SECR
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200), max_size=6))
-def test_lines_do_not_depend_on_how_the_octets_come(octets: bytes, cuts: list[int]) -> None:
+def test_lines_do_not_depend_on_the_segmentation(octets: bytes, cuts: list[int]) -> None:
     whole = [line for line in octets.split(b"\n")[:-1] if line.strip()]
     edges = [0, *sorted(cuts), len(octets)]
     lines = Lines()
@@ -29,7 +29,7 @@ def test_lines_do_not_depend_on_how_the_octets_come(octets: bytes, cuts: list[in
     assert found == whole
 
 
-def test_a_line_of_several_mebibytes_is_a_line() -> None:
+def test_a_line_of_several_mebibytes_is_complete() -> None:
     lines = Lines()
     piece = b"x" * 65_536
     for _ in range(96):
@@ -37,7 +37,7 @@ def test_a_line_of_several_mebibytes_is_a_line() -> None:
     assert [len(line) for line in lines.feed(b"\n")] == [96 * 65_536]
 
 
-def test_a_line_without_end_is_given_up() -> None:
+def test_a_line_beyond_the_limit_is_an_error() -> None:
     lines = Lines(limit=1 << 20)
     for _ in range(16):
         lines.feed(b"x" * 65_536)
@@ -59,7 +59,7 @@ def test_pauses_grow_with_jitter_up_to_the_longest() -> None:
     assert backoff.next() <= 1.0
 
 
-def test_what_a_server_asks_for_is_waited_at_least_but_not_for_ever() -> None:
+def test_a_retry_after_is_respected_up_to_a_limit() -> None:
     backoff = Backoff(
         random.Random(1),  # noqa: S311  jitter
         first=1.0,
@@ -70,14 +70,14 @@ def test_what_a_server_asks_for_is_waited_at_least_but_not_for_ever() -> None:
     assert backoff.next(1e9) < 70
 
 
-def test_a_node_asks_for_what_it_needs() -> None:
+def test_an_agent_selects_the_objects_of_its_node() -> None:
     wanted = of_node(KINDS, "n1", ["kube-system", "bgp", "bgp"]).selections
     assert wanted[NODE.name].parameters == [("fieldSelector", "metadata.name=n1")]
     assert wanted[SECRET.name].namespaces == ("kube-system", "bgp")
     assert Selection(labels="a=b").parameters == [("labelSelector", "a=b")]
 
 
-def test_without_a_namespace_of_secrets_no_secret_is_asked_for() -> None:
+def test_without_a_secrets_namespace_no_secret_is_requested() -> None:
     for reading in (of_node(KINDS, "n1", []), of_cluster(KINDS, [])):
         assert SECRET not in reading.kinds
         assert SECRET.name not in reading.selections
@@ -85,7 +85,7 @@ def test_without_a_namespace_of_secrets_no_secret_is_asked_for() -> None:
         assert SECRET in reading.kinds
 
 
-def test_paths_are_the_apis() -> None:
+def test_paths_are_those_of_the_api() -> None:
     assert NODE.path("v1") == "/api/v1/nodes"
     assert SECRET.path("v1", "bgp") == "/api/v1/namespaces/bgp/secrets"
     assert ENDPOINT_SLICE.path("v1") == "/apis/discovery.k8s.io/v1/endpointslices"
@@ -93,7 +93,7 @@ def test_paths_are_the_apis() -> None:
     assert [k.custom for k in (NODE, ENDPOINT_SLICE, ADVERTISEMENT)] == [False, False, True]
 
 
-def test_errors_are_what_the_answer_says() -> None:
+def test_an_error_response_has_status_message_and_retry_after() -> None:
     body = b'{"kind": "Status", "code": 403, "message": "no \\u001b[31mway"}'
     error = error_of(403, body, None)
     assert isinstance(error, StatusError)
@@ -108,7 +108,7 @@ def test_errors_are_what_the_answer_says() -> None:
     assert dated.retry_after == 0.0
 
 
-def test_foreign_answers_are_shown_short() -> None:
+def test_foreign_responses_are_truncated() -> None:
     assert excerpt(b"<!DOCTYPE html><html>" + b"x" * 5000) == "a web page"
     assert len(excerpt(b"\xff" * 5000)) == 200
     assert excerpt(b" upstream\n connect  error ") == "upstream connect error"

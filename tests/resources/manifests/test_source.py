@@ -59,7 +59,7 @@ def test_the_first_pass_is_a_replacement_of_every_kind(tmp_path: Path) -> None:
     assert heard.labels == {"a": "x"}
 
 
-def test_only_what_changed_is_told(tmp_path: Path) -> None:
+def test_only_changed_objects_are_emitted(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b"))
     source, heard = read(tmp_path)
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b", "changed"))
@@ -71,7 +71,7 @@ def test_only_what_changed_is_told(tmp_path: Path) -> None:
     assert heard.labels == {}
 
 
-def test_f56_a_broken_file_keeps_the_last_good_version_and_is_told(tmp_path: Path) -> None:
+def test_f56_a_broken_file_keeps_the_last_valid_version_with_a_problem(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(node("a"))
     source, heard = read(tmp_path)
@@ -99,7 +99,7 @@ def test_f56_an_invalid_object_keeps_its_last_good_version(tmp_path: Path) -> No
     assert str(problem.object) == "Node/b"
 
 
-def test_h52_two_files_with_one_object_the_first_by_path_counts(tmp_path: Path) -> None:
+def test_h52_of_two_files_with_one_object_the_first_by_path_is_used(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(node("n", "second"))
     (tmp_path / "a.yaml").write_text(node("n", "first"))
     source, heard = read(tmp_path)
@@ -113,14 +113,14 @@ def test_h52_two_files_with_one_object_the_first_by_path_counts(tmp_path: Path) 
     assert heard.problems == ()
 
 
-def test_h52_an_object_that_is_twice_in_a_file_is_told(tmp_path: Path) -> None:
+def test_h52_a_duplicate_object_in_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("n", "first") + "---\n" + node("n", "second"))
     _, heard = read(tmp_path)
     assert heard.labels == {"n": "first"}
     assert "twice" in heard.problems[0].message
 
 
-def test_h52_swap_and_hidden_files_are_left_alone(tmp_path: Path) -> None:
+def test_h52_swap_and_hidden_files_are_ignored(tmp_path: Path) -> None:
     for name in (".a.yaml.swp", ".#a.yaml", "a.yaml~", "4913", "#a.yaml#", "notes.txt"):
         (tmp_path / name).write_text("not: [yaml")
     _, heard = read(tmp_path)
@@ -147,7 +147,7 @@ def test_h52_links_out_of_the_tree_and_loops_are_not_followed(tmp_path: Path) ->
     assert heard.labels["inside"] == "x"
 
 
-def test_h52_a_config_maps_links_are_followed_and_its_swap_is_seen(tmp_path: Path) -> None:
+def test_h52_the_links_of_a_config_map_are_followed_and_its_swap_is_read(tmp_path: Path) -> None:
     for version in ("1", "2"):
         (tmp_path / f"..{version}").mkdir()
         (tmp_path / f"..{version}" / "n.yaml").write_text(node("n", f"v{version}"))
@@ -169,7 +169,7 @@ def test_h52_a_huge_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "are not read" in heard.problems[0].message
 
 
-def test_h52_a_directory_that_goes_and_comes_back(tmp_path: Path) -> None:
+def test_h52_a_directory_that_is_deleted_and_created_again_is_read(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n"))
@@ -184,12 +184,12 @@ def test_h52_a_directory_that_goes_and_comes_back(tmp_path: Path) -> None:
     assert heard.labels == {"n": "back"}
 
 
-def test_a_path_that_is_not_there_cannot_be_loaded(tmp_path: Path) -> None:
+def test_loading_a_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnreadablePathError, match="no such file"):
         load([str(tmp_path / "none")], KINDS)
 
 
-def test_a_watched_directory_tells_changes_by_itself(tmp_path: Path) -> None:
+def test_changes_of_a_watched_directory_are_emitted(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n"))

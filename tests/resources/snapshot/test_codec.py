@@ -38,18 +38,18 @@ def octets(node: str = "n1") -> bytes:
     return b"".join(encode(node, 1000.5, ROWS))
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_an_encoded_snapshot_is_decoded_to_the_same_rows() -> None:
     assert sum(map(len, ROWS.values())) > 100
     assert len(ROWS) > 10
     found = decode(octets(), KINDS)
     assert found == Snapshot("n1", 1000.5, {kind: tuple(rows) for kind, rows in ROWS.items()})
 
 
-def test_one_without_rows_is_one_too() -> None:
+def test_a_snapshot_without_rows_is_valid() -> None:
     assert decode(b"".join(encode("n1", 0.0, {"Node": ()})), KINDS).rows == {"Node": ()}
 
 
-def test_large_ones_come_in_pieces() -> None:
+def test_a_large_snapshot_is_encoded_in_pieces() -> None:
     (row, *_) = ROWS["Service"]
     pieces = list(encode("n1", 0.0, {"Service": [row] * 1000}))
     assert len(pieces) == 7
@@ -62,7 +62,7 @@ def test_secrets_are_never_written() -> None:
         list(encode("n1", 0.0, {"Secret": [secret]}))
 
 
-def test_one_that_was_cut_anywhere_is_none() -> None:
+def test_a_truncated_snapshot_is_rejected() -> None:
     whole = octets()
     rng = random.Random(1)  # noqa: S311  which places, nothing secret
     ends = {*range(200), *(rng.randrange(len(whole)) for _ in range(200)), len(whole) - 2}
@@ -71,7 +71,7 @@ def test_one_that_was_cut_anywhere_is_none() -> None:
             decode(whole[:end], KINDS)
 
 
-def test_one_with_any_octet_changed_is_none() -> None:
+def test_a_snapshot_with_a_changed_octet_is_rejected() -> None:
     whole = octets()
     rng = random.Random(2)  # noqa: S311  which places, nothing secret
     for _ in range(300):
@@ -99,7 +99,7 @@ def test_one_with_any_octet_changed_is_none() -> None:
     ],
     ids=["format", "kind", "count", "row", "head"],
 )
-def test_one_that_somebody_else_wrote_is_none(line: bytes, said: str) -> None:
+def test_a_snapshot_of_another_format_is_rejected(line: bytes, said: str) -> None:
     body = line + b"\n"
     tail = msgspec.json.encode({"crc32": zlib.crc32(body)}) + b"\n"
     with pytest.raises(SnapshotError, match=said):

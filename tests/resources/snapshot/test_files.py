@@ -12,7 +12,7 @@ import pytest
 from resources.snapshot import SnapshotError, read, write
 
 
-def test_what_is_written_is_read_and_only_its_owner_can(tmp_path: Path) -> None:
+def test_a_written_snapshot_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "state" / "snapshot"
     write(path, [b"one", b"two"])
     assert read(path) == b"onetwo"
@@ -21,12 +21,12 @@ def test_what_is_written_is_read_and_only_its_owner_can(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_one_that_is_not_there_is_none(tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_none(tmp_path: Path) -> None:
     assert read(tmp_path / "snapshot") is None
     assert read(tmp_path / "no" / "such" / "folder") is None
 
 
-def test_a_failure_on_the_way_leaves_the_old_one(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "snapshot"
     write(path, [b"old"])
 
@@ -40,14 +40,14 @@ def test_a_failure_on_the_way_leaves_the_old_one(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_a_crash_left_behind_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_file_left_by_a_crash_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "snapshot"
     (tmp_path / ".snapshot.new").write_bytes(b"half")
     write(path, [b"whole"])
     assert read(path) == b"whole"
 
 
-def test_a_link_in_its_place_is_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     path, other = tmp_path / "snapshot", tmp_path / "other"
     other.write_bytes(b"mine")
     path.symlink_to(other)
@@ -72,7 +72,7 @@ def _writable(path: Path) -> None:
     ],
     ids=["writable", "pipe", "directory"],
 )
-def test_what_is_no_file_of_ours_is_refused(
+def test_a_file_that_is_no_snapshot_of_ours_is_rejected(
     tmp_path: Path, make: Callable[[Path], None], said: str
 ) -> None:
     path = tmp_path / "snapshot"
@@ -81,7 +81,9 @@ def test_what_is_no_file_of_ours_is_refused(
         read(path)
 
 
-def test_a_file_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_of_another_user_is_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "snapshot"
     write(path, [b"x"])
     owner = path.stat().st_uid

@@ -36,7 +36,7 @@ def test_settings_of_a_virtual_router(text: str, settings: RouterSettings) -> No
     assert router_settings({KEY: text}, 65001) == settings
 
 
-def test_another_virtual_router_has_its_own() -> None:
+def test_annotations_apply_to_their_own_virtual_router() -> None:
     assert router_settings({KEY: "local-port=179"}, 6500) == RouterSettings()
 
 
@@ -55,14 +55,14 @@ def test_another_virtual_router_has_its_own() -> None:
         "local-port=999999999999999999999999",
     ],
 )
-def test_a_value_that_cannot_be_used_is_an_error_that_names_the_annotation(text: str) -> None:
+def test_an_invalid_value_is_an_error_that_names_the_annotation(text: str) -> None:
     with pytest.raises(AnnotationError) as caught:
         router_settings({KEY: text}, 65001)
     assert caught.value.key == KEY
     assert text.partition("=")[0] in caught.value.message
 
 
-def test_keys_that_name_no_as_number_are_told() -> None:
+def test_annotation_keys_without_an_as_number_are_found() -> None:
     annotations = {
         KEY: "",
         "cilium.io/bgp-virtual-router": "",

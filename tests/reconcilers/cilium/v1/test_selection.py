@@ -33,7 +33,7 @@ def _true(selection: Selection, kind: str) -> set[str]:
     return {c.object.name for c in selection.conditions if c.type == kind and c.status}
 
 
-def test_a_node_follows_the_one_policy_that_selects_it() -> None:
+def test_the_only_policy_that_selects_a_node_applies() -> None:
     found = _select(OLD)
     assert found.owners == {"both": "z-old", "rack": "z-old"}
     assert found.claimed == {"both", "rack"}
@@ -44,7 +44,7 @@ def test_no_selector_selects_every_node() -> None:
     assert _select(policy("all")).owners == dict.fromkeys((n.metadata.name for n in NODES), "all")
 
 
-def test_c72_of_several_policies_a_node_follows_none() -> None:
+def test_c72_of_several_policies_for_a_node_none_applies() -> None:
     found = _select(OLD, NEW)
     assert found.owners == {"rack": "z-old", "row": "a-new"}
     assert "both" in found.claimed
@@ -53,7 +53,7 @@ def test_c72_of_several_policies_a_node_follows_none() -> None:
     assert "both" in found.problems[0].message
 
 
-def test_the_oldest_has_the_node_where_the_first_one_wins() -> None:
+def test_with_first_wins_the_oldest_policy_applies() -> None:
     found = _select(NEW, AGELESS, OLD, first_wins=True)
     assert found.owners == {"both": "z-old", "rack": "z-old", "row": "a-new"}
     assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "ageless"}
@@ -64,14 +64,14 @@ def test_the_oldest_has_the_node_where_the_first_one_wins() -> None:
     assert told["z-old"] == ""
 
 
-def test_the_one_that_has_a_node_keeps_it_until_it_lets_go() -> None:
+def test_the_applied_policy_of_a_node_is_kept() -> None:
     found = _select(OLD, NEW, owners={"both": "a-new"}, first_wins=True)
     assert found.owners["both"] == "a-new"
     assert _true(found, CONFLICTING_PEERING_POLICY) == {"z-old"}
     assert _select(OLD, owners={"both": "a-new"}, first_wins=True).owners["both"] == "z-old"
 
 
-def test_the_order_in_which_objects_are_found_means_nothing() -> None:
+def test_the_order_of_objects_has_no_effect() -> None:
     for first_wins in (False, True):
         answers = [
             _select(*order, first_wins=first_wins)
@@ -80,7 +80,7 @@ def test_the_order_in_which_objects_are_found_means_nothing() -> None:
         assert all(answer == answers[0] for answer in answers)
 
 
-def test_conditions_are_always_there() -> None:
+def test_every_cluster_config_has_all_conditions() -> None:
     found = _select(OLD, NEW, nodes=(RACK,))
     assert _true(found, NO_MATCHING_NODE) == {"a-new"}
     assert sorted((c.object.name, c.type) for c in found.conditions) == [

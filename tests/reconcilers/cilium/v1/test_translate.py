@@ -157,7 +157,7 @@ def test_attributes_of_one_neighbour_are_in_an_advertisement_of_its_own() -> Non
     }
 
 
-def test_what_a_nodes_annotations_say_is_an_override() -> None:
+def test_annotations_of_a_node_are_translated_to_an_override() -> None:
     key = "cilium.io/bgp-virtual-router."
     settings = {f"{key}65001": "router-id=1.2.3.4,local-port=1790", f"{key}7": "local-port=7"}
     nodes = (
@@ -269,7 +269,7 @@ def test_attributes_of_some_pools_are_left_out_with_a_note(
     assert [told in note.message for note in notes if told is not None] == [True] * bool(told)
 
 
-def test_what_v2_cannot_have_is_left_out_with_a_note() -> None:
+def test_what_v2_cannot_express_is_left_out_with_a_note() -> None:
     many = [router(asn, exportPodCIDR=False) for asn in range(18)]
     translated = _translate(policy("p", *many))
     (config,) = translated.cluster_configs
@@ -401,7 +401,7 @@ def _meaning(cluster: Cluster) -> list[dict[str, Any]]:
     labels=st.sampled_from([{}, {"k": "1"}, {"k": "2"}]),
     annotation=st.sampled_from(["", "router-id=1.2.3.4", "local-port=1790", "local-port=x"]),
 )
-def test_a_policy_and_its_translation_mean_the_same(
+def test_a_policy_and_its_translation_compile_to_the_same_intent(
     routers: list[dict[str, Any]],
     selector: dict[str, Any] | None,
     labels: dict[str, str],

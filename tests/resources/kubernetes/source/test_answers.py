@@ -18,7 +18,7 @@ from tests.support.wait import until
 
 
 @pytest.mark.parametrize("how", ["event", "status"])
-def test_f04_410_leads_to_a_list_that_shows_what_is_gone(tmp_path: Path, how: str) -> None:
+def test_f04_410_leads_to_a_list_that_shows_deletions(tmp_path: Path, how: str) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             for name in ("web", "old"):
@@ -40,7 +40,7 @@ def test_f04_410_leads_to_a_list_that_shows_what_is_gone(tmp_path: Path, how: st
     run(scenario)
 
 
-def test_f04_compaction_between_watches_loses_nothing(tmp_path: Path) -> None:
+def test_f04_a_compaction_between_watches_loses_no_change(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -57,7 +57,7 @@ def test_f04_compaction_between_watches_loses_nothing(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_f04_410_in_the_middle_of_a_list_begins_it_anew_in_one_piece(tmp_path: Path) -> None:
+def test_f04_410_within_a_paged_list_repeats_it_without_pages(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             for i in range(5):
@@ -80,7 +80,7 @@ def test_f04_410_in_the_middle_of_a_list_begins_it_anew_in_one_piece(tmp_path: P
     run(scenario)
 
 
-def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> None:
+def test_f04_the_retry_after_of_a_429_is_respected(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -142,7 +142,7 @@ def test_f04_429_is_waited_for_as_long_as_the_server_says(tmp_path: Path) -> Non
         "404",
     ],
 )
-def test_f04_a_list_that_fails_takes_nothing_away(
+def test_f04_a_failed_list_deletes_nothing(
     tmp_path: Path, answer: Callable[..., Any], said: str
 ) -> None:
     async def scenario() -> None:
@@ -191,7 +191,7 @@ def test_f04_a_list_that_fails_takes_nothing_away(
         "abort",
     ],
 )
-def test_f04_a_watch_that_fails_goes_on(tmp_path: Path, answer: Callable[..., Any]) -> None:
+def test_f04_a_failed_watch_is_resumed(tmp_path: Path, answer: Callable[..., Any]) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -205,7 +205,7 @@ def test_f04_a_watch_that_fails_goes_on(tmp_path: Path, answer: Callable[..., An
     run(scenario)
 
 
-def test_f04_an_event_that_is_never_understood_is_passed_by_a_list(tmp_path: Path) -> None:
+def test_f04_an_undecodable_event_is_skipped_by_a_list(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.always("watch", "services", stream("{\n"))
@@ -217,7 +217,7 @@ def test_f04_an_event_that_is_never_understood_is_passed_by_a_list(tmp_path: Pat
     run(scenario)
 
 
-def test_a_watch_that_lies_about_order_is_not_believed(tmp_path: Path) -> None:
+def test_events_out_of_order_require_a_list(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             stored = server.put(service("web"))

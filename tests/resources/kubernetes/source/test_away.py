@@ -15,7 +15,7 @@ from tests.support.kinds import KINDS
 from tests.support.wait import until
 
 
-def test_f01_an_api_server_that_is_away_takes_nothing_away(tmp_path: Path) -> None:
+def test_f01_an_unreachable_api_server_deletes_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -39,7 +39,7 @@ def test_f01_an_api_server_that_is_away_takes_nothing_away(tmp_path: Path) -> No
     run(scenario)
 
 
-def test_f01_an_outage_is_not_told_again_with_every_attempt(tmp_path: Path) -> None:
+def test_f01_an_outage_is_reported_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server, reader(server, tmp_path) as told:
             await until(lambda: all(told.events.values()))
@@ -53,7 +53,7 @@ def test_f01_an_outage_is_not_told_again_with_every_attempt(tmp_path: Path) -> N
     run(scenario)
 
 
-def test_f02_an_api_server_that_is_away_at_the_start_is_named_and_waited_for(
+def test_f02_an_api_server_unreachable_at_the_start_is_named_and_retried(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -72,7 +72,7 @@ def test_f02_an_api_server_that_is_away_at_the_start_is_named_and_waited_for(
     run(scenario)
 
 
-def test_f02_a_kubeconfig_that_is_not_there_yet_is_waited_for(
+def test_f02_a_missing_kubeconfig_is_retried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
@@ -90,7 +90,7 @@ def test_f02_a_kubeconfig_that_is_not_there_yet_is_waited_for(
     run(scenario)
 
 
-def test_f03_a_connection_that_died_half_is_noticed_and_resumed(tmp_path: Path) -> None:
+def test_f03_a_half_open_connection_is_detected_and_the_watch_resumed(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -105,7 +105,7 @@ def test_f03_a_connection_that_died_half_is_noticed_and_resumed(tmp_path: Path) 
     run(scenario)
 
 
-def test_f03_a_list_that_hangs_is_given_up(tmp_path: Path) -> None:
+def test_f03_a_hanging_list_times_out(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -120,7 +120,7 @@ def test_f03_a_list_that_hangs_is_given_up(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_f03_watches_that_never_say_anything_lead_to_a_list(tmp_path: Path) -> None:
+def test_f03_repeatedly_silent_watches_lead_to_a_list(tmp_path: Path) -> None:
     """A proxy that keeps back what it should pass on."""
 
     async def scenario() -> None:

@@ -14,7 +14,7 @@ from tests.support.kinds import KINDS
 from tests.support.wait import until
 
 
-def test_everything_is_listed_in_pages_and_then_followed(tmp_path: Path) -> None:
+def test_objects_are_listed_in_pages_and_then_watched(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             for i in range(7):
@@ -67,7 +67,7 @@ def test_a_watch_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_only_what_is_needed_is_asked_for(tmp_path: Path) -> None:
+def test_only_selected_objects_are_requested(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             for name in ("n1", "n2"):
@@ -89,7 +89,7 @@ def test_only_what_is_needed_is_asked_for(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_kind_in_several_namespaces_is_told_when_all_have_been_read(tmp_path: Path) -> None:
+def test_a_kind_in_several_namespaces_is_emitted_after_all_lists(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             wanted = {"Secret": Selection(namespaces=("a", "b"))}
@@ -117,7 +117,7 @@ def test_an_object_of_several_mebibytes_comes_through(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_an_invalid_object_is_told_and_the_others_are_unaffected(tmp_path: Path) -> None:
+def test_an_invalid_object_is_a_problem_and_others_are_unaffected(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("good"))
@@ -132,7 +132,7 @@ def test_an_invalid_object_is_told_and_the_others_are_unaffected(tmp_path: Path)
     run(scenario)
 
 
-def test_bookmarks_keep_a_quiet_watch_alive(tmp_path: Path) -> None:
+def test_bookmarks_keep_an_idle_watch_alive(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.bookmark_every = 0.05
@@ -145,7 +145,7 @@ def test_bookmarks_keep_a_quiet_watch_alive(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_a_watch_that_ends_at_once_is_not_begun_at_once(tmp_path: Path) -> None:
+def test_a_watch_that_ends_at_once_is_retried_with_backoff(tmp_path: Path) -> None:
     """A server that closes every watch costs requests at the pace of the pauses, not a busy loop."""
 
     async def scenario() -> None:

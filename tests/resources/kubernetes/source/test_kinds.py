@@ -35,7 +35,7 @@ def test_f06_a_forbidden_kind_is_named_and_the_others_work(tmp_path: Path) -> No
     run(scenario)
 
 
-def test_f06_what_was_known_counts_when_it_becomes_forbidden(tmp_path: Path) -> None:
+def test_f06_a_kind_that_becomes_forbidden_keeps_its_objects(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -90,7 +90,7 @@ def test_f13_a_crd_of_an_older_version_is_read_in_that(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_f06_a_crd_that_goes_while_nobody_looks_takes_nothing_away(tmp_path: Path) -> None:
+def test_f06_a_crd_deleted_between_watches_deletes_no_object(tmp_path: Path) -> None:
     """Its objects go one by one when it is deleted; a 404 alone is no deletion of anything."""
 
     async def scenario() -> None:

@@ -17,7 +17,7 @@ EMPTY = text(
 )
 
 
-def test_f05_a_server_restored_from_a_backup_is_believed_after_two_complete_lists(
+def test_f05_a_server_restored_from_a_backup_is_confirmed_by_a_second_list(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
@@ -41,7 +41,7 @@ def test_f05_a_server_restored_from_a_backup_is_believed_after_two_complete_list
     run(scenario)
 
 
-def test_f05_one_empty_list_takes_nothing_away_two_do(tmp_path: Path) -> None:
+def test_f05_one_empty_list_deletes_nothing_two_do(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
@@ -66,7 +66,7 @@ def test_f05_one_empty_list_takes_nothing_away_two_do(tmp_path: Path) -> None:
     run(scenario)
 
 
-def test_f05_a_source_that_is_run_again_wants_an_empty_list_confirmed_too(tmp_path: Path) -> None:
+def test_f05_a_source_that_runs_again_confirms_an_empty_list_too(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
