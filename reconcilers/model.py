@@ -243,7 +243,7 @@ class Route(msgspec.Struct, frozen=True):
     @property
     def origins(self) -> tuple[Origin, ...]:
         """The objects that contribute the prefix."""
-        return tuple(contribution.origin for contribution in self.contributions)
+        return tuple(dict.fromkeys(contribution.origin for contribution in self.contributions))
 
 
 class RouteExplanation(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The options of the neutral intent, for all dialects: what happens to the routes of a drained node."""
+"""The options of the neutral intent, for all dialects: draining, and which addresses are advertised."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
-from resources.option_declarations import Options, setting
+from resources.addresses import canonical_prefix
+from resources.option_declarations import InvalidOption, Options, setting
 
 Drain: TypeAlias = Literal["off", "withdraw", "deprefer"]
 DRAIN_TAINTS: Final = ("node.kubernetes.io/unschedulable",)
@@ -40,3 +41,49 @@ class IntentOptions(Options, frozen=True):
             flag="--drain-prepend",
         ),
     ] = 0
+    advertise_allow: Annotated[
+        tuple[str, ...],
+        setting(
+            "prefix; repeatable. Of the addresses in externalIPs and ingress status of Services only "
+            "those within are advertised; by default all that are not rejected for another reason",
+            flag="--advertise-allow",
+            metavar="CIDR",
+        ),
+    ] = ()
+    advertise_deny: Annotated[
+        tuple[str, ...],
+        setting(
+            "prefix; repeatable. No address within, of externalIPs or ingress status of Services, is "
+            "advertised",
+            flag="--advertise-deny",
+            metavar="CIDR",
+        ),
+    ] = ()
+    advertise_min_length_ipv4: Annotated[
+        int,
+        msgspec.Meta(ge=0, le=32),
+        setting(
+            "shortest IPv4 aggregate of addresses of Services that is advertised",
+            flag="--advertise-min-length-ipv4",
+        ),
+    ] = 8
+    advertise_min_length_ipv6: Annotated[
+        int,
+        msgspec.Meta(ge=0, le=128),
+        setting(
+            "shortest IPv6 aggregate of addresses of Services that is advertised",
+            flag="--advertise-min-length-ipv6",
+        ),
+    ] = 16
+
+    def __post_init__(self) -> None:
+        """Check the prefixes. Raises `InvalidOption`."""
+        for flag, texts in (
+            ("--advertise-allow", self.advertise_allow),
+            ("--advertise-deny", self.advertise_deny),
+        ):
+            for text in texts:
+                try:
+                    canonical_prefix(text)
+                except ValueError as error:
+                    raise InvalidOption(flag, str(error)) from None

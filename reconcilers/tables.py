@@ -30,7 +30,8 @@ def object_id(ref: ObjectRef) -> str:
 
 
 def _route_objects(route: Route) -> tuple[Key, ...]:
-    return tuple((route.route_set, object_id(c.origin.object)) for c in route.contributions)
+    objects = dict.fromkeys(c.origin.object for c in route.contributions)
+    return tuple((route.route_set, object_id(ref)) for ref in objects)
 
 
 def _peer_route_sets(peer: Peer) -> tuple[Key, ...]:

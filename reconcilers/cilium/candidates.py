@@ -38,6 +38,8 @@ class Candidate(NamedTuple):
     """Traffic policy Local: not aggregated."""
     reachable: bool = True
     """False for a Service without an active endpoint."""
+    service_field: str | None = None
+    """The field of a Service that names the address."""
 
 
 def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
@@ -53,6 +55,7 @@ def of_service(service: services.ServiceAddresses) -> Iterator[Candidate]:
             group.withheld,
             group.local,
             service.reachable,
+            group.field,
         )
         if not group.nlri:
             yield candidate

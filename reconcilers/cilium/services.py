@@ -14,11 +14,12 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
+from reconcilers.dialect import Contributed, ServiceAddress
 from reconcilers.intent.join import united
 from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
 from reconcilers.prefixes import aggregate, covered, host_route
 from resources.core import EndpointSlice, Service
-from resources.core.service import HEADLESS
+from resources.core.service import EXTERNAL_IPS, HEADLESS, INGRESS
 from speaker.nlri import Family
 
 ADVERTISEMENT_TYPE = "Service"
@@ -53,6 +54,8 @@ class AddressGroup(NamedTuple):
     """Reason and message."""
     incomplete: bool = False
     """True if their ORIGIN is INCOMPLETE."""
+    field: str | None = None
+    """The field in which the Service names them; None for those that Kubernetes assigns."""
 
 
 class ServiceAddresses(NamedTuple):
@@ -134,9 +137,11 @@ def service_addresses(
         ObjectRef("Service", meta.namespace, meta.name),
         {**meta.labels, **reserved},
         (
-            balanced._replace(incomplete=options.legacy_origin_attribute),
+            balanced._replace(incomplete=options.legacy_origin_attribute, field=INGRESS),
             _group("ClusterIP", service.cluster_addresses, spec.internal_traffic_policy, inside),
-            _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside),
+            _group("ExternalIP", spec.external_ips, spec.external_traffic_policy, outside)._replace(
+                field=EXTERNAL_IPS
+            ),
         ),
         _reachable(pieces),
     )
@@ -158,21 +163,23 @@ def _advertises(entry: AdvertisementEntry, service: ServiceAddresses, group: Add
     )
 
 
-def _prefixes(entry: AdvertisementEntry, group: AddressGroup, family: Family) -> Iterator[bytes]:
+def _prefixes(
+    entry: AdvertisementEntry, group: AddressGroup, family: Family
+) -> Iterator[tuple[bytes, ServiceAddress | None]]:
+    """Yield the advertised prefix of each address, with the address if the Service names it."""
     for nlri in group.nlri.get(family, ()):
         if entry.within is not None and not covered(nlri, entry.within):
             continue
+        address = None if group.field is None else ServiceAddress(group.field, nlri)
         if entry.aggregation_length is not None and not group.local:
-            yield aggregate(nlri, entry.aggregation_length)
+            yield aggregate(nlri, entry.aggregation_length), address
         else:
-            yield nlri
+            yield nlri, address
 
 
-def contributions(
-    service: ServiceAddresses, route_set: RouteSet
-) -> Iterator[tuple[Family, bytes, Contribution]]:
-    """Yield the prefixes of one Service in one set, each once for every object that selects it."""
-    selected: dict[tuple[Family, bytes, ObjectRef], list[Attributes]] = {}
+def contributions(service: ServiceAddresses, route_set: RouteSet) -> Iterator[Contributed]:
+    """Yield the prefixes of one Service in one set: each address once for an object that selects it."""
+    selected: dict[tuple[Family, bytes, ObjectRef, ServiceAddress | None], list[Attributes]] = {}
     for family, entries in route_set.entries.items():
         for entry in entries:
             if not _selects(entry, service):
@@ -183,8 +190,9 @@ def contributions(
                 attributes = entry.attributes
                 if group.incomplete:
                     attributes = replace(attributes, incomplete=True)
-                for nlri in _prefixes(entry, group, family):
-                    selected.setdefault((family, nlri, entry.rule), []).append(attributes)
-    for (family, nlri, rule), attributes_of_entries in selected.items():
-        origin = Origin(service.ref, rule)
-        yield family, nlri, Contribution(origin, united(attributes_of_entries))
+                for nlri, address in _prefixes(entry, group, family):
+                    key = (family, nlri, entry.rule, address)
+                    selected.setdefault(key, []).append(attributes)
+    for (family, nlri, rule, address), attributes_of_entries in selected.items():
+        contribution = Contribution(Origin(service.ref, rule), united(attributes_of_entries))
+        yield Contributed(route_set.name, family, nlri, contribution, address)

@@ -69,8 +69,7 @@ class ServiceSource:
         slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
         addresses = services.service_addresses(service, slices, context.node, self._options)
         for route_set in rules:
-            for family, nlri, contribution in services.contributions(addresses, route_set):
-                yield Contributed(route_set.name, family, nlri, contribution)
+            yield from services.contributions(addresses, route_set)
 
 
 class PodCidrSource:

@@ -34,6 +34,7 @@ from reconcilers.dialect.route_source import (
     KindSource,
     RouteSource,
     Selection,
+    ServiceAddress,
 )
 
 __all__ = [
@@ -62,5 +63,6 @@ __all__ = [
     "RouteSetRules",
     "RouteSource",
     "Selection",
+    "ServiceAddress",
     "Target",
 ]

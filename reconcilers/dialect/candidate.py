@@ -48,3 +48,8 @@ class Candidate(Protocol):
     def nlri(self) -> bytes | None:
         """The prefix; None where the object has no address of the type."""
         ...
+
+    @property
+    def service_field(self) -> str | None:
+        """The field of a Service that names the address (`ServiceAddress`), or None."""
+        ...

@@ -29,6 +29,19 @@ EVERYTHING: Final = Everything()
 """The answer of `RouteSource.affected` where a change may affect every object of the source."""
 
 
+class ServiceAddress(NamedTuple):
+    """An address that a Service's ``externalIPs`` or ingress status names.
+
+    Everybody who may write a Service may write any address there, so the middle decides whether it is
+    advertised (`reconcilers.intent.service_addresses`).
+    """
+
+    field: str
+    """Of the Service: ``spec.externalIPs`` or ``status.loadBalancer.ingress``."""
+    nlri: bytes
+    """The host route of the address."""
+
+
 class Contributed(NamedTuple):
     """One prefix that an object contributes to one route set."""
 
@@ -36,6 +49,11 @@ class Contributed(NamedTuple):
     family: Family
     nlri: bytes
     contribution: Contribution
+    address: ServiceAddress | None = None
+    """The address of a Service that the prefix is, or aggregates; None for all that the
+    administrator decides: ClusterIPs, pod networks, pools, interfaces, configured prefixes.
+
+    Several addresses with one aggregate are yielded one by one."""
 
 
 class RouteSource(Protocol):
@@ -95,6 +113,8 @@ class Address(NamedTuple):
     nlri: bytes
     select: Callable[[Any], Selection | None] | None = None
     """Rules of a route set to the selection; set by `KindSource`."""
+    service_field: str | None = None
+    """The field of a Service that names the address (`ServiceAddress`), or None."""
 
 
 class KindSource(Generic[T]):
@@ -153,7 +173,9 @@ class KindSource(Generic[T]):
             for address in self._addresses(row):
                 origin = Origin(address.object, selection.rule)
                 contribution = Contribution(origin, selection.attributes)
-                yield Contributed(one.name, address.family, address.nlri, contribution)
+                field = address.service_field
+                named = None if field is None else ServiceAddress(field, address.nlri)
+                yield Contributed(one.name, address.family, address.nlri, contribution, named)
 
     def candidates(self, snapshot: Snapshot) -> Iterator[Address]:
         """Yield the addresses of all objects, each with what selects it."""

@@ -21,6 +21,7 @@ from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.explain import Explainer
 from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.route_sets import RouteSets
+from reconcilers.intent.service_addresses import AddressRules, address_rules
 from reconcilers.intent.unsupported import supported
 from reconcilers.model import Generated, ObjectRef, Problem
 from reconcilers.options import IntentOptions
@@ -100,6 +101,7 @@ class IntentCompiler:
         """By dialect: the revisions of its tables, and what its operator's part generated."""
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
+        self._addresses = AddressRules()
         self._compiled: dict[str, NodeIntent] = {}
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
@@ -281,6 +283,9 @@ class IntentCompiler:
         sessions = arbitrated.peers
         if drain_reason is not None:
             sessions = drain.drained(sessions, drain_reason, self._context.node, self._options)
+        self._addresses = address_rules(self._node, arbitrated.peers, self._options)
+        for route_sets in self._route_sets.values():
+            route_sets.set_address_rules(self._addresses)
         replace_all(txn, intent.instances, arbitrated.instances)
         replace_all(txn, intent.peers, sessions)
         replace_all(
@@ -341,6 +346,7 @@ class IntentCompiler:
                 name: (dialect, self._route_sets[name].rules)
                 for name, dialect in self._dialects.items()
             },
+            self._addresses,
         )
 
 

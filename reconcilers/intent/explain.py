@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from reconcilers.dialect import Candidate, Dialect, NodeContext, Target
+from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers
 from reconcilers.tables import IntentTables
@@ -78,12 +79,14 @@ class Explainer:
         intent: IntentTables,
         context: NodeContext,
         dialects: Mapping[str, tuple[Dialect, Mapping[str, Any]]],
+        addresses: AddressRules,
     ) -> None:
         """``dialects``: by name, with the rules of their route sets by the name of the set."""
         self._snapshot = snapshot
         self._intent = intent
         self._context = context
         self._dialects = dialects
+        self._addresses = addresses
 
     def explain(
         self,
@@ -125,12 +128,38 @@ class Explainer:
         dialect, sets = self._dialects[peer.dialect]
         rules = sets.get(peer.route_set) if peer.route_set is not None else None
         explanations = [
-            replace(dialect.explain(one, peer, rules), instance=peer.instance, peer=peer.name)
+            replace(
+                self._with_rejections(one, dialect.explain(one, peer, rules)),
+                instance=peer.instance,
+                peer=peer.name,
+            )
             for one in found.get(peer.dialect, ())
         ]
         if target is None or target.prefix is None:
             return explanations
         return _longest_match(explanations, *target.prefix)
+
+    def _with_rejections(
+        self, candidate: Candidate, explanation: RouteExplanation
+    ) -> RouteExplanation:
+        """Apply the rules for addresses that Services name."""
+        family, nlri = candidate.family, candidate.nlri
+        if candidate.service_field is None or family is None or nlri is None:
+            return explanation
+        rejection = self._addresses.reject_address(family, nlri)
+        advertised: tuple[bytes, ...] = ()
+        if rejection is None:
+            rejections = {
+                p: self._addresses.reject_prefix(family, p) for p in explanation.advertised
+            }
+            advertised = tuple(p for p, found in rejections.items() if found is None)
+            rejection = next((found for found in rejections.values() if found is not None), None)
+        if advertised == explanation.advertised or rejection is None:
+            return explanation
+        if advertised:
+            return replace(explanation, advertised=advertised)
+        reason, message = rejection
+        return replace(explanation, advertised=(), reason=reason, message=message)
 
     # Candidates
 

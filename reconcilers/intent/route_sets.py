@@ -6,7 +6,7 @@ filled by every object once; a set that no peer gets any more is emptied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reconcilers.dialect import (
@@ -17,9 +17,10 @@ from reconcilers.dialect import (
     NodeContext,
     RouteSource,
 )
+from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import Contribution, ObjectRef, Problem, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
-from speaker.nlri import Family
+from speaker.nlri import Family, prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
 Wishes = dict[tuple[Family, bytes], list[Contribution]]
@@ -62,12 +63,25 @@ class RouteSets:
         """Objects by source that contributed something."""
         self._problems: dict[tuple[str, Key], Problem] = {}
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
+        self._rejections: dict[str, dict[tuple[str, Key], tuple[Problem, ...]]] = {}
+        """By set, and by source and object: addresses that are not advertised."""
+        self._addresses = AddressRules()
         self._problems_changed = False
 
     @property
     def problems(self) -> list[Problem]:
         """The problems of single objects, and of prefixes whose contributions conflict."""
-        return [*self._problems.values(), *dict.fromkeys(self._conflicts.values())]
+        rejections = (
+            problem
+            for of_set in self._rejections.values()
+            for problems in of_set.values()
+            for problem in problems
+        )
+        return [
+            *self._problems.values(),
+            *dict.fromkeys(rejections),
+            *dict.fromkeys(self._conflicts.values()),
+        ]
 
     def take_problems(self) -> bool:
         """True if the problems have changed since the last call."""
@@ -78,6 +92,17 @@ class RouteSets:
     def pending(self) -> bool:
         """True if an object contributes again."""
         return bool(self._pending)
+
+    def set_address_rules(self, rules: AddressRules) -> None:
+        """Take the rules for addresses of Services; other rules make every object contribute again."""
+        if rules == self._addresses:
+            return
+        self._addresses = rules
+        for source, keys in self._contributing.items():
+            self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
+        for of_set in self._rejections.values():
+            for source, key in of_set:
+                self._pending.setdefault(source, {})[key] = None
 
     def collect(self, snapshot: Snapshot) -> None:
         """Note the objects that the changes since the last call affect."""
@@ -107,6 +132,8 @@ class RouteSets:
                 table.delete(txn, (name, row.family, row.nlri))
                 self._forget_conflict((name, row.family, row.nlri))
                 dropped += 1
+        if self._rejections.pop(name, None):
+            self._problems_changed = True
         if name in self._fresh:
             self._fresh.remove(name)
         return dropped
@@ -145,16 +172,23 @@ class RouteSets:
         ref = source.object(context, key)
         rules = [self.rules[name] for name in sets]
         of_set: dict[str, Wishes] = {}
+        rejected: dict[str, dict[Problem, None]] = {}
         if self._problems.pop((source.name, key), None) is not None:
             self._problems_changed = True
         try:
             for found in source.contributions(snapshot, context, key, rules):
-                self._wish(of_set, found)
+                problem = self._rejected(ref, found)
+                if problem is None:
+                    self._wish(of_set, found)
+                else:
+                    rejected.setdefault(found.route_set, {})[problem] = None
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             text = f"it cannot be used: {type(error).__name__}: {error}"
             self._problems[source.name, key] = Problem((ref,), "", text, dialect=self._dialect.name)
             self._problems_changed = True
+        for name, found_rules in zip(sets, rules, strict=True):
+            self._note_rejections(name, (source.name, key), rejected.get(found_rules.name, ()))
         if of_set:
             self._contributing[source.name].add(key)
         elif not new:
@@ -167,6 +201,35 @@ class RouteSets:
             written += self._contribute(txn, name, ref, wishes, new=new)
         return written
 
+    def _rejected(self, ref: ObjectRef, found: Contributed) -> Problem | None:
+        """Return the problem of an address that a Service names and that is not advertised, or None."""
+        if found.address is None:
+            return None
+        field, nlri = found.address
+        rejection = self._addresses.reject_address(found.family, nlri)
+        objects: tuple[ObjectRef, ...] = (ref,)
+        if rejection is None:
+            rejection = self._addresses.reject_prefix(found.family, found.nlri)
+            objects = (ref, found.contribution.origin.rule)
+        if rejection is None:
+            return None
+        address = prefix_to_text(found.family, nlri).partition("/")[0]
+        text = f"{address} is not advertised: {rejection.message}"
+        return Problem(objects, field, text, dialect=self._dialect.name)
+
+    def _note_rejections(
+        self, route_set: str, object_: tuple[str, Key], problems: Iterable[Problem]
+    ) -> None:
+        of_set = self._rejections.setdefault(route_set, {})
+        found = tuple(problems)
+        if of_set.get(object_, ()) == found:
+            return
+        self._problems_changed = True
+        if found:
+            of_set[object_] = found
+        else:
+            del of_set[object_]
+
     def _wish(self, of_set: dict[str, Wishes], found: Contributed) -> None:
         wishes = of_set.get(found.route_set)
         if wishes is None:
@@ -174,7 +237,7 @@ class RouteSets:
         parts = wishes.get((found.family, found.nlri))
         if parts is None:
             wishes[found.family, found.nlri] = [found.contribution]
-        else:
+        elif found.contribution not in parts:
             parts.append(found.contribution)
 
     def _contribute(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -13,6 +13,9 @@ from resources.meta import Resource, Struct
 
 TrafficPolicy = Literal["Cluster", "Local"]
 HEADLESS = "None"
+INGRESS: Final = "status.loadBalancer.ingress"
+EXTERNAL_IPS: Final = "spec.externalIPs"
+"""The fields in which a Service names addresses; ClusterIPs are assigned to it."""
 
 
 class ServiceSpec(Struct, frozen=True):

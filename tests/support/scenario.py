@@ -118,7 +118,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: list[Step]
     operator: bool = False
     """Whether it is run through an operator, too."""
-    options: dict[str, bool | str] = {}
+    options: dict[str, bool | int | str | list[str]] = {}
     """Of `waggle render` and of the agent: flags without their dashes before."""
 
     @property
@@ -129,7 +129,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def flags(self) -> list[str]:
         """The options as a program's arguments."""
-        return [f"--{name}={str(value).lower()}" for name, value in self.options.items()]
+        return [
+            f"--{name}={str(value).lower()}"
+            for name, given in self.options.items()
+            for value in (given if isinstance(given, list) else [given])
+        ]
 
 
 def offline_settings(node: str, options: Mapping[str, Any]) -> OfflineSettings:

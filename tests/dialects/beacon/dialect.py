@@ -7,7 +7,7 @@ from reconcilers import dialect as api
 from reconcilers.model import Attributes, Condition, Instance, ObjectRef, Peer, ref_to
 from reconcilers.prefixes import host_route
 from resources.core.kinds import NODE, SERVICE
-from resources.core.service import Service
+from resources.core.service import INGRESS, Service
 from resources.option_declarations import Options, setting
 from resources.tables import Tables
 from statedb import Snapshot
@@ -28,7 +28,9 @@ class Rules(NamedTuple):  # of a route set, which has the name of a namespace
 
 def addresses(row: Service) -> Iterator[api.Address]:
     for address in row.load_balancer_addresses:
-        yield api.Address(ref_to(SERVICE, row), "LoadBalancerIP", *host_route(address))
+        family, nlri = host_route(address)
+        ref = ref_to(SERVICE, row)
+        yield api.Address(ref, "LoadBalancerIP", family, nlri, service_field=INGRESS)
 
 
 def select(rules: Rules, row: Service) -> api.Selection | None:

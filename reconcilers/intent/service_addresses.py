@@ -1,0 +1,132 @@
+"""Which addresses of Services may be advertised, whatever dialect selects the Service. Pure.
+
+``spec.externalIPs`` and the ingress status of a Service take any address from everybody who may write
+a Service. Without a rule, a Service attracts the traffic of another host: of a router, of this node,
+of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pools and interfaces are the
+administrator's, and not subject to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from reconcilers.model import Peer
+from reconcilers.options import IntentOptions
+from reconcilers.prefixes import covered, host_route
+from resources.core import Node
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+
+_IPV4_MAPPED: Final = bytes(10) + b"\xff\xff"
+
+
+class Rejection(NamedTuple):
+    """Why an address is not advertised: one word, and a sentence without its end."""
+
+    reason: str
+    message: str
+
+
+class AddressRules(msgspec.Struct, frozen=True):
+    """The rules for one node. Prefixes and host routes are wire bytes."""
+
+    own: frozenset[bytes] = frozenset()
+    """Addresses of this node, as host routes."""
+    peers: frozenset[bytes] = frozenset()
+    """Addresses of its peers, as host routes."""
+    allow: Mapping[Family, tuple[bytes, ...]] | None = None
+    """Prefixes outside of which nothing is advertised; None allows all."""
+    deny: Mapping[Family, tuple[bytes, ...]] = {}
+    minimum_length: Mapping[Family, int] = {}
+
+    def reject_address(self, family: Family, nlri: bytes) -> Rejection | None:
+        """Return why the address with this host route is not advertised, or None."""
+        special = _special(family, nlri)
+        if special is not None:
+            return Rejection("Martian", f"it is {special}")
+        if nlri in self.own:
+            return Rejection("NodeAddress", "it is an address of this node")
+        if nlri in self.peers:
+            return Rejection("PeerAddress", "it is the address of a peer")
+        if self.deny and covered(nlri, self.deny.get(family, ())):
+            return Rejection("Denied", "--advertise-deny has a prefix that it is in")
+        if self.allow is not None and not covered(nlri, self.allow.get(family, ())):
+            return Rejection("NotAllowed", "no prefix of --advertise-allow has it")
+        return None
+
+    def reject_prefix(self, family: Family, prefix: bytes) -> Rejection | None:
+        """Return why an aggregate is not advertised, or None."""
+        minimum = self.minimum_length.get(family, 0)
+        if prefix[0] >= minimum:
+            return None
+        text = f"its aggregate has the length {prefix[0]}, and {minimum} is the shortest allowed"
+        return Rejection("AggregateTooShort", text)
+
+
+def address_rules(node: Node | None, peers: Iterable[Peer], options: IntentOptions) -> AddressRules:
+    """Return the rules of a node with these peers."""
+    texts = [] if node is None else [address.address for address in node.status.addresses]
+    sessions = list(peers)
+    texts += [peer.local_address for peer in sessions if peer.local_address is not None]
+    return AddressRules(
+        own=_host_routes(texts),
+        peers=_host_routes(peer.address for peer in sessions if peer.address is not None),
+        allow=_by_family(options.advertise_allow) if options.advertise_allow else None,
+        deny=_by_family(options.advertise_deny),
+        minimum_length={
+            IPV4_UNICAST: options.advertise_min_length_ipv4,
+            IPV6_UNICAST: options.advertise_min_length_ipv6,
+        },
+    )
+
+
+def _special(family: Family, nlri: bytes) -> str | None:
+    """Return what a host route that is never global unicast is (RFC 6890, RFC 5735)."""
+    return _special_ipv4(nlri) if family == IPV4_UNICAST else _special_ipv6(nlri[1:])
+
+
+def _special_ipv4(nlri: bytes) -> str | None:
+    first = nlri[1]
+    if first == 0:
+        return 'of "this network" (0.0.0.0/8)'
+    if first == 127:
+        return "a loopback address (127.0.0.0/8)"
+    if first == 169 and nlri[2] == 254:
+        return "a link-local address (169.254.0.0/16)"
+    if first >= 240:
+        return "a reserved address (240.0.0.0/4)"
+    return "a multicast address (224.0.0.0/4)" if first >= 224 else None
+
+
+def _special_ipv6(octets: bytes) -> str | None:
+    if octets[0] == 0xFF:
+        return "a multicast address (ff00::/8)"
+    if octets[0] == 0xFE and octets[1] & 0xC0 == 0x80:
+        return "a link-local address (fe80::/10)"
+    if octets.startswith(_IPV4_MAPPED):
+        return "an IPv4-mapped address (::ffff:0:0/96)"
+    value = int.from_bytes(octets, "big")
+    if value > 1:
+        return None
+    return "the loopback address (::1)" if value else "the unspecified address (::)"
+
+
+def _host_routes(texts: Iterable[str]) -> frozenset[bytes]:
+    """Return the host routes of addresses; host names among them are left out."""
+    found = set()
+    for text in texts:
+        try:
+            found.add(host_route(text)[1])
+        except OSError:
+            continue
+    return frozenset(found)
+
+
+def _by_family(prefixes: Iterable[str]) -> dict[Family, tuple[bytes, ...]]:
+    found: dict[Family, tuple[bytes, ...]] = {}
+    for text in prefixes:
+        family, nlri = prefix_to_wire(text)
+        found[family] = (*found.get(family, ()), nlri)
+    return found
