@@ -195,8 +195,6 @@ def _checked_peer(
 ) -> Peer:
     """Return a peer. Raises `_InvalidConfigError`."""
     address = _address(peer, context.host)
-    if peer.peer_asn is None:
-        raise _InvalidConfigError("peerASN", "it has no AS number")
     config = _DEFAULTS
     if peer.peer_config_ref is not None:
         name = peer.peer_config_ref.name
@@ -308,7 +306,7 @@ def _peer(
         name=peer.name,
         address=canonical_address(address),
         interface=zone or None,
-        peer_asn=peer.peer_asn or 0,
+        peer_asn=peer.peer_asn,
         peer_port=spec.transport.peer_port,
         local_address=ends[1],
         local_asn=None,

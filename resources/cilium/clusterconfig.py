@@ -73,8 +73,8 @@ PeerAddress = Annotated[
 PeerAsn = Annotated[
     AnyAsn,
     doc(
-        "The AS number that the router has to have, of two or four octets; 0 accepts any. Equal to "
-        "the instance's own it makes the session iBGP."
+        "The AS number that the router has to have, of two or four octets; 0, the default, accepts "
+        "any. Equal to the instance's own it makes the session iBGP."
     ),
 ]
 PeerDiscovery = Annotated[
@@ -96,7 +96,7 @@ class Peer(Struct, frozen=True):
         Name, doc("A name of your choice, unique within the instance; it is in status and output.")
     ]
     peer_address: PeerAddress | None = None
-    peer_asn: PeerAsn | None = None
+    peer_asn: PeerAsn = 0
     auto_discovery: PeerDiscovery | None = None
     peer_config_ref: ConfigReference | None = None
 

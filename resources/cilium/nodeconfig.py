@@ -28,7 +28,7 @@ class NodePeer(Struct, frozen=True):
 
     name: Annotated[Name, doc("The peer's name, from the CiliumBGPClusterConfig.")]
     peer_address: PeerAddress | None = None
-    peer_asn: PeerAsn | None = None
+    peer_asn: PeerAsn = 0
     auto_discovery: PeerDiscovery | None = None
     local_address: Annotated[
         str | None,

@@ -226,7 +226,6 @@ def test_f56_an_invalid_instance_affects_no_other() -> None:
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
-        ({"peerASN": None}, "peerASN"),
         ({"peerAddress": None}, "peerAddress"),
         ({"peerConfigRef": {"name": "none"}}, "peerConfigRef.name"),
     ],
@@ -239,6 +238,15 @@ def test_an_invalid_peer_is_left_out_with_a_problem(fields: dict[str, Any], fiel
     assert cluster.problems() == [
         ("CiliumBGPNodeConfig/test-node", f"spec.bgpInstances[0].peers[0].{field}")
     ]
+
+
+@pytest.mark.parametrize("asn", [None, 0], ids=["absent", "0"])
+def test_a_peer_without_as_number_has_any(asn: int | None) -> None:
+    cluster = usual()
+    cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[peer(peerASN=asn)]))
+    cluster.run()
+    assert [p["peerASN"] for p in cluster.render()["instances"][0]["peers"]] == [0]
+    assert not cluster.problems()
 
 
 def test_an_object_whose_computation_fails_is_a_problem_of_its_own(
