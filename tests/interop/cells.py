@@ -1,4 +1,4 @@
-"""What makes a test the row of a feature in the interop matrix."""
+"""The decorator that makes a test the row of a feature in the interop matrix."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.interop import matrix
 
 
 def cell(feature: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a test the row of a feature: once for every router that can do it."""
+    """Make a test the row of a feature: once for every router that supports it."""
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
-        marked = pytest.mark.usefixtures("told")(pytest.mark.cell(feature)(test))
+        marked = pytest.mark.usefixtures("recorded_cell")(pytest.mark.cell(feature)(test))
         decorated: Callable[..., None] = pytest.mark.parametrize("kind", matrix.kinds(feature))(
             marked
         )

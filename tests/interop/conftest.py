@@ -43,14 +43,14 @@ def versions(unavailable_routers: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def told(
+def recorded_cell(
     request: pytest.FixtureRequest,
     kind: str,
     need_router: NeedRouter,
     versions: dict[str, str],
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Tell the page which cell this is, and of which version."""
+    """Record the cell of a test, and the version of the router, for the page."""
     need_router(kind)
     marker = request.node.get_closest_marker("cell")
     record_property("cell", [marker.args[0], kind, versions[kind]])

@@ -1,8 +1,8 @@
-"""The interop matrix: what is tried with which router, and why a cell is empty where it is.
+"""The interop matrix: the tests with each router, and the reason where a cell has none.
 
 Rows are features, columns are the routers of `KINDS`. A cell that is not in `CANNOT` is a test of
-`test_matrix` or `test_matrix_alone`, and has to pass. Renders docs/interop.md; reads nothing but
-what it is given.
+`test_matrix` or `test_matrix_alone`, and has to pass. Renders docs/interop.md; a pure function of its
+arguments.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ FEATURES: dict[str, str] = {
     "ipv4-over-ipv6": "IPv4 prefixes with IPv6 next hops (RFC 8950)",
     "unnumbered": "unnumbered: a neighbour by interface",
     "md5": "TCP MD5, and no session with another key (RFC 2385)",
-    "gtsm": "TTL security, and no session with somebody farther away (RFC 5082)",
+    "gtsm": "TTL security, and no session with a more distant peer (RFC 5082)",
     "multihop": "eBGP multihop, through another router",
-    "collision": "both connect: one session is left (RFC 4271 section 6.8)",
+    "collision": "connection collision: one session remains (RFC 4271 section 6.8)",
     "four-octet-as": "four-octet AS numbers (RFC 6793)",
     "old-speaker": "with a speaker of two-octet AS numbers only (RFC 6793)",
     "communities": "communities and large communities (RFC 1997, 8092)",
     "extended-messages": "messages longer than 4,096 octets (RFC 8654)",
-    "route-refresh-sent": "route refresh, we ask (RFC 2918)",
-    "route-refresh-received": "route refresh, it asks (RFC 2918)",
+    "route-refresh-sent": "route refresh, requested by us (RFC 2918)",
+    "route-refresh-received": "route refresh, requested by the peer (RFC 2918)",
     "enhanced-route-refresh": "enhanced route refresh (RFC 7313)",
-    "add-path-send": "ADD-PATH, we send (RFC 7911)",
-    "add-path-receive": "ADD-PATH, we receive (RFC 7911)",
-    "restarting": "graceful restart: we restart, it keeps our routes (RFC 4724)",
-    "helper": "graceful restart: it restarts, we keep its routes (RFC 4724)",
-    "long-lived": "long-lived graceful restart: it keeps ours as the last choice (RFC 9494)",
-    "long-lived-helper": "long-lived graceful restart: we keep its as the last choice (RFC 9494)",
-    "limit-theirs": "maximum of prefixes, its (RFC 4486)",
-    "limit-ours": "maximum of prefixes, ours (RFC 4486)",
-    "shutdown-sent": "shutdown communication, we say why (RFC 9003)",
-    "shutdown-received": "shutdown communication, it says why (RFC 9003)",
+    "add-path-send": "ADD-PATH, send (RFC 7911)",
+    "add-path-receive": "ADD-PATH, receive (RFC 7911)",
+    "restarting": "graceful restart: we restart, the peer keeps our routes (RFC 4724)",
+    "helper": "graceful restart: the peer restarts, we keep its routes (RFC 4724)",
+    "long-lived": "long-lived graceful restart: the peer keeps our routes, least preferred (RFC 9494)",
+    "long-lived-helper": "long-lived graceful restart: we keep its routes, least preferred (RFC 9494)",
+    "limit-theirs": "prefix limit of the peer (RFC 4486)",
+    "limit-ours": "prefix limit of ours (RFC 4486)",
+    "shutdown-sent": "shutdown communication, sent (RFC 9003)",
+    "shutdown-received": "shutdown communication, received (RFC 9003)",
     "role": "roles and Only to Customer, and no session with a wrong one (RFC 9234)",
     "confederation": "members of one confederation (RFC 5065)",
-    "confederation-outside": "a confederation of ours, seen from outside (RFC 5065)",
+    "confederation-outside": "peer of a confederation, outside of it (RFC 5065)",
 }
 
 CANNOT: dict[tuple[str, str], str] = {
     ("ipv4-over-ipv6", "openbgpd"): "has no extended next hop encoding",
-    ("unnumbered", "gobgp"): "sends no router advertisements, by which neighbours find each other",
-    ("unnumbered", "openbgpd"): "needs the neighbour's address",
-    ("unnumbered", "exabgp"): "needs the neighbour's address",
+    ("unnumbered", "gobgp"): "sends no router advertisements, by which neighbours are discovered",
+    ("unnumbered", "openbgpd"): "requires the neighbour's address",
+    ("unnumbered", "exabgp"): "requires the neighbour's address",
     ("old-speaker", "gobgp"): "always has four-octet AS numbers",
     ("extended-messages", "gobgp"): "has no extended messages",
     ("extended-messages", "openbgpd"): "has no extended messages",
-    ("route-refresh-sent", "openbgpd"): "counts requests, ours and BIRD's, and answers none",
-    ("route-refresh-received", "gobgp"): "never asks",
+    ("route-refresh-sent", "openbgpd"): "counts requests of Waggle and BIRD, and answers none",
+    ("route-refresh-received", "gobgp"): "sends no requests",
     ("enhanced-route-refresh", "gobgp"): "has no enhanced route refresh",
     ("restarting", "exabgp"): "keeps no routes of neighbours that restart",
-    ("helper", "openbgpd"): "only helps others: it names no family whose routes we should keep",
+    ("helper", "openbgpd"): "is a helper only: its capability lists no family",
     ("long-lived", "openbgpd"): "has no long-lived graceful restart",
     ("long-lived", "exabgp"): "has no long-lived graceful restart",
     ("long-lived-helper", "openbgpd"): "has no long-lived graceful restart",
@@ -73,24 +73,23 @@ CANNOT: dict[tuple[str, str], str] = {
 
 NOTES: dict[tuple[str, str], str] = {
     ("ipv6-over-ipv4", "openbgpd"): (
-        "announces the loopback address as next hop, which we refuse, unless it is told another; that"
-        " it heeds on multihop sessions only"
+        "announces the loopback address as next hop, which Waggle rejects, unless another is"
+        " configured, which it uses in multihop sessions only"
     ),
     ("md5", "openbgpd"): (
-        "has to be the one that connects: it sets keys on its listening sockets before it knows of any"
-        " neighbour"
+        "has to connect: it sets keys on its listening sockets before it reads neighbours"
     ),
     ("gtsm", "exabgp"): (
-        "has to be the one that connects: its listening socket answers with the system's TTL"
+        "has to connect: its listening socket has the TTL of the system"
     ),
     ("route-refresh-sent", "frr"): (
         "answers no request before it has sent End-of-RIB, which it sends to neighbours with graceful"
         " restart only"
     ),
-    ("confederation", "gobgp"): "tells other members no local preference",
-    ("shutdown-received", "exabgp"): ('always says "Administrative Shutdown", and connects again'),
+    ("confederation", "gobgp"): "sends no local preference to other members",
+    ("shutdown-received", "exabgp"): ('always sends "Administrative Shutdown", and connects again'),
 }
-"""What is to be known of a cell that works."""
+"""Remarks on cells that pass."""
 
 CELLS = tuple(
     (feature, kind) for feature in FEATURES for kind in COLUMNS if (feature, kind) not in CANNOT
@@ -99,17 +98,17 @@ CELLS = tuple(
 
 
 def kinds(feature: str) -> list[str]:
-    """Return the routers that can do it."""
+    """Return the routers that support a feature."""
     return [kind for each, kind in CELLS if each == feature]
 
 
 INTRODUCTION = """\
 # Interop
 
-What the speaker does together with other implementations. Every "yes" is a test
-(`tests/interop/test_matrix.py`, `test_matrix_alone.py`) that runs both in network namespaces and
-reads the result at both ends; a number without "yes" stands for the reason why there is nothing to
-try. `make test` with all of these routers writes this page anew when every cell has passed.
+The speaker together with other implementations. Every "yes" is a test (`tests/interop/test_matrix.py`,
+`test_matrix_alone.py`) that runs both in network namespaces and reads the result at both ends; a number
+without "yes" refers to the reason why there is no test. `make test` with all of these routers writes
+this page when every cell has passed.
 """
 
 
@@ -121,10 +120,10 @@ def render(versions: Mapping[str, str]) -> str:
         cells = []
         for kind in COLUMNS:
             reason = CANNOT.get((feature, kind))
-            said = reason or NOTES.get((feature, kind))
+            note = reason or NOTES.get((feature, kind))
             words = [] if reason else ["yes"]
-            if said is not None:
-                text = f"{versions[kind].split()[0]} {said}."
+            if note is not None:
+                text = f"{versions[kind].split()[0]} {note}."
                 words.append(f"({reasons.setdefault(text, len(reasons) + 1)})")
             cells.append(" ".join(words))
         rows.append(f"| {title} | {' | '.join(cells)} |")
@@ -135,7 +134,7 @@ def render(versions: Mapping[str, str]) -> str:
 
 
 def versions_of(page: str) -> dict[str, str]:
-    """Return the versions that a page names. Raises ValueError if it is no such page."""
+    """Return the versions that a page names. Raises ValueError for another text."""
     head = re.search(r"^\| \|(.*)\|$", page, re.MULTILINE)
     found = [] if head is None else [cell.strip() for cell in head[1].split("|")]
     return dict(zip(COLUMNS, found, strict=True))

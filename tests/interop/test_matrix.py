@@ -46,7 +46,7 @@ def arenas(
 
 
 @pytest.fixture
-def arena(told: None, arenas: dict[str, Arena], kind: str) -> Arena:
+def arena(recorded_cell: None, arenas: dict[str, Arena], kind: str) -> Arena:
     """The arena of the test's kind."""
     return arenas[kind]
 

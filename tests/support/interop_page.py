@@ -1,7 +1,7 @@
 """Writes docs/interop.md at the end of a test run in which every cell of the matrix has passed.
 
-A pytest plugin. Cells tell it by the property ``cell`` which they are, so that it works as well when
-other processes run them (pytest-xdist). A run of some cells, or one with a failure, writes nothing.
+A pytest plugin. Tests name their cell by the property ``cell``, so that it works with several processes
+(pytest-xdist), too. A run of some cells, or one with a failure, writes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "interop.md"
 
 
 class InteropPage:
-    """Remembers which cells have passed, and with what versions."""
+    """Records the cells that have passed, with the versions of routers."""
 
     def __init__(self, page: Path = PAGE) -> None:
         self._page = page
@@ -25,7 +25,7 @@ class InteropPage:
         self._versions: dict[str, str] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take note of a cell."""
+        """Record the result of a cell."""
         found = dict(report.user_properties).get("cell")
         if not isinstance(found, list | tuple):
             return
@@ -37,7 +37,7 @@ class InteropPage:
             self._versions[kind] = version
 
     def pytest_sessionfinish(self) -> None:
-        """Write the page if it says something else."""
+        """Write the page if it differs."""
         if self._failed or self._passed != set(matrix.CELLS):
             return
         text = matrix.render(self._versions)
