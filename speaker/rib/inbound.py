@@ -109,6 +109,7 @@ class InboundUpdates:
         return (
             self._negotiated.local_router_id,
             self._negotiated.local_role,
+            self._negotiated.peer_asn,
             self._own_asns,
             self._own_addresses,
         )

@@ -56,7 +56,11 @@ class SessionSetup:
             for family in sorted(negotiated.families)
             if has_prefixes(family)
         }
-        if before is not None and not before.source.same_router(source):
+        if before is not None and not (
+            before.source.same_router(source)
+            # Where any AS is accepted, another one is another router: its AS paths begin with it.
+            and before.negotiated.peer_asn == negotiated.peer_asn
+        ):
             before.stale.clear()
             before = None
         if before is None:

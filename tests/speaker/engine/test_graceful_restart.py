@@ -14,7 +14,7 @@ from speaker.api import (
     RouteAttributes,
     StateChanged,
 )
-from speaker.capability import GracefulRestartCapability
+from speaker.capability import FourOctetAs, GracefulRestartCapability, Multiprotocol
 from speaker.engine import Engine
 from speaker.engine.inputs import (
     BytesReceived,
@@ -276,6 +276,27 @@ def test_a_changed_import_rule_is_applied_to_stale_routes() -> None:
     assert b.available(IPV4_UNICAST) == {}
     b.peer(config("a", A, 65001, passive=True))
     assert set(b.available(IPV4_UNICAST)) == set(ROUTES)
+
+
+def test_a_peer_with_another_as_loses_its_stale_routes() -> None:
+    """Where any AS is accepted; its paths are judged by its own AS, not by the former one."""
+    restart = GracefulRestartCapability(120, families=((IPV4_UNICAST, True),))
+    raw = Raw(graceful_restart=RESTART)
+    any_as = PeerConfig(
+        name="p", address=REMOTE, passive=True, import_="all", graceful_restart=RESTART
+    )
+    raw.give(SetPeer(INSTANCE, any_as))
+    raw.to_established(open_message(capabilities=(*FAMILIES, restart)))
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 1, 0)) + bytes((24, 10, 2, 0))))
+    raw.drop()
+    assert sum(family.stale for family in raw.status.families) == 2
+    raw.wait(5)
+    other = (Multiprotocol(IPV4_UNICAST), FourOctetAs(REMOTE_ASN + 1), restart)
+    raw.to_established(open_message(asn=REMOTE_ASN + 1, capabilities=other))
+    assert [family.received for family in raw.status.families] == [0, 0]
+    assert sum(family.stale for family in raw.status.families) == 0
+    raw.send(update(ATTRIBUTES, bytes((24, 10, 1, 0))))
+    assert [family.accepted for family in raw.status.families] == [0, 0]
 
 
 def test_a_peer_with_another_router_id_loses_its_stale_routes() -> None:
