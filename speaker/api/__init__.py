@@ -26,6 +26,8 @@ from speaker.api.config import (
     PeerConfig,
     PeerSettings,
     RouteAttributes,
+    check_asn,
+    check_next_hop,
 )
 from speaker.api.monitoring import (
     BMP_PORT,
@@ -98,4 +100,6 @@ __all__ = [
     "StateChanged",
     "Term",
     "UnknownName",
+    "check_asn",
+    "check_next_hop",
 ]

@@ -13,7 +13,7 @@ import msgspec
 
 from speaker.api.policy import Policy, PrefixRule
 from speaker.api.secret import Secret
-from speaker.iana import Role
+from speaker.iana import AS_TRANS, Role
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 BGP_PORT = 179
@@ -138,10 +138,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Reject an invalid configuration. Raises `InvalidConfig`."""
-        if not 1 <= self.local_asn <= 0xFFFFFFFF:
-            raise InvalidConfig(
-                "instance", self.name, "local_asn", "an AS number is 1 to 4294967295 (RFC 7607)"
-            )
+        check_asn("instance", self.name, "local_asn", self.local_asn)
         try:
             identifier = int(ipaddress.IPv4Address(self.router_id))
         except ValueError:
@@ -155,7 +152,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
         )
         if self.confederation is not None:
             for asn in (self.confederation.identifier, *self.confederation.members):
-                _check_range("instance", self.name, "confederation", asn, 1, 0xFFFFFFFF)
+                check_asn("instance", self.name, "confederation", asn)
         for address, port in self.listen:
             _check_address("instance", self.name, "listen", address)
             _check_range("instance", self.name, "listen", port, 0, 65535)
@@ -216,9 +213,10 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.enforce_first_as
 
     def _check(self, kind: str) -> None:
-        _check_range(kind, self.name, "peer_asn", self.peer_asn, 0, 0xFFFFFFFF)
+        if self.peer_asn:
+            check_asn(kind, self.name, "peer_asn", self.peer_asn)
         if self.local_asn is not None:
-            _check_range(kind, self.name, "local_asn", self.local_asn, 1, 0xFFFFFFFF)
+            check_asn(kind, self.name, "local_asn", self.local_asn)
         _check_range(kind, self.name, "hold_time", self.hold_time, 0, 65535)
         if self.hold_time in (1, 2):
             raise InvalidConfig(kind, self.name, "hold_time", "0, or at least 3 seconds (RFC 4271)")
@@ -257,7 +255,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
             ("next_hop_ipv4", self.next_hop_ipv4, 4),
             ("next_hop_ipv6", self.next_hop_ipv6, 6),
         ):
-            if address is not None and _check_address(kind, self.name, field, address) != version:
+            if address is not None and check_next_hop(kind, self.name, field, address) != version:
                 raise InvalidConfig(kind, self.name, field, f"an IPv{version} address")
 
 
@@ -281,8 +279,8 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
             # A key belongs to an address; without one a connection could be accepted without the key.
             raise InvalidConfig("peer", self.name, "password", "only for a peer with an address")
         if self.address is not None:
-            version = _check_address("peer", self.name, "address", self.address)
-            if self.local_address is not None and version != _check_address(
+            version = _check_host("peer", self.name, "address", self.address)
+            if self.local_address is not None and version != _check_host(
                 "peer", self.name, "local_address", self.local_address
             ):
                 raise InvalidConfig(
@@ -308,9 +306,13 @@ class DynamicPeerConfig(PeerSettings, frozen=True, kw_only=True):
         """Reject an invalid configuration. Raises `InvalidConfig`."""
         self._check("dynamic peer")
         try:
-            ipaddress.ip_network(self.prefix)
+            network = ipaddress.ip_network(self.prefix)
         except ValueError as error:
             raise InvalidConfig("dynamic peer", self.name, "prefix", str(error)) from None
+        if network.is_multicast:
+            raise InvalidConfig(
+                "dynamic peer", self.name, "prefix", f"{self.prefix} has no addresses of hosts"
+            )
         _check_range("dynamic peer", self.name, "limit", self.limit, 1, 100_000)
 
     def for_address(self, address: str) -> PeerConfig:
@@ -325,15 +327,32 @@ def _check_range(kind: str, name: str, field: str, value: int, low: int, high: i
         raise InvalidConfig(kind, name, field, f"{value} is not within {low} to {high}")
 
 
+def check_asn(kind: str, name: str, field: str, asn: int) -> None:
+    """Reject what is no AS number: 0, AS_TRANS, and what four octets do not hold.
+
+    Raises `InvalidConfig`.
+    """
+    if not 1 <= asn <= MAX_UINT32:
+        raise InvalidConfig(kind, name, field, f"{asn}: an AS number is 1 to 4294967295 (RFC 7607)")
+    if asn == AS_TRANS:
+        raise InvalidConfig(kind, name, field, f"{asn} is AS_TRANS, which is reserved (RFC 6793)")
+
+
 def check_next_hop(kind: str, name: str, field: str, text: str) -> int:
     """Return the IP version of a next hop. Raises `InvalidConfig` if it is no address of a host."""
+    version = _check_host(kind, name, field, text)
+    if "%" in text:
+        raise InvalidConfig(kind, name, field, f"{text!r}: a next hop has no zone")
+    return version
+
+
+def _check_host(kind: str, name: str, field: str, text: str) -> int:
+    """Return the IP version of a unicast address. Raises `InvalidConfig`."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         raise InvalidConfig(kind, name, field, f"{text!r} is not an IP address") from None
     if isinstance(address, ipaddress.IPv6Address):
-        if address.scope_id is not None:
-            raise InvalidConfig(kind, name, field, f"{text!r}: a next hop has no zone")
         version, unicast = 6, address.ipv4_mapped or address
     else:
         version, unicast = 4, address

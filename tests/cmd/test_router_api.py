@@ -75,6 +75,7 @@ def test_lines_come_in_pieces_and_are_answered_in_order(tmp_path: Path) -> None:
         ({"nextHop": "0.0.0.0"}, "route: next_hop: 0.0.0.0 is not the address of a host"),
         ({"nextHop": "224.0.0.1"}, "route: next_hop: 224.0.0.1 is not the address of a host"),
         ({"nextHop": "fe80::1"}, "nextHop: fe80::1 is a link-local address"),
+        ({"prefixes": ["10.8.0.0/16", "224.0.0.0/4"]}, "224.0.0.0/4: a multicast or reserved"),
     ],
 )
 def test_an_impossible_attribute_is_refused_with_its_name_and_changes_nothing(

@@ -20,9 +20,9 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from speaker.api import CollectorStatus, PeerStatus, RouteAttributes, RouteView, UnknownName
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.server import Speaker
-from waggle.router.config import INSTANCE
+from waggle.router.config import INSTANCE, route_to_wire
 
 MAX_LINE: Final = 16 * 1024 * 1024
 MAX_CLIENTS: Final = 64
@@ -57,7 +57,7 @@ class Request(
 
 
 _requests: Final = msgspec.json.Decoder(Request)
-_to_wire: Final = functools.lru_cache(1024)(prefix_to_wire)
+_to_wire: Final = functools.lru_cache(1024)(route_to_wire)
 """Cached: the text of an announced prefix returns in its withdrawal."""
 
 

@@ -337,10 +337,31 @@ class Config(_Value, frozen=True):
         found = []
         for place, text in enumerate(self.originate):
             try:
-                found.append(prefix_to_wire(text))
+                found.append(route_to_wire(text))
             except ValueError as error:
                 raise ConfigError(f"originate[{place}]: {error}") from None
         return found
+
+
+def route_to_wire(text: str) -> tuple[Family, bytes]:
+    """Parse a prefix to originate: family and wire form.
+
+    Raises ValueError, also for prefixes without addresses that are routed (RFC 6890).
+    """
+    family, nlri = prefix_to_wire(text)
+    length, head = nlri[0], nlri[1:3].ljust(2, b"\0")
+    if family == IPV4_UNICAST:
+        multicast = length >= 4 and head[0] >= 224
+        local = length >= 8 and head[0] in (0, 127)
+    else:
+        multicast = length >= 8 and head[0] == 0xFF
+        link_local = length >= 10 and head[0] == 0xFE and head[1] & 0xC0 == 0x80
+        local = link_local or (length == 128 and int.from_bytes(nlri[1:], "big") <= 1)
+    if multicast:
+        raise ValueError(f"{text}: a multicast or reserved prefix has no unicast routes")
+    if local:
+        raise ValueError(f"{text}: addresses of one host or link are not routed")
+    return family, nlri
 
 
 def load(path: Path) -> Config:

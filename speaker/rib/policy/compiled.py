@@ -14,7 +14,16 @@ from weakref import WeakKeyDictionary
 
 from msgspec.structs import replace
 
-from speaker.api import Import, InvalidConfig, Match, Policy, Set, Term
+from speaker.api import (
+    Import,
+    InvalidConfig,
+    Match,
+    Policy,
+    Set,
+    Term,
+    check_asn,
+    check_next_hop,
+)
 from speaker.attribute import PathAttributes, hop_count, prepend
 from speaker.nlri import Family
 from speaker.rib.path import MED_SET, NEXT_HOP_SELF, NEXT_HOP_SET, Path, Source
@@ -227,9 +236,12 @@ def _changes(changes: Set) -> Iterable[Change]:
             attributes, joined(communities_of(attributes), added)
         )
     if changes.prepend:
-        asns = tuple(_within(asn, "AS number") for asn in reversed(changes.prepend))
+        for asn in changes.prepend:
+            check_asn("route", "", "prepend", asn)
+        asns = tuple(reversed(changes.prepend))
         yield lambda attributes: _prepended(attributes, asns)
-    if changes.next_hop not in (None, "self", "unchanged"):
+    if changes.next_hop is not None and changes.next_hop not in ("self", "unchanged"):
+        check_next_hop("route", "", "next_hop", changes.next_hop)
         octets = ipaddress.ip_address(changes.next_hop).packed
         yield lambda attributes: replace(attributes, next_hop=octets)
 

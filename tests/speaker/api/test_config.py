@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from speaker.api import (
+    Confederation,
     DynamicPeerConfig,
     GracefulRestart,
     InstanceConfig,
@@ -31,6 +32,18 @@ from speaker.api import (
         ({"families": ()}, "families"),
         ({"graceful_restart": GracefulRestart(4096)}, "graceful_restart.restart_time"),
         ({"next_hop_ipv6": "10.0.0.1"}, "next_hop_ipv6"),
+        ({"next_hop_ipv6": "ff02::1"}, "next_hop_ipv6"),
+        ({"next_hop_ipv4": "0.0.0.0"}, "next_hop_ipv4"),
+        ({"next_hop_ipv4": "224.0.0.1"}, "next_hop_ipv4"),
+        ({"next_hop_ipv4": "fe80::1"}, "next_hop_ipv4"),
+        ({"address": "0.0.0.0"}, "address"),
+        ({"address": "::"}, "address"),
+        ({"address": "224.0.0.5"}, "address"),
+        ({"address": "255.255.255.255"}, "address"),
+        ({"address": "ff02::5%eth0"}, "address"),
+        ({"local_address": "224.0.0.5"}, "local_address"),
+        ({"peer_asn": 23456}, "peer_asn"),
+        ({"local_asn": 23456}, "local_asn"),
     ],
 )
 def test_an_invalid_peer_is_rejected(change: dict[str, object], field: str) -> None:
@@ -46,7 +59,9 @@ def test_a_hold_time_of_zero_allows_a_keepalive_time_of_zero() -> None:
 
 @pytest.mark.parametrize(
     ("change", "field"),
-    [({"local_asn": 0}, "local_asn"), ({"router_id": "0.0.0.0"}, "router_id"),
+    [({"local_asn": 0}, "local_asn"), ({"local_asn": 23456}, "local_asn"),
+     ({"confederation": Confederation(23456)}, "confederation"),
+     ({"router_id": "0.0.0.0"}, "router_id"),
      ({"router_id": "::1"}, "router_id"), ({"listen": (("x", 179),)}, "listen"),
      ({"listen": (("::", 65536),)}, "listen")],
 )  # fmt: skip
@@ -70,3 +85,10 @@ def test_a_dynamic_peer_configuration_makes_a_peer_for_an_address() -> None:
     )
     with pytest.raises(InvalidConfig, match="prefix"):
         DynamicPeerConfig(name="racks", prefix="10.0.0.1/24")
+
+
+def test_a_range_of_dynamic_peers_has_addresses_of_hosts() -> None:
+    for prefix in ("224.0.0.0/8", "ff02::/16"):
+        with pytest.raises(InvalidConfig, match="prefix"):
+            DynamicPeerConfig(name="racks", prefix=prefix)
+    assert DynamicPeerConfig(name="any", prefix="0.0.0.0/0").limit == 1000
