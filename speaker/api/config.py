@@ -194,6 +194,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether several paths of a prefix are received or sent, as negotiated (RFC 7911)."""
     route_set: str | None = None
     """With export "set": the route set to advertise; None advertises nothing."""
+    # RFC 8212: without an export or import policy no route is advertised, and none is accepted.
     export: Export = "set"
     export_policy: Policy | None = None
     """The policy for the routes that ``export`` selects; None advertises them unchanged."""

@@ -69,7 +69,10 @@ def _as_path(value: bytes, session: Negotiated) -> AsPath:
 
 
 def _check_external(path: AsPath, session: Negotiated) -> None:
-    """Check the AS_PATH of an external peer: its own AS comes first (RFC 4271 section 6.3)."""
+    """Check the AS_PATH of an external peer: its own AS comes first (RFC 4271 section 6.3).
+
+    That of a route server does not (RFC 7947 section 2.2.2.1): there it is not enforced.
+    """
     if any(kind in CONFEDERATION for kind, _ in path):
         raise MalformedValue("a confederation segment (RFC 5065)", UpdateSubcode.MALFORMED_AS_PATH)
     if not session.peer_asn or not session.enforce_first_as:

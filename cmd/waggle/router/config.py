@@ -117,7 +117,7 @@ class Neighbor(_Value, frozen=True):
     passive: bool = False
     families: list[str] = []
     import_: str = msgspec.field(name="import", default="none")
-    """``all``, ``none`` or the name of a policy."""
+    """``all``, ``none`` or the name of a policy; none without one (RFC 8212)."""
     export: str = "none"
     """``all``, ``local``, ``none`` or the name of a policy, which is applied to all routes."""
     add_path: AddPathMode = "none"

@@ -44,7 +44,7 @@ Change = Callable[[PathAttributes], PathAttributes]
 
 
 def compile_import(peer: str, rule: Import) -> CompiledPolicy | None:
-    """Return the import policy of a peer, or None if all routes are accepted.
+    """Return the import policy of a peer, or None if all routes are accepted (RFC 8212: explicitly).
 
     Raises `InvalidConfig`.
     """

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speaker.api import Match, PeerConfig, Policy, PrefixRule, RouteAttributes, Set, Term
-from speaker.iana import IPV4_UNICAST
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
 from tests.support.examples import examples
 
@@ -51,12 +51,16 @@ def test_rfc8212_2_without_a_policy_no_route_is_imported_or_exported() -> None:
         # Configured with the identity of the peer only.
         a.peer(PeerConfig(name="b", address=B, peer_asn=other))
         b.peer(config("a", A, 65001, passive=True))
-        for host in (a, b):
-            host.routes(ROUTES)
+        a.routes(ROUTES)
+        # Prefixes that only the peer has: an imported route is not behind a route of its own.
+        b.routes({"10.99.0.0/24": RouteAttributes(), "fd00:99::/48": RouteAttributes()})
         network.run(5)
         assert a.status().established
-        assert {route.peer for route in a.available(IPV4_UNICAST).values()} == {None}
-        assert set(a.received(IPV4_UNICAST)) == set(ROUTES)
+        assert set(a.received(IPV4_UNICAST)) == {"10.99.0.0/24"}
+        assert set(a.available(IPV4_UNICAST)) == set(ROUTES)
+        assert set(a.received(IPV6_UNICAST)) == {"fd00:99::/48"}
+        assert a.available(IPV6_UNICAST) == {}
+        assert {family.accepted for family in a.status().families} == {0}
         assert b.received(IPV4_UNICAST) == {}
 
 
