@@ -135,6 +135,14 @@ class Peer:
         return self.connections.primary.state
 
     @property
+    def is_silent(self) -> bool:
+        """Whether no connection of the peer has brought an OPEN."""
+        connections = self.connections
+        return connections.primary.peer_open is None and (
+            connections.secondary is None or connections.secondary.peer_open is None
+        )
+
+    @property
     def reason(self) -> str:
         """Why the session is not Established, as text; empty when it is."""
         return peer_status.reason(

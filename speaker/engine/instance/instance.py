@@ -35,6 +35,8 @@ from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
+SILENT_SECONDS: Final = 2.0
+"""How long a dynamic peer may keep its place without an OPEN while other addresses wait for one."""
 
 
 class Instance:
@@ -218,7 +220,7 @@ class Instance:
             if config is None:
                 self._reject(remote[0], "no peer has this address")
                 return False
-            if self._is_full(config):
+            if self._is_full(config) and not self._end_silent(config):
                 # With a Cease, so that the peer's operator does not suspect a firewall (RFC 4486).
                 self._reject(remote[0], f"{config.name} is at its limit of {config.limit}")
                 self._context.out.append(Write(connection, (REJECTED.encode(),)))
@@ -235,6 +237,28 @@ class Instance:
 
     def _is_full(self, config: DynamicPeerConfig) -> bool:
         return sum(peer.dynamic == config.name for peer in self.peers.values()) >= config.limit
+
+    def _end_silent(self, config: DynamicPeerConfig) -> bool:
+        """End the dynamic peer that has sent no OPEN for the longest time; False without one.
+
+        Silent connections from many addresses must not keep peers out of a limited range.
+        """
+        latest = self._context.now - SILENT_SECONDS
+        silent: Peer | None = None
+        for peer in self.peers.values():
+            if peer.dynamic == config.name and peer.is_silent and not self.keeps_routes(peer):
+                since = peer.connections.primary.since
+                if since <= latest and (
+                    silent is None or since < silent.connections.primary.since
+                ):
+                    silent = peer
+        if silent is None:
+            return False
+        if silent.address is not None:
+            self._reject(silent.address, f"no OPEN came, and {config.name} is at its limit")
+        self._discard(silent)
+        silent.stop(REJECTED)
+        return True
 
     def remove_dynamic_peer(self, peer: Peer) -> None:
         """Remove a dynamic peer whose session has ended (`PeerContext`)."""

@@ -23,6 +23,7 @@ from speaker.engine.inputs import (
     SetInstance,
     SetPeer,
     Shutdown,
+    TransportAccepted,
 )
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
@@ -446,6 +447,49 @@ def test_a_dynamic_peer_beyond_the_limit_is_counted_and_gets_a_cease() -> None:
     a.give(SetInstance(InstanceConfig(name=INSTANCE, local_asn=65000, router_id="192.0.2.99")))
     network.run(0.01)
     assert next(a.engine.instances()).refused >= before
+
+
+def silent_connection(network: Network, host: Host, address: str, number: int) -> None:
+    """Connect from an address, and send nothing."""
+    host.give(TransportAccepted(-number, INSTANCE, (host.address, 179), (address, 40000)))
+
+
+def test_h03_silent_connections_do_not_keep_peers_out_of_a_dynamic_range() -> None:
+    network = Network()
+    a = network.host("a", A, 65000)
+    a.peer(DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", limit=20, import_="all"))
+    for number in range(20):
+        silent_connection(network, a, f"10.0.0.{100 + number}", 1000 + number)
+        network.run(0.01)
+    good = [network.host(f"h{n}", f"10.0.0.{n}", 65000 + n) for n in range(11, 16)]
+    for host in good:
+        host.peer(PeerConfig(name="a", address=A, peer_asn=65000))
+    network.run(5)
+    assert all(host.status().established for host in good)
+    # The oldest silent ones have made room, and each of the others still has its time for an OPEN.
+    names = {status.name for status in a.engine.peers(network.now)}
+    assert names == {host.address for host in good} | {f"10.0.0.{n}" for n in range(105, 120)}
+    assert next(a.engine.instances()).refused >= 5
+    assert any(isinstance(event, ConnectionsRefused) for event in a.events)
+    # Silent connections never end the session of a peer.
+    for number in range(40):
+        silent_connection(network, a, f"10.0.0.{200 + number}", 2000 + number)
+        network.run(1)
+    assert all(host.status().established for host in good)
+    assert all(host.status().flaps == 0 for host in good)
+
+
+def test_a_connection_has_two_seconds_for_its_open_in_a_full_range() -> None:
+    network = Network()
+    a = network.host("a", A, 65000)
+    a.peer(DynamicPeerConfig(name="racks", prefix="10.0.0.0/24", limit=1))
+    silent_connection(network, a, "10.0.0.11", 1)
+    network.run(1.9)
+    silent_connection(network, a, "10.0.0.12", 2)
+    assert [status.name for status in a.engine.peers(network.now)] == ["10.0.0.11"]
+    network.run(0.2)
+    silent_connection(network, a, "10.0.0.12", 3)
+    assert [status.name for status in a.engine.peers(network.now)] == ["10.0.0.12"]
 
 
 def test_commands_with_an_unknown_name_are_rejected() -> None:
