@@ -73,14 +73,15 @@ class _Run(msgspec.Struct):
 class _Work:
     """The objects of one reconciler that a round has to reconcile."""
 
-    def __init__(self, queue: Queue, snapshot: Snapshot, keys: list[ObjectKey]) -> None:
+    def __init__(self, queue: Queue, snapshot: Snapshot, keys: list[ObjectKey], now: float) -> None:
         self.queue = queue
         self.wanted: list[ObjectKey] = []
         self.unwanted: list[ObjectKey] = []
         self.seconds = 0.0
         for key in keys:
-            side = self.wanted if queue.reconciler.wanted(snapshot, key) else self.unwanted
-            side.append(key)
+            wanted = _check(queue, key, now, functools.partial(queue.reconciler.wanted, snapshot))
+            if wanted is not None:
+                (self.wanted if wanted else self.unwanted).append(key)
 
     @contextmanager
     def measured(self) -> Iterator[None]:
@@ -149,7 +150,7 @@ class Runner:
         """Add to the drift of a reconciler."""
         self._runs[name].drifted += parts
 
-    def attempt(self, queue: Queue, key: ObjectKey, now: float, work: Callable[[], None]) -> bool:
+    def _attempt(self, queue: Queue, key: ObjectKey, now: float, work: Callable[[], None]) -> bool:
         """Do something for an object and record its status; returns whether it succeeded."""
         # Whatever interrupts the work, the object is compared whole the next time.
         queue.owe_whole(key)
@@ -178,7 +179,7 @@ class Runner:
 
     def _reconcile(self, snapshot: Snapshot, due: list[list[ObjectKey]], now: float) -> bool:
         work = [
-            _Work(queue, snapshot, keys)
+            _Work(queue, snapshot, keys, now)
             for queue, keys in zip(self.queues, due, strict=True)
             if keys
         ]
@@ -205,17 +206,23 @@ class Runner:
     def _delete(self, queue: Queue, keys: list[ObjectKey], now: float) -> list[ObjectKey]:
         """Delete objects; returns those that are still used."""
         reconciler = queue.reconciler
-        present = {key for key in keys if reconciler.actual(key, ()) is not None}
-        used = set(reconciler.still_used(present)) if present else set()
+        present = set()
         for key in keys:
-            if key in used:
+            exists = _check(queue, key, now, lambda key: reconciler.actual(key, ()) is not None)
+            if exists:
+                present.add(key)
+            elif exists is not None:
+                queue.gone(key)
+        used = _still_used(queue, present, now)
+        for key in sorted(present):
+            if (is_used := used.get(key)) is None:
+                continue
+            if is_used:
                 # Its parts are not followed meanwhile.
                 queue.forget(key)
-            elif key not in present or self.attempt(
-                queue, key, now, functools.partial(reconciler.delete, key)
-            ):
+            elif self._attempt(queue, key, now, functools.partial(reconciler.delete, key)):
                 queue.gone(key)
-        return sorted(used)
+        return sorted(key for key, is_used in used.items() if is_used)
 
     def _update(
         self, snapshot: Snapshot, queue: Queue, keys: list[ObjectKey], now: float
@@ -224,12 +231,14 @@ class Runner:
         reconciler = queue.reconciler
         waiting = []
         for key in keys:
-            if not reconciler.possible(key):
-                waiting.append(key)
+            possible = _check(queue, key, now, reconciler.possible)
+            if not possible:
+                if possible is not None:
+                    waiting.append(key)
                 continue
             parts = queue.owed[key]
             work = functools.partial(_make_equal, reconciler, snapshot, key, parts)
-            if self.attempt(queue, key, now, work):
+            if self._attempt(queue, key, now, work):
                 queue.done(key)
         return waiting
 
@@ -246,6 +255,32 @@ def difference(desired: State, actual: State) -> dict[Part, Any]:
     changes = {part: value for part, value in desired.items() if actual.get(part) != value}
     changes.update((part, None) for part in actual if part not in desired)
     return changes
+
+
+def _check(
+    queue: Queue, key: ObjectKey, now: float, check: Callable[[ObjectKey], bool]
+) -> bool | None:
+    """Read a fact about an object; None if the read failed, which is the object's status then."""
+    try:
+        return check(key)
+    except Exception as error:  # noqa: BLE001  an error is the status of its object
+        queue.failed(key, error, now)
+        return None
+
+
+def _still_used(queue: Queue, keys: Collection[ObjectKey], now: float) -> dict[ObjectKey, bool]:
+    """Return whether objects are still used, without those whose check failed."""
+    if not keys:
+        return {}
+    still_used = queue.reconciler.still_used
+    try:
+        used = set(still_used(keys))
+    except Exception:  # noqa: BLE001  checked one by one, the error is that of its object
+        checks = {
+            key: _check(queue, key, now, lambda key: bool(still_used((key,)))) for key in keys
+        }
+        return {key: is_used for key, is_used in checks.items() if is_used is not None}
+    return {key: key in used for key in keys}
 
 
 def _make_equal(

@@ -11,7 +11,6 @@ object. Objects that should not exist are deleted at the end, in the opposite or
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
@@ -21,6 +20,7 @@ import msgspec
 from reconcilers.apply.queue import Queue
 from reconcilers.apply.reconciler import WHOLE, ObjectKey, Part, Reconciler, State
 from reconcilers.apply.runner import Runner, difference
+from statedb import Snapshot
 
 SLICE_SECONDS: Final = 0.005
 """Work between two slices. One piece may come on top of it, so that a slice stays below 10 ms."""
@@ -31,7 +31,7 @@ MAX_DETAILS: Final = 10
 
 
 class Drift(msgspec.Struct, frozen=True):
-    """The differences of one object, and what became of them."""
+    """The differences of one object and their repair, or the error that prevented the comparison."""
 
     reconciler: str
     object: str
@@ -44,7 +44,7 @@ class Drift(msgspec.Struct, frozen=True):
     details: tuple[str, ...] = ()
     """The first of them: prefixes of a route set, fields of other objects; never values."""
     error: str | None = None
-    """Why it could not be repaired; rounds retry it. None if it was."""
+    """Why it could not be repaired, or compared at all; rounds retry it. None if it was repaired."""
 
     @property
     def parts(self) -> int:
@@ -95,18 +95,26 @@ class Verification:
         for queue in self._runner.queues:
             for key in list(queue.reconciler.objects(snapshot)):
                 self.objects += 1
-                comparison = _Comparison(queue.reconciler, key)
-                for piece in queue.reconciler.pieces(snapshot, key, PIECE_PARTS):
-                    self._compare(queue, key, piece, comparison)
-                    yield None
-                yield comparison.drift()
+                yield from self._verify(queue, key, snapshot)
         for queue in reversed(self._runner.queues):
             for key in list(queue.reconciler.actual_objects()):
-                yield from self._prune(queue, key)
+                yield from self._prune(queue, key, snapshot)
+
+    def _verify(self, queue: Queue, key: ObjectKey, snapshot: Snapshot) -> Iterator[Drift | None]:
+        """Compare an object piece by piece; an error of any read or write is its status."""
+        comparison = _Comparison(queue.reconciler, key)
+        try:
+            for piece in queue.reconciler.pieces(snapshot, key, PIECE_PARTS):
+                self._compare(queue, key, piece, comparison)
+                yield None
+        except Exception as error:  # noqa: BLE001  an error is the status of its object
+            comparison.error = self._failed(queue, key, error)
+        yield comparison.drift()
 
     def _compare(
         self, queue: Queue, key: ObjectKey, piece: Collection[Part], comparison: _Comparison
     ) -> None:
+        """Compare a piece with what it should be by now, and repair it."""
         snapshot = self._runner.applied
         reconciler = queue.reconciler
         if (
@@ -122,31 +130,37 @@ class Verification:
         if actual is not None and not changes:
             return
         comparison.add(desired, actual, changes)
-        repair = functools.partial(reconciler.update, key, changes)
-        if self._runner.attempt(queue, key, self._now(), repair):
-            queue.done(key)
-        else:
-            comparison.error = queue.failing[key].error
+        # Whatever interrupts the repair, rounds compare the object whole.
+        queue.owe_whole(key)
+        reconciler.update(key, changes)
+        queue.done(key)
 
-    def _prune(self, queue: Queue, key: ObjectKey) -> Iterator[Drift | None]:
+    def _prune(self, queue: Queue, key: ObjectKey, snapshot: Snapshot) -> Iterator[Drift | None]:
         """Delete an object that should not exist, after its parts, piece by piece."""
-        snapshot = self._runner.applied
         reconciler = queue.reconciler
-        if snapshot is None or not self._is_unexpected(queue, key):
-            return
         unexpected, error = 0, None
-        for piece in reconciler.pieces(snapshot, key, PIECE_PARTS):
-            held = reconciler.actual(key, piece) or {}
-            if held and WHOLE not in held:
-                remove = functools.partial(reconciler.update, key, dict.fromkeys(held))
-                error = self._remove(queue, key, remove)
-                unexpected += len(held)
-                yield None
-                if error is not None or not self._is_unexpected(queue, key):
-                    break
-        else:
-            error = self._remove(queue, key, functools.partial(reconciler.delete, key))
-        yield Drift(queue.name, "/".join(key), unexpected=max(1, unexpected), error=error)
+        try:
+            if not self._is_unexpected(queue, key):
+                return
+            unexpected, removed = 1, 0
+            for piece in reconciler.pieces(snapshot, key, PIECE_PARTS):
+                held = reconciler.actual(key, piece) or {}
+                if held and WHOLE not in held:
+                    removed += len(held)
+                    unexpected = removed
+                    queue.owe_whole(key)
+                    reconciler.update(key, dict.fromkeys(held))
+                    queue.gone(key)
+                    yield None
+                    if not self._is_unexpected(queue, key):
+                        break
+            else:
+                queue.owe_whole(key)
+                reconciler.delete(key)
+                queue.gone(key)
+        except Exception as failure:  # noqa: BLE001  an error is the status of its object
+            error = self._failed(queue, key, failure)
+        yield Drift(queue.name, "/".join(key), unexpected=unexpected, error=error)
 
     def _is_unexpected(self, queue: Queue, key: ObjectKey) -> bool:
         snapshot = self._runner.applied
@@ -159,11 +173,9 @@ class Verification:
             and not reconciler.still_used((key,))
         )
 
-    def _remove(self, queue: Queue, key: ObjectKey, work: Callable[[], None]) -> str | None:
-        """Remove a part of an unexpected object, or all of it; returns the error."""
-        if self._runner.attempt(queue, key, self._now(), work):
-            queue.gone(key)
-            return None
+    def _failed(self, queue: Queue, key: ObjectKey, error: Exception) -> str | None:
+        """Record the error of an object for the rounds; returns its text."""
+        queue.failed(key, error, self._now())
         return queue.failing[key].error
 
 
@@ -202,7 +214,7 @@ class _Comparison:
         return []
 
     def drift(self) -> Drift | None:
-        """Return the result; None without differences."""
+        """Return the result; None without differences and without an error."""
         drift = Drift(
             reconciler=self._reconciler.description.name,
             object="/".join(self._key),
@@ -212,4 +224,4 @@ class _Comparison:
             details=tuple(sorted(self._details)),
             error=self.error,
         )
-        return drift if drift.parts else None
+        return drift if drift.parts or drift.error is not None else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -292,6 +294,60 @@ def test_changes_that_a_reconciler_failed_to_read_are_not_lost(
             applied.run(1.0)
     applied.run(2.0)
     assert applied.held() == {POD, WEB, NEW}
+
+
+def unreadable(applied: Applied, reconciler: str, method: str, name: str) -> None:
+    """Make a read of a reconciler fail for the object whose last name this is."""
+    (found,) = (queue.reconciler for queue in applied.runner.queues if queue.name == reconciler)
+    read = getattr(found, method)
+
+    def failing(*arguments: Any) -> Any:  # noqa: ANN401
+        keys = arguments[0] if method == "still_used" else [arguments[method in WITH_SNAPSHOT]]
+        if any(key[-1] == name for key in keys):
+            raise OSError("unreadable")
+        return read(*arguments)
+
+    setattr(found, method, failing)
+
+
+WITH_SNAPSHOT = ("wanted", "desired")
+"""Reads whose first argument is the snapshot."""
+
+
+@pytest.mark.parametrize("method", ["wanted", "possible", "actual", "desired"])
+def test_an_error_of_a_read_is_the_status_of_its_object_alone(method: str) -> None:
+    applied = Applied()
+    both = [peer("p", peerAddress=ROUTER), peer("q", peerAddress="192.0.2.8")]
+    applied.cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=both))
+    unreadable(applied, "peer", method, "p")
+    summary = applied.run()
+    assert summary.errors == 1
+    assert statuses(applied)["peer", "i/p"] == "OSError: unreadable"
+    assert statuses(applied)["peer", "i/q"] is None
+    assert set(applied.speaker.peer_configs("i")) == {"q"}
+    delattr(applied.runner.queues[3].reconciler, method)
+    assert summary.retry_at is not None
+    assert applied.run(summary.retry_at).errors == 0
+    assert set(applied.speaker.peer_configs("i")) == {"p", "q"}
+
+
+@pytest.mark.parametrize("method", ["wanted", "actual", "still_used"])
+def test_an_error_of_a_read_of_a_deleted_object_is_the_status_of_its_object_alone(
+    method: str,
+) -> None:
+    applied = Applied()
+    both = [peer("p", peerAddress=ROUTER), peer("q", peerAddress="192.0.2.8")]
+    applied.cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=both))
+    applied.set_up()
+    unreadable(applied, "peer", method, "p")
+    applied.cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=[]))
+    summary = applied.run(1.0)
+    assert statuses(applied)["peer", "i/p"] == "OSError: unreadable"
+    assert set(applied.speaker.peer_configs("i")) == {"p"}
+    delattr(applied.runner.queues[3].reconciler, method)
+    assert summary.retry_at is not None
+    assert applied.run(summary.retry_at).errors == 0
+    assert applied.speaker.peer_configs("i") == {}
 
 
 def test_an_instance_that_fails_blocks_no_other() -> None:

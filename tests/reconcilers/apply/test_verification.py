@@ -206,6 +206,57 @@ def test_a_failed_repair_is_reported_and_left_to_the_rounds() -> None:
     assert applied.speaker.peer_config("i", "p") is not None
 
 
+@pytest.mark.parametrize("method", ["wanted", "possible", "actual", "desired", "pieces"])
+def test_an_object_that_cannot_be_read_is_reported_and_others_are_verified(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied = Applied().set_up()
+    applied.speaker.host.give(remove_peer(applied))
+    with monkeypatch.context() as patch:
+        patch.setattr(applied.runner.queues[1].reconciler, method, unreadable)
+        drifts = {drift.reconciler: drift for drift in verify(applied)}
+    broken = drifts.pop("route-set")
+    assert (broken.error, broken.parts) == ("OSError: unreadable", 0)
+    assert (drifts["peer"].error, drifts["peer"].missing) == (None, 1)
+    assert len(applied.speaker.peer_configs("i")) == 1
+    # The rounds retry it.
+    summary = applied.runner.run(10.0)
+    assert (summary.errors, summary.retry_at is not None) == (1, True)
+    assert applied.runner.run(summary.retry_at or 0.0).errors == 0
+    assert verify(applied) == []
+
+
+@pytest.mark.parametrize("method", ["wanted", "actual", "still_used", "pieces"])
+def test_an_unexpected_object_that_cannot_be_read_is_reported_and_others_are_deleted(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied = Applied().set_up()
+    for change in (add_peer, add_set):
+        applied.speaker.host.give(change(applied))
+    route_sets = applied.runner.queues[1].reconciler
+    read = getattr(route_sets, method)
+
+    def failing(*arguments: Any) -> Any:  # noqa: ANN401
+        if "stray" in str(arguments):
+            raise OSError("unreadable")
+        return read(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(route_sets, method, failing)
+        found = {drift.reconciler: drift.error for drift in verify(applied)}
+    assert found == {"peer": None, "route-set": "OSError: unreadable"}
+    assert "stray" not in applied.speaker.peer_configs("i")
+    assert "stray" in applied.speaker.route_sets("i")
+    summary = applied.runner.run(10.0)
+    assert applied.runner.run(summary.retry_at or 0.0).errors == 0
+    assert "stray" not in applied.speaker.route_sets("i")
+
+
+def unreadable(*_: object) -> Any:  # noqa: ANN401
+    """Fail as a read of a target does."""
+    raise OSError("unreadable")
+
+
 def test_a_password_that_differs_is_named_by_its_field_alone() -> None:
     applied = Applied()
     meta = {"name": "key", "namespace": "kube-system"}
