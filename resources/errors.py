@@ -32,7 +32,7 @@ class ResourceError(Exception):
     """Base of the errors of this package."""
 
 
-class InvalidObject(ResourceError):  # noqa: N818  the name says what is wrong
+class InvalidObject(ResourceError):  # noqa: N818  the name is the condition
     """An object that breaks rules, with every broken rule."""
 
     def __init__(self, object: ObjectName, errors: tuple[FieldError, ...]) -> None:  # noqa: A002

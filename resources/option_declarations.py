@@ -16,7 +16,7 @@ from __future__ import annotations
 import msgspec
 
 
-class InvalidOption(ValueError):  # noqa: N818  the name says what is wrong
+class InvalidOption(ValueError):  # noqa: N818  the name is the condition
     """The value of an option is of the right type and breaks a rule; ``flag`` names the option."""
 
     def __init__(self, flag: str, message: str) -> None:

@@ -76,10 +76,10 @@ class Reconciler(Protocol):
         """Return all objects of the target that this reconciler owns, those to be pruned included."""
 
     def wanted(self, snapshot: Snapshot, key: ObjectKey) -> bool:
-        """Tell whether an object is part of the desired state."""
+        """True if an object is part of the desired state."""
 
     def possible(self, key: ObjectKey) -> bool:
-        """Tell whether the target can take an object now: the one that it belongs to is there."""
+        """True if the target can take an object now: its parent exists there."""
 
     def still_used(self, keys: Collection[ObjectKey]) -> Collection[ObjectKey]:
         """Return those of some objects that others in the target still use; they are deleted later."""

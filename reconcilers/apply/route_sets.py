@@ -126,19 +126,19 @@ class RouteSets:
         self, key: ObjectKey, parts: Collection[RouteKey] | None
     ) -> dict[RouteKey, RouteAttributes] | None:
         """See `Reconciler`."""
-        asked: dict[Family, Collection[bytes]]
+        queried: dict[Family, Collection[bytes]]
         if parts is None:
             prefixes = self._speaker.route_set_prefixes(*key)
             if prefixes is None:
                 return None
-            asked = dict(prefixes)
+            queried = dict(prefixes)
         else:
             by_family: dict[Family, list[bytes]] = {}
             for family, nlri in parts:
                 by_family.setdefault(family, []).append(nlri)
-            asked = dict(by_family)
+            queried = dict(by_family)
         instance, route_set = key
-        held = self._speaker.routes_of_set(instance, route_set, asked)
+        held = self._speaker.routes_of_set(instance, route_set, queried)
         if held is None:
             return None
         return {

@@ -33,7 +33,7 @@ JITTER: Final = 0.25
 """Fraction by which pauses are shortened at random."""
 
 
-class NotStored(KubernetesError):  # noqa: N818  the name says what is wrong
+class NotStored(KubernetesError):  # noqa: N818  the name is the condition
     """The API server rejects some objects; all others have been rewritten."""
 
     def __init__(self, failed: dict[ObjectName, KubernetesError]) -> None:

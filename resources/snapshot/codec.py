@@ -97,7 +97,7 @@ def decode(octets: bytes, kinds: Kinds) -> Snapshot:
 
 def _rows(head: Head, lines: list[bytes], kinds: Kinds) -> dict[str, tuple[Resource, ...]]:
     if sum(head.kinds.values()) != len(lines) - 2:
-        raise SnapshotError("it has more or fewer rows than it says")
+        raise SnapshotError("its number of rows differs from its header")
     rows: dict[str, tuple[Resource, ...]] = {}
     start = 1
     for name, count in head.kinds.items():

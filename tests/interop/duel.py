@@ -100,11 +100,11 @@ class Duel:
     ours: Waggle
     theirs: Router
 
-    def told(self) -> dict[str, RouterRoute]:
+    def advertised_routes(self) -> dict[str, RouterRoute]:
         """Return what they have of us."""
         return self.theirs.routes(IPV4, HERE)
 
-    def heard(self) -> dict[str, RouterRoute]:
+    def received_routes(self) -> dict[str, RouterRoute]:
         """Return what we have of them."""
         return self.ours.routes(IPV4, THERE)
 
@@ -116,8 +116,8 @@ class Duel:
     def assert_exchanged(self) -> None:
         """Check the session and both tables."""
         self.assert_up()
-        assert set(self.told()) >= set(OURS), self.told()
-        assert set(self.heard()) == set(THEIRS), self.heard()
+        assert set(self.advertised_routes()) >= set(OURS), self.advertised_routes()
+        assert set(self.received_routes()) == set(THEIRS), self.received_routes()
 
     def logs(self) -> str:
         """Return the ends of both logs."""

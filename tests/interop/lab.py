@@ -13,8 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.agent import Agent
+from tests.support.expected_routes import (
+    TableRoute,
+    actual_table,
+    expected_table,
+    table_differences,
+)
 from tests.support.netns import Link, linked_namespaces
-from tests.support.promise import Promise, compare, held, promised
 from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
 from tests.support.wait import eventually
 
@@ -47,17 +52,19 @@ class Lab:
         (instance,) = document["instances"]
         peers = {peer["name"]: peer for peer in instance["peers"]}
         for name in names or self.routers:
-            differences = compare(self.held(name), promised(instance, peers[name], self.own(name)))
+            differences = table_differences(
+                self.held(name), expected_table(instance, peers[name], self.own(name))
+            )
             assert not differences, f"{name}: {differences}"
 
     def keeps_promises(self, *names: str) -> None:
         """Wait until the routers hold exactly what is promised."""
         eventually(lambda: self.assert_promises_kept(*names), context=self.logs, interval=0.1)
 
-    def held(self, name: str) -> dict[str, Promise]:
+    def held(self, name: str) -> dict[str, TableRoute]:
         """Return what a router holds from the agent."""
         router = self.routers[name]
-        return held(router.all_routes(), internal=router.settings.asn == ASN)
+        return actual_table(router.all_routes(), internal=router.settings.asn == ASN)
 
     def own(self, name: str) -> tuple[str, ...]:
         """Return the agent's addresses, that of the session first."""

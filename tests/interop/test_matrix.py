@@ -300,14 +300,17 @@ def assert_refreshable(arena: Arena) -> None:
 def test_route_refresh_sent(arena: Arena) -> None:
     here, there = arena.here("refresh"), arena.there("refresh")
     settles(lambda: assert_refreshable(arena), stays=0.3, context=arena.logs)
-    before, asked = arena.ours.heard(there), arena.theirs.heard(here).refresh_requests
+    before, asked = (
+        arena.ours.message_counts(there),
+        arena.theirs.message_counts(here).refresh_requests,
+    )
     assert asked is not None
-    arena.ours.ask_refresh(there)
+    arena.ours.request_refresh(there)
 
     def answered() -> None:
         # A request for each family, and its routes again.
-        assert (arena.theirs.heard(here).refresh_requests or 0) >= asked + len(FAMILIES)
-        assert arena.ours.heard(there).updates > before.updates
+        assert (arena.theirs.message_counts(here).refresh_requests or 0) >= asked + len(FAMILIES)
+        assert arena.ours.message_counts(there).updates > before.updates
 
     eventually(answered, context=arena.logs)
     assert_refreshable(arena)
@@ -317,11 +320,11 @@ def test_route_refresh_sent(arena: Arena) -> None:
 def test_route_refresh_received(arena: Arena) -> None:
     here = arena.here("refresh")
     settles(lambda: assert_refreshable(arena), stays=0.3, context=arena.logs)
-    before = arena.theirs.heard(here)
-    arena.theirs.ask_refresh(here)
+    before = arena.theirs.message_counts(here)
+    arena.theirs.request_refresh(here)
 
     def told_again() -> None:
-        assert arena.theirs.heard(here).updates > before.updates
+        assert arena.theirs.message_counts(here).updates > before.updates
 
     eventually(told_again, context=arena.logs)
     assert_refreshable(arena)
@@ -336,13 +339,13 @@ def test_enhanced_route_refresh(arena: Arena) -> None:
         assert "enhanced-route-refresh" in arena.peer("refresh")["capabilities"]
 
     eventually(up, context=arena.logs)
-    before = arena.theirs.heard(here)
+    before = arena.theirs.message_counts(here)
     assert before.refresh_begins is not None
     assert before.refresh_ends is not None
-    arena.theirs.ask_refresh(here)
+    arena.theirs.request_refresh(here)
 
     def marked() -> None:
-        now = arena.theirs.heard(here)
+        now = arena.theirs.message_counts(here)
         # For both families.
         assert (now.refresh_begins or 0) >= (before.refresh_begins or 0) + len(FAMILIES)
         assert (now.refresh_ends or 0) >= (before.refresh_ends or 0) + len(FAMILIES)
@@ -404,7 +407,7 @@ def test_our_limit(arena: Arena) -> None:
         peer = arena.peer("limit-ours")
         assert peer["state"] == "Idle", peer
         assert f"the limit is {lab.PREFIX_LIMIT}" in peer["reason"], peer
-        word = arena.theirs.last_word(arena.here("limit-ours"))
+        word = arena.theirs.last_notification(arena.here("limit-ours"))
         assert any(sign in word.lower() for sign in ("prefix", "6/1", '"subcode":1')), word
         assert not arena.ours.routes(IPV4, arena.there("limit-ours"))
 
@@ -422,7 +425,7 @@ def test_shutdown_sent(arena: Arena) -> None:
 
     def told_why() -> None:
         assert not arena.theirs.peers()[arena.here(wire)].established
-        assert REASON in arena.theirs.last_word(arena.here(wire))
+        assert REASON in arena.theirs.last_notification(arena.here(wire))
         assert not arena.theirs.routes(IPV4, arena.here(wire))
 
     eventually(told_why, context=arena.logs)

@@ -101,8 +101,8 @@ async def test_restarting(kind: str, link: Link, directory: Path) -> None:
 
         def kept() -> None:
             assert_alone(match, ours=False)
-            if set(match.told()) != set(OURS):
-                raise LostError(match.told())
+            if set(match.advertised_routes()) != set(OURS):
+                raise LostError(match.advertised_routes())
 
         await becomes(kept, stays=AWAY, context=match.logs)
         del match.ours.announced[OURS[1]]
@@ -110,7 +110,7 @@ async def test_restarting(kind: str, link: Link, directory: Path) -> None:
         await duel.ready(match.ours)
 
         def back() -> None:
-            told = set(match.told())
+            told = set(match.advertised_routes())
             if OURS[0] not in told:
                 raise LostError(told)
             match.assert_up()
@@ -126,8 +126,8 @@ async def test_helper(kind: str, link: Link, directory: Path) -> None:
 
         def kept() -> None:
             assert_alone(match, ours=True)
-            if set(match.heard()) != set(THEIRS):
-                raise LostError(match.heard())
+            if set(match.received_routes()) != set(THEIRS):
+                raise LostError(match.received_routes())
 
         await becomes(kept, stays=AWAY, context=match.logs)
         del match.theirs.announced[THEIRS[1]]
@@ -135,7 +135,7 @@ async def test_helper(kind: str, link: Link, directory: Path) -> None:
         await duel.ready(match.theirs)
 
         def back() -> None:
-            heard = set(match.heard())
+            heard = set(match.received_routes())
             if THEIRS[0] not in heard:
                 raise LostError(heard)
             match.assert_up()
@@ -150,7 +150,7 @@ async def test_long_lived(kind: str, link: Link, directory: Path) -> None:
         match.ours.kill()
 
         def last_choice() -> None:
-            told = match.told()
+            told = match.advertised_routes()
             assert set(told) == set(OURS), told
             for route in told.values():
                 assert LLGR_STALE in route.communities, route
@@ -167,7 +167,7 @@ async def test_long_lived_helper(kind: str, link: Link, directory: Path) -> None
         match.theirs.kill()
 
         def last_choice() -> None:
-            heard = match.heard()
+            heard = match.received_routes()
             assert set(heard) == set(THEIRS), heard
             for route in heard.values():
                 assert LLGR_STALE in route.communities, route
@@ -183,7 +183,10 @@ async def test_confederation(kind: str, link: Link, directory: Path) -> None:
     async with duel.duel(
         kind, link, directory, confederation=CONFEDERATION, internal_confederation=True
     ) as match:
-        for routes, asn in ((match.told(), OUR_ASN), (match.heard(), THEIR_ASN)):
+        for routes, asn in (
+            (match.advertised_routes(), OUR_ASN),
+            (match.received_routes(), THEIR_ASN),
+        ):
             for route in routes.values():
                 assert (route.members, route.as_path) == ((asn,), ()), route
                 if kind != "gobgp" or asn == OUR_ASN:
@@ -231,7 +234,7 @@ async def test_confederation_from_outside(kind: str, link: Link, directory: Path
         member.announce(beyond)
 
         def one_as() -> None:
-            told = match.told()
+            told = match.advertised_routes()
             assert set(told) == {*OURS, beyond}, told
             for route in told.values():
                 # Of the members, and which of them it has been through, nothing is left.

@@ -91,7 +91,7 @@ class Cluster:
         return other.render()
 
     def prefixes(self, peer: str = "p") -> list[str]:
-        """List what a peer is told."""
+        """Return the prefixes that are advertised to a peer."""
         peers = {p["name"]: p for i in self.render()["instances"] for p in i["peers"]}
         return [route["prefix"] for route in peers[peer]["advertise"]]
 
@@ -181,7 +181,7 @@ def endpoint_slice(name: str, of: str, on: str = NODE, **conditions: bool) -> di
 
 
 def usual(**options: Any) -> Cluster:  # noqa: ANN401
-    """Make a cluster with one peer that is told everything."""
+    """Return a cluster with one peer to which everything is advertised."""
     cluster = Cluster(**options)
     cluster.put(kinds.NODE, node())
     cluster.put(kinds.CLUSTER_CONFIG, cluster_config())

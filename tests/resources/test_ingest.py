@@ -1,4 +1,4 @@
-"""Ingest: events become rows; an error is reported and the next event is taken."""
+"""Ingest: events become rows; an error is reported and the next event is processed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.kinds import KINDS, NODE
 
 
 class Source:
-    """A source that tells what the test says."""
+    """A source whose events the test emits."""
 
     name = "test"
     kinds = tuple(KINDS)
@@ -34,7 +34,7 @@ class Source:
         return self.problem_subject
 
     async def run(self) -> None:
-        """Tell nothing by itself."""
+        """Emit nothing by itself."""
 
 
 def _node(name: str, **labels: str) -> Any:  # noqa: ANN401
@@ -50,14 +50,14 @@ def _started() -> tuple[Database, Tables, Source, list[BaseException]]:
 
 def test_events_become_rows() -> None:
     db, tables, source, _ = _started()
-    told = source.subjects["Node"]
+    nodes = source.subjects["Node"]
     assert not tables.nodes.initialized(db.snapshot())
-    told.on_next(Replace((_node("a"), _node("b"))))
+    nodes.on_next(Replace((_node("a"), _node("b"))))
     assert tables.nodes.initialized(db.snapshot())
-    told.on_next(Upsert(_node("c")))
-    told.on_next(Delete(("", "a")))
+    nodes.on_next(Upsert(_node("c")))
+    nodes.on_next(Delete(("", "a")))
     assert {row.metadata.name for row in tables.nodes.all(db.snapshot())} == {"b", "c"}
-    told.on_next(Replace((_node("c"),)))
+    nodes.on_next(Replace((_node("c"),)))
     assert {row.metadata.name for row in tables.nodes.all(db.snapshot())} == {"c"}
 
 

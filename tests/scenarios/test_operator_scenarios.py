@@ -143,7 +143,7 @@ class Cluster:
                 self.server.delete("CiliumBGPNodeConfig", name)
 
     def differences(self, step: Step) -> list[str]:
-        """Say where what is written is not what a step expects."""
+        """Return the differences between what is written and what a step expects."""
         expect = step.expect
         objects = self.server.objects
         configs = list(objects["ciliumbgpnodeconfigs"].values())

@@ -47,7 +47,7 @@ def answers(made: OfflineIntent, question: Question) -> list[dict[str, Any]]:
 
 
 def advertised(document: dict[str, Any]) -> dict[str, set[str]]:
-    """Return what each peer is told, as the document says."""
+    """Return the prefixes advertised to each peer, by the document."""
     return {
         name: {route["prefix"] for route in peer["advertise"]}
         for name, (_, peer) in scenario.peers_by_name(document).items()
@@ -55,7 +55,7 @@ def advertised(document: dict[str, Any]) -> dict[str, set[str]]:
 
 
 def explained(made: OfflineIntent) -> dict[str, set[str]]:
-    """Return what each peer is told, as explanations say, which ask the rules anew."""
+    """Return the prefixes advertised to each peer, by explanations, which evaluate the rules again."""
     document = made.document()
     names = {
         (instance["name"], peer["name"]): name
@@ -67,6 +67,6 @@ def explained(made: OfflineIntent) -> dict[str, set[str]]:
             assert bool(verdict.advertised) == (verdict.reason == "Advertised"), verdict
             assert verdict.advertised or verdict.message, verdict
             if verdict.family is not None and verdict.peer is not None:
-                told = {prefix_to_text(verdict.family, nlri) for nlri in verdict.advertised}
-                found[names[verdict.instance or "", verdict.peer]] |= told
+                advertised = {prefix_to_text(verdict.family, nlri) for nlri in verdict.advertised}
+                found[names[verdict.instance or "", verdict.peer]] |= advertised
     return found

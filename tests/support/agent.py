@@ -98,7 +98,7 @@ class Agent:
         return self.ask("/v1/routes", table=table, peer=peer)
 
     def health(self) -> dict[str, dict[str, Any]]:
-        """Return what each part says of itself, by its path."""
+        """Return the health of each part, by its path."""
         return {"/".join(item["path"]): item for item in self.ask("/v1/health")}
 
     def render(self, *arguments: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """An agent's local API with made-up facts, in a thread of its own: for tests of the command line.
 
-The server is the real one; only what it tells is invented.
+The server is the real one; only its data is invented.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class ApiServer:
         """The versions of each kind; a kind without any is a CRD that is not installed."""
         self.leases: dict[str, Object] = {}
         self.definitions: dict[str, Object] = {}
-        """CustomResourceDefinitions by name; only asked for, nothing follows from them."""
+        """CustomResourceDefinitions by name; returned on request, without effect."""
         self.events: list[Object] = []
         """Events (events.k8s.io) that were created."""
         self.daemon_sets: list[Object] = []
@@ -153,7 +153,7 @@ class ApiServer:
         self._record(plural, "DELETED", gone)
 
     def compact(self) -> None:
-        """Forget the history: who wants to watch from before has to list again."""
+        """Drop the history: a watch from an older version has to list again."""
         self.compacted = self.version
 
     def _record(self, plural: str, what: str, obj: Object) -> None:
@@ -322,7 +322,7 @@ class ApiServer:
         return web.json_response(self.put({**given, "metadata": metadata, **kept}))
 
     async def _definition(self, request: web.Request, name: str) -> web.StreamResponse:
-        """Give a definition, or set what versions its status says are stored."""
+        """Return a definition, or set the stored versions in its status."""
         there = self.definitions.get(name)
         if there is None:
             return await status(404, "NotFound", f"{name} not found")(request)
@@ -337,7 +337,7 @@ class ApiServer:
         return web.json_response(there)
 
     async def _lease(self, request: web.Request, parts: list[str]) -> web.StreamResponse:
-        """Keep Leases, with the conflicts that a writer who comes second gets."""
+        """Store Leases; a write with an old resource version is a conflict."""
         if request.method == "POST":
             given = await request.json()
             name = given["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""A monitoring station that believes what it is told: RIBs rebuilt from a stream of BMP.
+"""A monitoring station without checks of its own: RIBs rebuilt from a stream of BMP.
 
 It knows nothing of the speaker but its BMP, and it is strict: what the RFCs do not allow fails the
 test. Attributes are compared as values, so it does not matter how an UPDATE was put together.
@@ -33,7 +33,7 @@ Identity = tuple[int, int, bytes]
 
 
 def identity(peer: PeerHeader) -> Identity:
-    """Return by what a station tells peers apart (RFC 7854 section 4.2)."""
+    """Return the identity of a peer in per-peer headers (RFC 7854 section 4.2)."""
     return (int(peer.kind == PeerKind.LOC_RIB), peer.distinguisher, peer.address)
 
 
@@ -63,7 +63,7 @@ class Monitored:
         if peer.kind == PeerKind.LOC_RIB:
             return self.loc_rib
         if peer.adj_rib_out:
-            assert peer.post_policy, "only what is behind the policy is told"
+            assert peer.post_policy, "only post-policy routes are monitored"
             return self.adj_rib_out
         return self.post_policy if peer.post_policy else self.pre_policy
 
@@ -77,7 +77,7 @@ class Monitored:
     def _negotiated(self, out: bool, changed: bool, legacy: bool) -> Negotiated:
         sent = decode_open(self.up.sent_open[HEADER_SIZE:])
         received = decode_open(self.up.received_open[HEADER_SIZE:])
-        # What we are told of an Adj-RIB-Out goes the other way.
+        # Adj-RIB-Out messages are those that we send.
         ours, theirs = (received, sent) if out else (sent, received)
         agreed = negotiate(
             local_asn=ours.asn,
@@ -90,13 +90,13 @@ class Monitored:
             local_router_id=ours.router_id,
             peer_router_id=theirs.router_id,
         )
-        assert legacy == (not agreed.as4), "the A flag says what the OPENs say"
+        assert legacy == (not agreed.as4), "the A flag matches the OPENs"
         # An import policy may do to a route what its sender may not.
         return replace(agreed, ebgp=False, peer_asn=0) if changed and not out else agreed
 
 
 class Station:
-    """Takes octets, and knows what it was told."""
+    """Decodes octets, and keeps the RIBs."""
 
     def __init__(self) -> None:
         self._framer = Framer()

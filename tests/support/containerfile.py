@@ -1,4 +1,4 @@
-"""What a Containerfile says, read line by line, and its build replayed without a container engine.
+"""Parses a Containerfile line by line, and replays its build without a container engine.
 
 Reads what this project's file uses and refuses the rest. In a replay the stage's absolute folders are
 folders of a directory, and its base image is this machine's Python.
@@ -64,7 +64,7 @@ def read(path: Path) -> dict[str, Stage]:
             current = stages.setdefault(alias or "final", Stage(alias or "final"))
         elif name != "ARG":
             known = ("COPY", "RUN", "WORKDIR", "ENV", "USER", "CMD", "LABEL")
-            assert name in known, f"say here what {name} does"
+            assert name in known, f"declare here what {name} does"
             current.instructions.append(Instruction(name, rest.strip()))
     return stages
 

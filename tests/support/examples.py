@@ -1,7 +1,7 @@
 """How many examples a property is tried with: all of them, or a share of them where time counts.
 
-`make unit` asks for the profile ``quick``; whatever else runs the tests, `make test` among it, tries
-all. A test that wants another number than hypothesis' own says it by `examples`, so that it has its
+`make unit` uses the profile ``quick``; every other run of the tests, as `make test`, tries
+all. A test that needs another number than hypothesis' default sets it by `examples`, so that it has its
 share as well.
 """
 
@@ -14,11 +14,11 @@ from hypothesis import settings
 FULL: Final = 100
 """What hypothesis does by itself, and a share is measured against."""
 LEAST: Final = 2
-"""The first example is the simplest there is, which alone would say little."""
+"""The first example is the simplest one, which alone proves little."""
 
 
 def register_profiles() -> None:
-    """Make ``quick`` known to hypothesis; before its plugin looks for the profile that is asked for."""
+    """Register ``quick`` with hypothesis, before its plugin looks for the selected profile."""
     settings.register_profile("quick", max_examples=30)
 
 

@@ -1,8 +1,8 @@
-"""A scenario with a running agent and real routers: who takes part, and what has to be true.
+"""A scenario with a running agent and real routers: its participants, and its assertions.
 
-Used by the live runner only. The routers stand where the manifests say that peers are, in network
+Used by the live runner only. The routers have the addresses of the peers in the manifests, in network
 namespaces of their own; nothing of a scenario is changed to make it run. Beside what a step expects,
-every step has to keep what ``waggle render`` promises of each route and session.
+in every step routes and sessions have to be those of ``waggle render``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ import yaml
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.offline import render
 from tests.support.agent import Agent
+from tests.support.expected_routes import (
+    actual_table,
+    expected_table,
+    next_hop_self,
+    table_differences,
+)
 from tests.support.netns import Link
-from tests.support.promise import compare, held, next_hop_self, promised
 from tests.support.routers import ALL_ROUND, KINDS, PeerSettings, Router, RouterSettings
 from tests.support.routers.base import RouterPeer
 from tests.support.scenario import (
@@ -41,7 +46,7 @@ from tests.support.scenario import (
 )
 
 ANY_ASN = 65099
-"""Who a peer is of which any AS is accepted."""
+"""The AS of a peer that is accepted with any AS."""
 DEFAULT_OWN = ("10.255.255.1", "fd00:ffff::1")
 """The node's addresses where its manifests give none."""
 TTL = 64
@@ -89,14 +94,14 @@ class Stage:
         return (*own, settings)
 
     def resets(self, before: Stage | None) -> dict[str, bool]:
-        """Tell of each session that was there before whether it ends and comes back."""
+        """Return for each existing session whether it is reset."""
         if before is None or self.step.agent is not None:
             return {}
         found = {
             name: self.identity(name) != before.identity(name)
             for name in before.step.expect.routes.keys() & self.step.expect.routes.keys()
         }
-        # What a scenario says of them has to be what their settings say.
+        # The resets that a scenario declares have to follow from the settings.
         assert not self.step.resets or set(self.step.resets) == {n for n, r in found.items() if r}
         return found
 
@@ -222,7 +227,7 @@ class Lab:
             yield
 
     def logs(self) -> str:
-        """Return the end of everybody's log."""
+        """Return the end of all logs."""
         daemons = [self.agent.daemon, *(router.daemon for router in self._made)]
         return "\n".join(daemon.tail() for daemon in daemons)
 
@@ -293,13 +298,13 @@ class Lab:
         self._check_kernel()
 
     def _check_session(self, stage: Stage, name: str, item: Mapping[str, Any]) -> None:
-        """Assert what was promised of a session, as the agent and as the router see it."""
+        """Assert the parameters of a session, at the agent and at the router."""
         instance, peer = stage.wanted[name]
         hold = min(peer["holdTime"], HOLD_TIME)
         assert item["holdSeconds"] == hold, name
         assert item["keepaliveSeconds"] <= max(1, hold // 3), name
-        told = sum(count["routes"] for count in item["advertised"])
-        assert told == len(peer["advertise"]), name
+        advertised = sum(count["routes"] for count in item["advertised"])
+        assert advertised == len(peer["advertise"]), name
         seen = self._seen(stage.peers[name])
         assert seen.router_id in (None, instance["routerID"]), name
         assert seen.hold_time in (None, hold), name
@@ -317,8 +322,10 @@ class Lab:
             peer = {**peer, "peerASN": session.asn}
         internal = session.asn == stage.own_asns[name]
         own = [session.own, *stage.own]
-        told = compare(held(routes, internal=internal), promised(instance, peer, own))
-        assert not told, (name, told)
+        wrong = table_differences(
+            actual_table(routes, internal=internal), expected_table(instance, peer, own)
+        )
+        assert not wrong, (name, wrong)
         for prefix, route in wanted.items():
             found = routes[prefix]
             if route.communities is not None:
@@ -337,18 +344,18 @@ class Lab:
                 assert found.next_hop == route.next_hop, prefix
 
     def _check_absence(self, stage: Stage) -> None:
-        """Assert that nobody was told goodbye who was asked to keep our routes."""
+        """Assert that no peer with graceful restart has received a Cease."""
         for name, session in stage.peers.items():
             if stage.wanted[name][1]["gracefulRestart"]:
                 assert not self.routers[session].received_cease(), name
 
     def _check_kernel(self) -> None:
-        """Assert that nothing that was received is routed by."""
-        told = {prefix for prefixes in self.announced.values() for prefix in prefixes}
-        if told:
+        """Assert that no received route is installed in the kernel."""
+        announced = {prefix for prefixes in self.announced.values() for prefix in prefixes}
+        if announced:
             for family in ("-4", "-6"):
                 table = self._link.left.run("ip", family, "route", "show", "table", "all")
-                assert not told & set(table.split()), table
+                assert not announced & set(table.split()), table
 
     def check_commands(self, stage: Stage) -> None:
         """Assert how `waggle` answers; after `check`, as each costs the start of a program."""

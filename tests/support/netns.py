@@ -1,4 +1,4 @@
-"""Network namespaces for tests: two rooms joined by one cable, with addresses as asked for.
+"""Network namespaces for tests: two namespaces joined by a veth pair, with given addresses.
 
 Uses iproute2's ``ip``. Names carry the test process's id, so that runs do not meet; what a killed
 run left behind is removed by the next. Never touches an interface or a route outside of the
@@ -103,7 +103,7 @@ class Namespace:
         self.batch(f"addr add {interface} dev {DEVICE}{nodad}")
 
     def lose(self, address: str, *, lost: bool) -> None:
-        """Let packets to an IPv4 address on the cable be nobody's, or arrive again."""
+        """Drop packets to an IPv4 address on the link, or deliver them again."""
         if lost:
             # A locally administered address that no interface has.
             self.batch(

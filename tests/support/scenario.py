@@ -39,7 +39,7 @@ class ExpectedRoute(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
 
 
 class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A ``waggle`` command that asks the agent, and how it answers."""
+    """A ``waggle`` command, and its expected output."""
 
     run: str
     """Its arguments; the agent's socket is added."""
@@ -59,11 +59,11 @@ class Question(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
     @property
     def query(self) -> dict[str, str | None]:
-        """What the agent's API is asked."""
+        """The query parameters of the agent's API."""
         return {"target": self.target, "peer": self.peer}
 
     def answered(self, items: list[dict[str, Any]]) -> bool:
-        """Tell whether the answer is there."""
+        """True if the expected answer is among the items."""
         return any(not differences(self.answer, item) for item in items)
 
 
@@ -83,7 +83,7 @@ class Expect(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     explain: list[Question] = []
     held: dict[str, list[str]] = {}
     ceased: list[str] = []
-    """Peers of this or an earlier step whose routers have been told goodbye at some time."""
+    """Peers of this or an earlier step whose routers have received a Cease at some time."""
     sessions: dict[str, dict[str, Any]] = {}
     received: dict[str, list[str]] = {}
     available: list[str] | None = None
@@ -193,7 +193,7 @@ def expected_routes(routes: list[str | ExpectedRoute]) -> dict[str, ExpectedRout
 
 
 def differences(expected: Any, actual: Any, path: str = "") -> list[str]:  # noqa: ANN401
-    """Say where ``expected`` is not contained in ``actual``: mappings by key, lists by place."""
+    """Return where ``expected`` is not contained in ``actual``: mappings by key, lists by index."""
     if isinstance(expected, dict):
         if not isinstance(actual, dict):
             return [f"{path}: {actual!r} is not a mapping"]
@@ -244,8 +244,8 @@ def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
             found.append(f"routes of {name}: {sorted(actual)}, expected {sorted(wanted)}")
             continue
         for prefix, route in wanted.items():
-            told = {**actual[prefix], "asPath": paths[name]}
-            found += differences(_given(route), told, f"{name} {prefix}")
+            route_at_peer = {**actual[prefix], "asPath": paths[name]}
+            found += differences(_given(route), route_at_peer, f"{name} {prefix}")
     found += _contained("conditions", expect.conditions, document["conditions"])
     found += _contained("generated", expect.generated, document["generated"])
     if expect.generated_names is not None:

@@ -28,7 +28,7 @@ def eventually(
 ) -> T:
     """Call ``check`` until it neither asserts nor reports `NotReadyError`; give its answer.
 
-    ``within`` and ``interval`` are seconds. ``context`` is asked for more text (logs) only when
+    ``within`` and ``interval`` are seconds. ``context`` returns more text (logs), called only when
     the deadline is over. Raises AssertionError with the check's last failure.
     """
     deadline = time.monotonic() + within

@@ -1,4 +1,4 @@
-"""An agent that reads only its own node says nothing of the cluster that it cannot know."""
+"""An agent that reads only its own node reports nothing about the rest of the cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_configurations_of_other_nodes_have_no_condition_no_matching_node() -> N
     cluster.put(kinds.CLUSTER_CONFIG, other)
     cluster.put(kinds.PEER_CONFIG, peer_config(authSecretRef="absent"))
     assert conditions(cluster) == []
-    # What concerns this node is said, and done.
+    # What concerns this node is reported and applied.
     assert (f"CiliumBGPNodeConfig/{NODE}") in [
         f"{made['kind']}/{made['metadata']['name']}" for made in cluster.render()["generated"]
     ]

@@ -1,4 +1,4 @@
-"""The status of a NodeConfig says how its sessions are, and what of it could not be done."""
+"""The status of a NodeConfig: the states of its sessions, and the errors of its configuration."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_established_session_has_timers_a_time_and_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "reported"),
     [
         ("Idle", "idle"),
         ("Connect", "connect"),
@@ -150,10 +150,10 @@ def test_an_established_session_has_timers_a_time_and_counts() -> None:
         ("OpenConfirm", "open_confirm"),
     ],
 )
-def test_a_session_that_is_not_established_has_its_state_only(state: str, told: str) -> None:
+def test_a_session_that_is_not_established_has_its_state_only(state: str, reported: str) -> None:
     (instance,) = Reported(usual(), session(state=state)).status()["bgpInstances"]
     assert instance["peers"] == [
-        {"name": "p", "peerAddress": "192.0.2.9", "peerASN": 65010, "peeringState": told}
+        {"name": "p", "peerAddress": "192.0.2.9", "peerASN": 65010, "peeringState": reported}
     ]
 
 
@@ -252,9 +252,9 @@ def test_errors_of_other_nodes_and_other_kinds_are_not_this_nodes() -> None:
 
 def test_the_message_lists_the_first_errors_of_each_instance() -> None:
     errors = [("a", f"error\n{n}") for n in range(MAX_ERRORS_SHOWN + 3)] + [("b", "one")]
-    told = reconcile_error(REF, errors, 7)
-    assert told.status
-    assert told.message.splitlines() == [
+    condition = reconcile_error(REF, errors, 7)
+    assert condition.status
+    assert condition.message.splitlines() == [
         *(f"a: error {n}" for n in range(MAX_ERRORS_SHOWN)),
         "a: and 3 more",
         "b: one",

@@ -15,7 +15,7 @@ POOL = ipaddress.IPv4Network("10.0.0.0/30")
 
 
 def configs(**overrides: str | None) -> dict[str, CiliumBGPNodeConfig]:
-    """One instance for each node, with what its override says."""
+    """One instance for each node, with the router ID of its override."""
     return {
         node: CiliumBGPNodeConfig(
             metadata=ObjectMeta(name=node),

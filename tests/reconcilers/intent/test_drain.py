@@ -1,4 +1,4 @@
-"""A node that is cordoned or tainted takes its routes back or tells them last, where that is asked."""
+"""A cordoned or tainted node withdraws or deprefers its routes, if configured."""
 
 from __future__ import annotations
 

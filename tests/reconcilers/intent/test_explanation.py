@@ -1,4 +1,4 @@
-"""Why a peer is not told something: each reason once, with the object whose rule it is."""
+"""Why a route is not advertised to a peer: each reason once, with the object of the rule."""
 
 from __future__ import annotations
 

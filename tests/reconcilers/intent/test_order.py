@@ -1,7 +1,7 @@
 """No order counts: of manifests, of events, of what was there in between.
 
 The objects of every scenario, in any order, at once or one by one with rounds in between, come to the
-same document. What does depend on history is said here by name, and nothing else may.
+same document. What depends on history is listed here by name, and nothing else may.
 """
 
 from __future__ import annotations

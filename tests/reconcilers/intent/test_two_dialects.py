@@ -1,4 +1,4 @@
-"""Two dialects on one node: which one gets a peer, what the other one is told, and what it costs."""
+"""Two dialects on one node: which one gets a peer, the problem of the other one, and the cost."""
 
 from __future__ import annotations
 

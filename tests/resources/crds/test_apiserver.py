@@ -1,7 +1,7 @@
 """A real API server takes the definitions, and judges objects exactly as the agent does.
 
 Each object goes both ways: created on the server as a dry run, with fields that it does not know
-refused, and decoded by its kind. Both have to say yes, or both no and name the same field.
+rejected, and decoded by its kind. Both have to accept, or both have to reject and name the same field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The definitions are whole: structural, described, and made of what the row types say."""
+"""The definitions are complete: structural, described, and generated from the row types."""
 
 from __future__ import annotations
 

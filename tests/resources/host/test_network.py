@@ -1,4 +1,4 @@
-"""What BGP asks of interfaces and default routes."""
+"""The addresses that BGP uses, of interfaces and default routes."""
 
 from __future__ import annotations
 

@@ -114,21 +114,21 @@ def test_objects_are_listed_in_pages_and_watched(apiserver: ApiServer) -> None:
         await shop(apiserver)
         for i in range(7):
             await create(apiserver, f"s{i}")
-        async with reader(apiserver.kubeconfig) as told:
-            await until(lambda: len(told.names()) == 7, within=30)
-            await until(lambda: all(told.events.values()))
+        async with reader(apiserver.kubeconfig) as observed:
+            await until(lambda: len(observed.names()) == 7, within=30)
+            await until(lambda: all(observed.events.values()))
             await create(apiserver, "late")
-            await until(lambda: "late" in told.names())
+            await until(lambda: "late" in observed.names())
             await ask(apiserver, "DELETE", f"{SERVICES}/s3")
-            await until(lambda: "s3" not in told.names())
-            assert told.replacements() == 1
-            assert not told.problems
+            await until(lambda: "s3" not in observed.names())
+            assert observed.replacements() == 1
+            assert not observed.problems
 
     run(scenario)
 
 
 def test_changes_during_an_outage_are_read_after_410(apiserver: ApiServer, tmp_path: Path) -> None:
-    """The history is compacted and the server's cache new: only a list can tell what is gone."""
+    """The history is compacted and the server's cache is new: only a list shows deletions."""
 
     async def scenario() -> None:
         await shop(apiserver)
@@ -136,20 +136,20 @@ def test_changes_during_an_outage_are_read_after_410(apiserver: ApiServer, tmp_p
             await create(apiserver, name)
         relay = Relay(int(apiserver.url.rpartition(":")[2]))
         await relay.open()
-        async with reader(through(relay, apiserver, tmp_path)) as told:
-            await until(lambda: told.names() == {"web", "old"}, within=30)
+        async with reader(through(relay, apiserver, tmp_path)) as observed:
+            await until(lambda: observed.names() == {"web", "old"}, within=30)
             await relay.cut()
-            await until(lambda: told.phase(f"Service/{NAMESPACE}") is Phase.FAILING)
+            await until(lambda: observed.phase(f"Service/{NAMESPACE}") is Phase.FAILING)
             await ask(apiserver, "DELETE", f"{SERVICES}/old")
             await create(apiserver, "new")
             listed = await ask(apiserver, "GET", SERVICES)
             await asyncio.to_thread(apiserver.compact, listed["metadata"]["resourceVersion"])
             await restart(apiserver)
-            assert told.names() == {"web", "old"}
+            assert observed.names() == {"web", "old"}
             await relay.open()
-            await until(lambda: told.names() == {"web", "new"}, within=30)
-            assert told.replacements() == 2
-            await until(lambda: told.phase(f"Service/{NAMESPACE}") is Phase.FOLLOWING)
+            await until(lambda: observed.names() == {"web", "new"}, within=30)
+            assert observed.replacements() == 2
+            await until(lambda: observed.phase(f"Service/{NAMESPACE}") is Phase.FOLLOWING)
         await relay.cut()
 
     run(scenario)
@@ -161,12 +161,12 @@ def test_a_service_changed_during_an_api_server_restart_is_read_afterwards(
     async def scenario() -> None:
         await shop(apiserver)
         await create(apiserver, "web")
-        async with reader(apiserver.kubeconfig) as told:
-            await until(lambda: told.names() == {"web"}, within=30)
+        async with reader(apiserver.kubeconfig) as observed:
+            await until(lambda: observed.names() == {"web"}, within=30)
             await restart(apiserver)
             await create(apiserver, "new")
             await ask(apiserver, "DELETE", f"{SERVICES}/web")
-            await until(lambda: told.names() == {"new"}, within=30)
+            await until(lambda: observed.names() == {"new"}, within=30)
 
     run(scenario)
 
@@ -176,20 +176,20 @@ def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> No
         await shop(apiserver)
         name = f"{CRDS}/{DEFINITION['metadata']['name']}"  # type: ignore[index]
         await asyncio.to_thread(apiserver.request, "DELETE", name)
-        async with reader(apiserver.kubeconfig) as told:
+        async with reader(apiserver.kubeconfig) as observed:
             kind = "CiliumBGPAdvertisement"
-            await until(lambda: kind in told.statuses, within=30)
-            await until(lambda: told.phase(kind) is Phase.MISSING, within=30)
+            await until(lambda: kind in observed.statuses, within=30)
+            await until(lambda: observed.phase(kind) is Phase.MISSING, within=30)
             await ask(apiserver, "POST", CRDS, DEFINITION)
-            await until(lambda: told.phase(kind) is Phase.FOLLOWING, within=30)
+            await until(lambda: observed.phase(kind) is Phase.FOLLOWING, within=30)
             path = "/apis/cilium.io/v2alpha1/ciliumbgpadvertisements"
             body = advertisement("pods") | {"apiVersion": "cilium.io/v2alpha1"}
             await ask(apiserver, "POST", path, body)
-            await until(lambda: told.names(kind) == {"pods"}, within=30)
-            # Deleting the definition deletes its objects first, and that is told.
+            await until(lambda: observed.names(kind) == {"pods"}, within=30)
+            # Deleting the definition deletes its objects first, and that is observed.
             await ask(apiserver, "DELETE", name)
-            await until(lambda: told.names(kind) == set(), within=30)
-            await until(lambda: told.phase(kind) is Phase.MISSING, within=30)
+            await until(lambda: observed.names(kind) == set(), within=30)
+            await until(lambda: observed.phase(kind) is Phase.MISSING, within=30)
         gone = await asyncio.to_thread(apiserver.request, "GET", name)
         assert gone.status == 404
 
@@ -207,13 +207,13 @@ def test_a_forbidden_list_names_verb_and_resource(apiserver: ApiServer, tmp_path
         config["users"][0]["user"] = {"token": token["status"]["token"]}
         path = tmp_path / "agent"
         path.write_text(json.dumps(config))
-        async with reader(path) as told:
-            await until(lambda: "Secret/kube-system" in told.statuses, within=30)
-            await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN, within=30)
-            message = told.statuses["Secret/kube-system"].message
+        async with reader(path) as observed:
+            await until(lambda: "Secret/kube-system" in observed.statuses, within=30)
+            await until(lambda: observed.phase("Secret/kube-system") is Phase.FORBIDDEN, within=30)
+            message = observed.statuses["Secret/kube-system"].message
             assert message.startswith("may not list secrets in namespace kube-system: ")
             assert f"system:serviceaccount:{NAMESPACE}:agent" in message
             slices = "may not list endpointslices.discovery.k8s.io"
-            await until(lambda: slices in told.statuses["EndpointSlice"].message, within=30)
+            await until(lambda: slices in observed.statuses["EndpointSlice"].message, within=30)
 
     run(scenario)

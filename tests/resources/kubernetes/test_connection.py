@@ -1,4 +1,4 @@
-"""What becomes of a connection whose server says nothing more, not even good-bye."""
+"""The connection of a request is closed although the server sends nothing, not even a TLS close."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def test_a_request_without_a_response_leaves_no_connection(
     end: str, loop: Callable[[], asyncio.AbstractEventLoop], tmp_path: Path
 ) -> None:
     async def scenario() -> None:
-        async with _silent_server(tmp_path) as (connection, asked, gone):
+        async with _silent_server(tmp_path) as (connection, requested, closed):
             silence = 0.05 if end == "the time" else 60.0
             question = asyncio.create_task(_ask(connection, silence))
-            await asyncio.wait_for(asked.wait(), PATIENCE)
+            await asyncio.wait_for(requested.wait(), PATIENCE)
             if end == "the asker":
                 question.cancel()
             with suppress(asyncio.CancelledError, Unreachable):
                 await question
-            await asyncio.wait_for(gone.wait(), PATIENCE)
+            await asyncio.wait_for(closed.wait(), PATIENCE)
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(scenario())
@@ -49,9 +49,9 @@ async def _ask(connection: Connection, silence: float) -> None:
 async def _silent_server(
     directory: Path,
 ) -> AsyncIterator[tuple[Connection, asyncio.Event, asyncio.Event]]:
-    """Serve TLS that shakes hands and takes one question; tell when it came, and when we hung up."""
+    """Serve TLS up to one request; signal its arrival, and the close of the connection."""
     authority, context = authority_and_server(directory, "silent")
-    asked, gone = asyncio.Event(), asyncio.Event()
+    requested, closed = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -65,9 +65,9 @@ async def _silent_server(
                         tls.do_handshake()
                         shaken = True
                     if tls.read(65_536):
-                        asked.set()
+                        requested.set()
                 writer.write(outgoing.read())
-        gone.set()
+        closed.set()
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
@@ -77,6 +77,6 @@ async def _silent_server(
     connection = Connection(Access(str(config)))
     async with listening:
         try:
-            yield connection, asked, gone
+            yield connection, requested, closed
         finally:
             await connection.close()

@@ -64,7 +64,7 @@ def test_a_watch_adds_changes_and_removes(feed: Feed[Service]) -> None:
 
 
 def test_a_change_of_unused_fields_emits_no_event(feed: Feed[Service]) -> None:
-    """A heartbeat, a condition, a resource version: no row has it, so nobody is woken."""
+    """A heartbeat, a condition or a resource version is in no row, and causes no event."""
     beat = service("web", 101, healthCheckNodePort=31000)
     assert feed.process_line(line("MODIFIED", beat)) is None
     assert feed.version == "101"
@@ -72,11 +72,11 @@ def test_a_change_of_unused_fields_emits_no_event(feed: Feed[Service]) -> None:
 
 def test_the_last_applied_annotation_is_removed(feed: Feed[Service]) -> None:
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{...}", "a": "b"}
-    told = feed.process_line(
+    event = feed.process_line(
         line("ADDED", service("new", 101, metadata={"annotations": annotations}))
     )
-    assert isinstance(told, Upsert)
-    assert told.object.metadata.annotations == {"a": "b"}
+    assert isinstance(event, Upsert)
+    assert event.object.metadata.annotations == {"a": "b"}
 
 
 def test_a_bookmark_only_moves_the_version(feed: Feed[Service]) -> None:
@@ -113,7 +113,7 @@ def test_other_error_events_are_the_servers_errors(feed: Feed[Service]) -> None:
 def test_an_event_with_an_older_version_requires_a_list(
     feed: Feed[Service], what: str, version: int
 ) -> None:
-    """A watch that lies about order: only a list tells the truth, and nothing is taken away."""
+    """Events out of order: only a list is reliable, and no row is deleted."""
     with pytest.raises(Expired, match="out of order"):
         feed.process_line(line(what, service("web", version)))
     assert len(feed.rows) == 2
@@ -211,7 +211,7 @@ def test_a_list_with_objects_needs_no_confirmation(feed: Feed[Service]) -> None:
 
 
 def test_f05_a_list_from_before_has_to_be_confirmed(feed: Feed[Service]) -> None:
-    """Somebody has restored etcd, or a proxy leads to another cluster's API server."""
+    """Etcd was restored, or a proxy leads to another cluster's API server."""
     with pytest.raises(UnconfirmedList, match="went back from 100 to 40"):
         listed(feed, "40", service("web", 30))
     assert len(feed.rows) == 2

@@ -94,7 +94,7 @@ class Wire:
 @asynccontextmanager
 async def reflecting(wire: Wire) -> AsyncIterator[tuple[Reflector, list[Event]]]:
     """Run a reflector of Services, with the times that agents have."""
-    told: list[Event] = []
+    events: list[Event] = []
     rng = random.Random(7)  # noqa: S311  jitter
     reflector = Reflector(
         Feed(SERVICE),
@@ -102,13 +102,13 @@ async def reflecting(wire: Wire) -> AsyncIterator[tuple[Reflector, list[Event]]]
         Selection(),
         Timeouts(),
         rng,
-        on_list=lambda: told.append(Replace(())),
-        on_event=told.append,
+        on_list=lambda: events.append(Replace(())),
+        on_event=events.append,
         on_status=lambda: None,
     )
     task = asyncio.create_task(reflector.run())
     try:
-        yield reflector, told
+        yield reflector, events
     finally:
         assert not task.done()
         task.cancel()
@@ -126,16 +126,16 @@ def test_f01_an_outage_of_any_length_deletes_nothing(seconds: float) -> None:
         loop = asyncio.get_running_loop()
         for name in ("web", "db"):
             wire.state.put(service(name))
-        async with reflecting(wire) as (reflector, told):
+        async with reflecting(wire) as (reflector, events):
             await asyncio.sleep(5)
             assert names(reflector) == {"web", "db"}
-            told.clear()
+            events.clear()
             wire.there.clear()
             wire.state.delete("Service", "db", "shop")
             wire.state.put(service("new"))
             began, before = loop.time(), len(wire.attempts)
             await asyncio.sleep(seconds)
-            assert told == []
+            assert events == []
             assert names(reflector) == {"web", "db"}
             # Never more than two a minute once it has lasted, and never given up.
             attempts = len(wire.attempts) - before
@@ -157,7 +157,7 @@ def test_f03_a_half_open_watch_is_detected_within_two_minutes() -> None:
         async with reflecting(wire) as (reflector, _):
             await asyncio.sleep(5)
             await asyncio.sleep(HOUR)
-            # Nothing happens, and no bookmark comes: asked again each time, and listed now and then.
+            # No object changes and no bookmark arrives: the version is checked, and sometimes listed.
             assert names(reflector) == {"web"}
             pauses = [b - a for a, b in zip(wire.attempts, wire.attempts[1:], strict=False)]
             assert max(pauses) <= 120

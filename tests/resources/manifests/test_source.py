@@ -1,4 +1,4 @@
-"""The watched directory: events, last good versions, duplicates, and odd files (H52, F56)."""
+"""The watched directory: events, last good versions, duplicates, and unusual files (H52, F56)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.wait import until
 
 
 def node(name: str, label: str = "x") -> str:
-    """Spell a Node."""
+    """Return a Node's manifest."""
     return f"apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  labels: {{l: {label}}}\n"
 
 
-class Heard:
-    """What a source told of Nodes, replayed."""
+class MessageCounts:
+    """The labels of the Nodes, as a source's events give them."""
 
     def __init__(self, source: ManifestsSource) -> None:
         self.labels: dict[str, str] = {}
@@ -43,58 +43,58 @@ class Heard:
         self.problems = problems
 
 
-def read(directory: Path) -> tuple[ManifestsSource, Heard]:
+def read(directory: Path) -> tuple[ManifestsSource, MessageCounts]:
     """Read a directory once; `source.rescan()` reads what changed."""
     source = ManifestsSource([directory], KINDS)
-    heard = Heard(source)
+    observer = MessageCounts(source)
     source.read_all()
-    return source, heard
+    return source, observer
 
 
 def test_the_first_pass_is_a_replacement_of_every_kind(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("a"))
-    _, heard = read(tmp_path)
-    (event,) = heard.events
+    _, observer = read(tmp_path)
+    (event,) = observer.events
     assert isinstance(event, Replace)
-    assert heard.labels == {"a": "x"}
+    assert observer.labels == {"a": "x"}
 
 
 def test_only_changed_objects_are_emitted(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b"))
-    source, heard = read(tmp_path)
+    source, observer = read(tmp_path)
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b", "changed"))
     source.rescan()
-    assert len(heard.events) == 2
-    assert heard.labels == {"a": "x", "b": "changed"}
+    assert len(observer.events) == 2
+    assert observer.labels == {"a": "x", "b": "changed"}
     (tmp_path / "a.yaml").unlink()
     source.rescan()
-    assert heard.labels == {}
+    assert observer.labels == {}
 
 
 def test_f56_a_broken_file_keeps_the_last_valid_version_with_a_problem(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(node("a"))
-    source, heard = read(tmp_path)
+    source, observer = read(tmp_path)
     file.write_text(node("a", "new") + "  broken: [")
     source.rescan()
-    assert heard.labels == {"a": "x"}
-    assert [p.file for p in heard.problems] == [str(file)]
+    assert observer.labels == {"a": "x"}
+    assert [p.file for p in observer.problems] == [str(file)]
     file.write_text(node("a", "new"))
     source.rescan()
-    assert heard.labels == {"a": "new"}
-    assert heard.problems == ()
+    assert observer.labels == {"a": "new"}
+    assert observer.problems == ()
 
 
 def test_f56_an_invalid_object_keeps_its_last_good_version(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(node("a") + "---\n" + node("b"))
-    source, heard = read(tmp_path)
+    source, observer = read(tmp_path)
     file.write_text(
         node("a", "new") + "---\n" + node("b", "new") + "spec: {podCIDRs: [10.0.0.1/8]}\n"
     )
     source.rescan()
-    assert heard.labels == {"a": "new", "b": "x"}
-    (problem,) = heard.problems
+    assert observer.labels == {"a": "new", "b": "x"}
+    (problem,) = observer.problems
     assert (problem.field, problem.document) == ("spec.podCIDRs[0]", 2)
     assert str(problem.object) == "Node/b"
 
@@ -102,35 +102,35 @@ def test_f56_an_invalid_object_keeps_its_last_good_version(tmp_path: Path) -> No
 def test_h52_of_two_files_with_one_object_the_first_by_path_is_used(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text(node("n", "second"))
     (tmp_path / "a.yaml").write_text(node("n", "first"))
-    source, heard = read(tmp_path)
-    assert heard.labels == {"n": "first"}
-    (problem,) = heard.problems
+    source, observer = read(tmp_path)
+    assert observer.labels == {"n": "first"}
+    (problem,) = observer.problems
     assert problem.file.endswith("b.yaml")
     assert "a.yaml" in problem.message
     (tmp_path / "a.yaml").unlink()
     source.rescan()
-    assert heard.labels == {"n": "second"}
-    assert heard.problems == ()
+    assert observer.labels == {"n": "second"}
+    assert observer.problems == ()
 
 
 def test_h52_a_duplicate_object_in_a_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("n", "first") + "---\n" + node("n", "second"))
-    _, heard = read(tmp_path)
-    assert heard.labels == {"n": "first"}
-    assert "twice" in heard.problems[0].message
+    _, observer = read(tmp_path)
+    assert observer.labels == {"n": "first"}
+    assert "twice" in observer.problems[0].message
 
 
 def test_h52_swap_and_hidden_files_are_ignored(tmp_path: Path) -> None:
     for name in (".a.yaml.swp", ".#a.yaml", "a.yaml~", "4913", "#a.yaml#", "notes.txt"):
         (tmp_path / name).write_text("not: [yaml")
-    _, heard = read(tmp_path)
-    assert heard.problems == ()
+    _, observer = read(tmp_path)
+    assert observer.problems == ()
 
 
 def test_h52_a_fifo_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.yaml")
-    _, heard = read(tmp_path)
-    assert heard.problems[0].message == "is not a regular file"
+    _, observer = read(tmp_path)
+    assert observer.problems[0].message == "is not a regular file"
 
 
 def test_h52_links_out_of_the_tree_and_loops_are_not_followed(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_h52_links_out_of_the_tree_and_loops_are_not_followed(tmp_path: Path) ->
     (tree / "link.yaml").symlink_to(outside / "n.yaml")
     (tree / "loop").symlink_to(tree)
     (tree / "n.yaml").write_text(node("inside"))
-    _, heard = read(tree)
-    assert "outside" not in heard.labels
-    assert heard.labels["inside"] == "x"
+    _, observer = read(tree)
+    assert "outside" not in observer.labels
+    assert observer.labels["inside"] == "x"
 
 
 def test_h52_the_links_of_a_config_map_are_followed_and_its_swap_is_read(tmp_path: Path) -> None:
@@ -153,35 +153,35 @@ def test_h52_the_links_of_a_config_map_are_followed_and_its_swap_is_read(tmp_pat
         (tmp_path / f"..{version}" / "n.yaml").write_text(node("n", f"v{version}"))
     (tmp_path / "..data").symlink_to("..1")
     (tmp_path / "n.yaml").symlink_to("..data/n.yaml")
-    source, heard = read(tmp_path)
-    assert heard.labels == {"n": "v1"}
+    source, observer = read(tmp_path)
+    assert observer.labels == {"n": "v1"}
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").rename(tmp_path / "..data")
     source.rescan()
-    assert heard.labels == {"n": "v2"}
+    assert observer.labels == {"n": "v2"}
 
 
 def test_h52_a_huge_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resources.manifests.parse.MAX_YAML", 10)
     (tmp_path / "a.yaml").write_text(node("a"))
-    _, heard = read(tmp_path)
-    assert heard.labels == {}
-    assert "are not read" in heard.problems[0].message
+    _, observer = read(tmp_path)
+    assert observer.labels == {}
+    assert "are not read" in observer.problems[0].message
 
 
 def test_h52_a_directory_that_is_deleted_and_created_again_is_read(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n"))
-    source, heard = read(tree)
+    source, observer = read(tree)
     (tree / "n.yaml").unlink()
     tree.rmdir()
     source.rescan()
-    assert heard.labels == {}
+    assert observer.labels == {}
     tree.mkdir()
     (tree / "n.yaml").write_text(node("n", "back"))
     source.rescan()
-    assert heard.labels == {"n": "back"}
+    assert observer.labels == {"n": "back"}
 
 
 def test_loading_a_missing_path_is_an_error(tmp_path: Path) -> None:
@@ -196,21 +196,21 @@ def test_changes_of_a_watched_directory_are_emitted(tmp_path: Path) -> None:
 
     async def watch() -> None:
         source = ManifestsSource([tree], KINDS, scan_interval=0.3)
-        heard = Heard(source)
+        observer = MessageCounts(source)
         running = asyncio.create_task(source.run())
         try:
-            await until(lambda: heard.labels == {"n": "x"})
+            await until(lambda: observer.labels == {"n": "x"})
             (tree / "n.yaml").write_text(node("n", "edited"))
-            await until(lambda: heard.labels == {"n": "edited"})
+            await until(lambda: observer.labels == {"n": "edited"})
             (tree / "below").mkdir()
             (tree / "below" / "m.yaml").write_text(node("m"))
-            await until(lambda: heard.labels.keys() == {"n", "m"})
+            await until(lambda: observer.labels.keys() == {"n", "m"})
             temporary = tree / ".n.yaml.tmp"
             temporary.write_text(node("n", "renamed"))
             temporary.rename(tree / "n.yaml")
-            await until(lambda: heard.labels["n"] == "renamed")
+            await until(lambda: observer.labels["n"] == "renamed")
             (tree / "n.yaml").unlink()
-            await until(lambda: heard.labels.keys() == {"m"})
+            await until(lambda: observer.labels.keys() == {"m"})
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

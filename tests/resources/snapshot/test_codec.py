@@ -83,14 +83,14 @@ def test_a_snapshot_with_a_changed_octet_is_rejected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (b'{"format":"waggle-snapshot/0","node":"n1","confirmed":1.0,"kinds":{}}', "another form"),
         (
             b'{"format":"waggle-snapshot/1","node":"n1","confirmed":1.0,"kinds":{"Pod":0}}',
             "unknown kind 'Pod'",
         ),
-        (ONE_NODE, "more or fewer rows"),
+        (ONE_NODE, "number of rows"),
         (
             b"\n".join((ONE_NODE, b'{"metadata":{"name":5}}')),
             "not understood",
@@ -99,8 +99,8 @@ def test_a_snapshot_with_a_changed_octet_is_rejected() -> None:
     ],
     ids=["format", "kind", "count", "row", "head"],
 )
-def test_a_snapshot_of_another_format_is_rejected(line: bytes, said: str) -> None:
+def test_a_snapshot_of_another_format_is_rejected(line: bytes, message: str) -> None:
     body = line + b"\n"
     tail = msgspec.json.encode({"crc32": zlib.crc32(body)}) + b"\n"
-    with pytest.raises(SnapshotError, match=said):
+    with pytest.raises(SnapshotError, match=message):
         decode(body + tail, KINDS)

@@ -64,7 +64,7 @@ def _writable(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (_writable, "others may write"),
         (os.mkfifo, "not a regular file"),
@@ -73,11 +73,11 @@ def _writable(path: Path) -> None:
     ids=["writable", "pipe", "directory"],
 )
 def test_a_file_that_is_no_snapshot_of_ours_is_rejected(
-    tmp_path: Path, make: Callable[[Path], None], said: str
+    tmp_path: Path, make: Callable[[Path], None], message: str
 ) -> None:
     path = tmp_path / "snapshot"
     make(path)
-    with pytest.raises(SnapshotError, match=said):
+    with pytest.raises(SnapshotError, match=message):
         read(path)
 
 

@@ -27,7 +27,7 @@ class Helm:
     def template(
         self, values: Mapping[str, Any] | None = None, *, namespace: str = "waggle-system"
     ) -> list[dict[str, Any]]:
-        """Render the chart as release `waggle`; raises ValueError with what helm says."""
+        """Render the chart as release `waggle`; raises `ValueError` with helm's error."""
         return [
             document
             for document in yaml.safe_load_all(self.text(values, namespace=namespace))
@@ -56,7 +56,7 @@ class Helm:
             capture_output=True,
             text=True,
             check=False,
-            # Nothing of whoever runs the tests: no plugins, repositories or cluster.
+            # Nothing of the user who runs the tests: no plugins, repositories or cluster.
             env={"HOME": "/nonexistent", "PATH": ""},
         )
         if done.returncode != 0:
@@ -65,7 +65,7 @@ class Helm:
 
 
 def find() -> Path | str:
-    """Find the program, or say in one sentence why there is none."""
+    """Return the program, or one sentence with the reason why there is none."""
     pinned = (_HERE / "go.mod").read_bytes() + (_HERE / "go.sum").read_bytes()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     found = cache / "waggle-tests" / f"helm-{hashlib.sha256(pinned).hexdigest()[:16]}"

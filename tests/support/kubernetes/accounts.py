@@ -1,4 +1,4 @@
-"""Accounts on an API server that may do exactly what a role says, and objects applied by a person.
+"""Accounts on an API server with exactly the permissions of a role, and objects applied by a user.
 
 The roles are the chart's, as they are in the plain manifests.
 """
@@ -128,10 +128,10 @@ def _delete(server: ApiServer, path: str) -> None:
     """Delete until there is nothing.
 
     Of a definition that was changed just before, the server cannot list the objects ("storage is
-    (re)initializing"). It leaves the deletion at that until it is asked again.
+    (re)initializing"). It does not continue the deletion until the next request.
     """
     answer = server.request("DELETE", path)
-    # Its condition Terminating says what the server waits for.
+    # Its condition Terminating has the reason.
     conditions = answer.body.get("status")
     if isinstance(conditions, dict):
         conditions = conditions.get("conditions")

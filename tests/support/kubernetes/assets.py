@@ -46,7 +46,7 @@ def _folder() -> Path:
 
 
 def find() -> Assets | str:
-    """Find the programs, or say in one sentence why there are none."""
+    """Return the programs, or one sentence with the reason why there are none."""
     folder = _folder()
     missing = [name for name in PROGRAMS if not os.access(folder / name, os.X_OK)]
     if not missing:

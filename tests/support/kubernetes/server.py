@@ -42,14 +42,14 @@ rules:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said: the HTTP status and the object."""
+    """A response: the HTTP status and the object."""
 
     status: int
     body: dict[str, Any]
 
     @property
     def ok(self) -> bool:
-        """Whether it did what was asked."""
+        """True if the request succeeded."""
         return self.status < 300
 
     @property
@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a ServiceAccount asked for, as the server wrote it down."""
+    """A request of a ServiceAccount, from the server's audit log."""
 
     verb: str
     group: str
@@ -73,7 +73,7 @@ class Request:
     """Of the answer."""
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return it as one line."""
         where = f" in {self.namespace}" if self.namespace else ""
         what = f"{self.resource}.{self.group}".removesuffix(".")
         return f"{self.verb} {what} {self.name}{where}: {self.status}"
@@ -145,7 +145,7 @@ class ApiServer:
         """Ask it, as the administrator or as the owner of a token.
 
         `kind` is the last part of the media type, such as ``apply-patch+yaml``. As every client
-        does, it asks again where the server is not ready for it yet (429).
+        does, it retries where the server is not ready yet (429).
         """
         for _ in range(BUSY_ATTEMPTS):
             answer = self._request(method, path, body, kind, token)
@@ -202,7 +202,7 @@ class ApiServer:
         return log.stat().st_size if log.exists() else 0
 
     def asked_by(self, account: str, namespace: str, since: int = 0) -> set[Request]:
-        """Return all that a ServiceAccount has asked for; ``since`` is a former `audited`."""
+        """Return all requests of a ServiceAccount; ``since`` is an earlier `audited`."""
         user = f"system:serviceaccount:{namespace}:{account}"
         if not self.audited:
             return set()
@@ -285,7 +285,7 @@ class ApiServer:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
-            # Nobody makes the ServiceAccount `default` that Pods would need.
+            # No controller creates the ServiceAccount `default` that Pods need.
             "--disable-admission-plugins=ServiceAccount",
             "--endpoint-reconciler-type=none",
         ]
@@ -340,7 +340,7 @@ def _answer(status: int, octets: bytes) -> Answer:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Find ports that nobody has; kept until all are found, so that they differ."""
+    """Return free ports; each is kept bound until all are found, so that they differ."""
     with contextlib.ExitStack() as stack:
         found = []
         for _ in range(count):

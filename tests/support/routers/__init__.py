@@ -1,7 +1,7 @@
 """Real BGP routers, each behind the same few methods, for tests to read from *their* tables.
 
-`KINDS` has every router that is known; which of them are installed is asked of each. The drivers
-must never correct or fill in what a router says: what its table lacks is missing in the answer.
+`KINDS` has every supported router; each driver checks whether its router is installed. A driver must
+never correct or complete a router's output: what its table lacks is missing in the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS: dict[str, type[Router]] = {
 }
 
 ALL_ROUND = ("bird", "frr", "gobgp")
-"""Those that are asked for everything that the agent does: passwords, RFC 8950, best paths."""
+"""Those that are tested with all features of the agent: passwords, RFC 8950, best paths."""
 
 __all__ = [
     "ALL_ROUND",

@@ -1,7 +1,7 @@
-"""What every router driver has in common: settings, answers, and the life of its process.
+"""The base of the router drivers: settings, results, and the life of the process.
 
 A driver writes a configuration file into a directory of its own, runs the daemon in the
-foreground inside a network namespace, and asks it over its own control socket. Answers are in our
+foreground inside a network namespace, and queries it over its own control socket. Results are in our
 terms (families as ``ipv4-unicast``, communities as ``65000:99``), values are the router's.
 """
 
@@ -27,10 +27,10 @@ FAMILIES = (IPV4, IPV6)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PeerSettings:
-    """One session as the router is told to expect it. Times are seconds.
+    """The configuration of one session at the router. Times are in seconds.
 
-    A driver refuses what its daemon cannot be taught (`Router.CANNOT`); the defaults of all fields
-    after `hold_time` are what every daemon does.
+    A driver rejects what its daemon does not support (`Router.CANNOT`); every daemon supports the
+    defaults of all fields after `hold_time`.
     """
 
     address: str
@@ -49,7 +49,7 @@ class PeerSettings:
     extended_next_hop: bool = False
     """RFC 8950: IPv4 prefixes with IPv6 next hops."""
     interface: str | None = None
-    """Unnumbered: the neighbour is who sends router advertisements there, whatever `address`."""
+    """Unnumbered: the neighbour is the sender of router advertisements there, whatever `address`."""
     local_address: str | None = None
     """Which of the router's addresses this session has; the first of its family if None."""
     other_next_hop: str | None = None
@@ -62,11 +62,11 @@ class PeerSettings:
     add_path: str = "none"
     """``none``, ``receive``, ``send`` or ``both`` (RFC 7911)."""
     transit: bool = False
-    """Whether routes of other neighbours are told as well. Without it GoBGP tells them still."""
+    """Whether routes of other neighbours are advertised as well. GoBGP always advertises them."""
     maximum_prefixes: int | None = None
     """How many prefixes of a family it takes before it ends the session."""
     role: str | None = None
-    """What it is itself to the neighbour (RFC 9234), as ``customer``."""
+    """Its own role towards the neighbour (RFC 9234), as ``customer``."""
     restart_time: int | None = None
     """Graceful restart with this time (RFC 4724)."""
     long_lived_time: int | None = None
@@ -79,7 +79,7 @@ class PeerSettings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RouterSettings:
-    """One router: where it listens, who it is, whom it knows."""
+    """One router: its addresses, its AS and router ID, its peers."""
 
     asn: int
     router_id: str
@@ -114,11 +114,11 @@ class RouterPeer:
     address: str
     established: bool
     state: str
-    """The router's own word."""
+    """The router's own name of the state."""
     uptime_token: str
     """Changes if, and only if, the session was established anew."""
     router_id: str | None = None
-    """Of the neighbour; this and the rest are None where the driver does not ask."""
+    """Of the neighbour; this and the rest are None where the driver does not query them."""
     hold_time: int | None = None
     """Negotiated."""
     knows_restart_time: bool = False
@@ -146,13 +146,13 @@ class RouterRoute:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Heard:
-    """How many messages of some kinds a router has got from a neighbour in this session."""
+class MessageCounts:
+    """Counts of the messages that a router has received from a neighbour in this session."""
 
     updates: int
     """UPDATEs, or prefixes in them: what the router counts."""
     refresh_requests: int | None
-    """None where the router does not say; so with the others."""
+    """None where the router does not count them; so with the others."""
     refresh_begins: int | None
     """RFC 7313."""
     refresh_ends: int | None
@@ -167,7 +167,7 @@ class Originated:
 
 
 class CannotError(Exception):
-    """A daemon that is told to do what it cannot."""
+    """A configuration that the daemon does not support."""
 
 
 class Router(abc.ABC):
@@ -177,15 +177,16 @@ class Router(abc.ABC):
     RESTARTED: tuple[str, ...] = ()
     """What the command line has besides after a restart that neighbours were to bridge."""
     CANNOT: frozenset[str] = frozenset()
-    """Fields of the settings that the daemon cannot be taught."""
+    """Fields of the settings that the daemon does not support."""
     CONNECTS_FOR: frozenset[str] = frozenset()
     """Fields that have an effect only on connections that the daemon makes itself."""
     SHUTDOWN_TEXT: str | None = None
-    """The only text that it can give as its reason, and then comes back; None: any, and it stays."""
+    """The only text that it can send, after which the session is established again; None: any, and it
+    stays down."""
 
     def __init__(self, settings: RouterSettings, namespace: Namespace, directory: Path) -> None:
-        asked: tuple[RouterSettings | PeerSettings, ...] = (settings, *settings.peers)
-        for each in asked:
+        given: tuple[RouterSettings | PeerSettings, ...] = (settings, *settings.peers)
+        for each in given:
             for field in dataclasses.fields(each):
                 if field.name in self.CANNOT and getattr(each, field.name) != field.default:
                     raise CannotError(f"{self.kind} has no {field.name}")
@@ -205,7 +206,7 @@ class Router(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def missing(cls) -> str | None:
-        """Say what has to be installed, or None if it is there."""
+        """Return what has to be installed, or None if it is installed."""
 
     @classmethod
     @abc.abstractmethod
@@ -240,7 +241,7 @@ class Router(abc.ABC):
         return {route.prefix: route for route in self.paths(family, peer)}
 
     def only_to_customer(self, prefix: str, peer: str) -> int | None:
-        """Return who let the route of ``peer`` go to customers only (RFC 9234); None: nobody."""
+        """Return the AS in the Only to Customer attribute of a route (RFC 9234), or None."""
         return self.routes(family_of(prefix), peer)[prefix].only_to_customer
 
     @abc.abstractmethod
@@ -248,19 +249,19 @@ class Router(abc.ABC):
         """Whether a session with the router's only peer, or first, ended by a Cease (code 6)."""
 
     @abc.abstractmethod
-    def heard(self, address: str) -> Heard:
-        """Return what it counts of the session with ``address``."""
+    def message_counts(self, address: str) -> MessageCounts:
+        """Return the message counts of the session with ``address``."""
 
     @abc.abstractmethod
-    def ask_refresh(self, address: str) -> None:
-        """Let it ask a neighbour for its routes again (RFC 2918)."""
+    def request_refresh(self, address: str) -> None:
+        """Send a ROUTE-REFRESH to a neighbour (RFC 2918)."""
 
     @abc.abstractmethod
     def shut_down(self, address: str, text: str) -> None:
-        """End a session and say why (RFC 9003); it stays down. See `SHUTDOWN_TEXT`."""
+        """End a session with a shutdown communication (RFC 9003). See `SHUTDOWN_TEXT`."""
 
     @abc.abstractmethod
-    def last_word(self, address: str) -> str:
+    def last_notification(self, address: str) -> str:
         """Return what it shows, or has logged, of the last NOTIFICATION from ``address``."""
 
     @abc.abstractmethod
@@ -310,7 +311,7 @@ class Router(abc.ABC):
         return
 
     def stop(self) -> None:
-        """End the daemon politely; its sessions get a Cease or lose TCP, as it likes."""
+        """Terminate the daemon; its sessions end with a Cease or with TCP, as it implements."""
         self.daemon.stop()
 
     def restart(self) -> None:
@@ -320,7 +321,7 @@ class Router(abc.ABC):
         self.wait_ready()
 
     def kill(self) -> None:
-        """End the daemon without a word to anybody."""
+        """Kill the daemon; its neighbours receive no NOTIFICATION."""
         self.daemon.kill()
 
     def resume(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.routers.base import (
     IPV4,
     IPV6,
-    Heard,
+    MessageCounts,
     Originated,
     PeerSettings,
     Router,
@@ -29,7 +29,7 @@ CONTROL = "control"
 ADD_PATH = {"receive": "rx", "send": "tx", "both": "on"}
 TABLES = {IPV4: "master4", IPV6: "master6"}
 FIRST_ERROR_CODE = 8000
-# It knows the subcodes of RFC 4486 by name, and does not say the code.
+# It shows the subcodes of RFC 4486 by name, without the code.
 CEASE = ("Administrative shutdown", "Peer de-configured", "Administrative reset")
 
 
@@ -63,7 +63,7 @@ class Bird(Router):
         done = subprocess.run(
             [program() or "bird", "--version"], capture_output=True, text=True, check=True
         )
-        # It says so on standard error.
+        # It prints it on standard error.
         return "BIRD " + (done.stdout + done.stderr).split()[-1]
 
     def command(self) -> Sequence[str | Path]:
@@ -106,7 +106,7 @@ class Bird(Router):
         settings = self.settings
         asn = settings.asn if peer.local_asn is None else peer.local_asn
         if peer.interface is not None:
-            # It takes whoever comes, and lets itself be found.
+            # It accepts connections from any address, and sends router advertisements.
             lines = [
                 f"local port {settings.port} as {asn};",
                 f"neighbor range fe80::/10 as {peer.asn};",
@@ -270,7 +270,7 @@ class Bird(Router):
         # Of those that come to an interface there is one protocol each.
         return own if peer.interface is None else f"{own}dyn1"
 
-    def heard(self, address: str) -> Heard:
+    def message_counts(self, address: str) -> MessageCounts:
         name = self._name_of(address)
         counted = [
             int(match[1])
@@ -279,20 +279,20 @@ class Bird(Router):
         ]
         # It counts these nowhere; they are in its log of the session's messages.
         log = (self.directory / "bird.log").read_text()
-        return Heard(
+        return MessageCounts(
             updates=sum(counted),
             refresh_requests=log.count(f"{name}: Got ROUTE-REFRESH"),
             refresh_begins=log.count(f"{name}: Got BEGIN-OF-RR"),
             refresh_ends=log.count(f"{name}: Got END-OF-RR"),
         )
 
-    def ask_refresh(self, address: str) -> None:
+    def request_refresh(self, address: str) -> None:
         self.ask(f"reload in {self._name_of(address)}")
 
     def shut_down(self, address: str, text: str) -> None:
         self.ask(f'disable {self._name_of(address)} "{text}"')
 
-    def last_word(self, address: str) -> str:
+    def last_notification(self, address: str) -> str:
         log = (self.directory / "bird.log").read_text()
         words = re.findall(rf"{self._name_of(address)}: Received: (.*)", log)
         return words[-1] if words else ""
@@ -328,7 +328,7 @@ def _route(prefix: str, attributes: Mapping[str, str]) -> RouterRoute:
 
     return RouterRoute(
         prefix=prefix,
-        # A global address may be followed by a link-local one; "::" says that there is none.
+        # A global address may be followed by a link-local one; "::" means none.
         next_hop=attributes.get("next_hop", "").removeprefix(":: ").split(" ")[0],
         as_path=split_as_path(attributes.get("as_path", "")),
         members=split_members(attributes.get("as_path", "")),

@@ -1,6 +1,6 @@
-"""ExaBGP: it says what its configuration and its commands tell it, and passes nothing on.
+"""ExaBGP: it advertises what its configuration and commands define, and propagates no routes.
 
-Asked over its API: `exabgp_control` lends its pipes to whoever connects to a socket. Everything
+Queried over its API: `exabgp_control` lends its pipes to a client of a socket. Everything
 that happens to its sessions is written to a file by another helper. It keeps an Adj-RIB-In for
 people to look at; it has no table with best paths.
 """
@@ -20,7 +20,7 @@ from tests.support.routers.base import (
     IPV4,
     IPV6,
     CannotError,
-    Heard,
+    MessageCounts,
     Originated,
     PeerSettings,
     Router,
@@ -156,7 +156,7 @@ class ExaBGP(Router):
         yield "}"
 
     def _route_line(self, peer: PeerSettings, prefix: str, value: Originated) -> str | None:
-        """Return a route as it is configured and announced, or None where it cannot be told."""
+        """Return a route as it is configured and announced, or None where it cannot be advertised."""
         family = family_of(prefix)
         if family not in peer.families:
             return None
@@ -174,7 +174,7 @@ class ExaBGP(Router):
         return " ".join(words)
 
     def ask(self, command: str) -> list[str]:
-        """Send a command and give the lines of the answer but for the last, which says it is done.
+        """Send a command and give the lines of the answer except the last, which ends it.
 
         Raises RuntimeError if it is refused.
         """
@@ -213,7 +213,7 @@ class ExaBGP(Router):
         for entry in json.loads(answer):
             address, state = entry["peer"]["address"], entry["fsm"]
             ups = [e for e in self._events_of(address, "state") if e["state"] == "up"]
-            # It says so in two places, one after the other.
+            # It reports it in two places, one after the other.
             established = state == "ESTABLISHED" and bool(ups)
             found[address] = RouterPeer(address, established, state, str(len(ups)))
         return found
@@ -237,35 +237,36 @@ class ExaBGP(Router):
             for event in self.events()
         )
 
-    def heard(self, address: str) -> Heard:
+    def message_counts(self, address: str) -> MessageCounts:
         (answer,) = self.ask("show neighbor json")
         (entry,) = [e for e in json.loads(answer) if e["peer"]["address"] == address]
         refreshes = [e["route-refresh"]["subtype"] for e in self._events_of(address, "refresh")]
-        return Heard(
+        return MessageCounts(
             updates=entry["messages"]["received"]["update"],
             refresh_requests=refreshes.count("query"),
             refresh_begins=refreshes.count("begin"),
             refresh_ends=refreshes.count("end"),
         )
 
-    def ask_refresh(self, address: str) -> None:
+    def request_refresh(self, address: str) -> None:
         for family in self.peer(address).families:
             self.ask(f"neighbor {address} announce route-refresh {WORDS[family]}")
 
     def shut_down(self, address: str, text: str) -> None:
         if text != self.SHUTDOWN_TEXT:
-            raise CannotError(f"exabgp cannot say {text}")
+            raise CannotError(f"exabgp cannot send {text}")
         self.ask(f"neighbor {address} teardown {ADMINISTRATIVE_SHUTDOWN}")
 
-    def last_word(self, address: str) -> str:
-        heard = [
+    def last_notification(self, address: str) -> str:
+        notifications = [
             event["notification"]
             for event in self._events_of(address, "notification")
             if event["direction"] == "receive"
         ]
-        if not heard:
+        if not notifications:
             return ""
-        return f"{heard[-1]['code']}/{heard[-1]['subcode']} {heard[-1]['message']}"
+        last = notifications[-1]
+        return f"{last['code']}/{last['subcode']} {last['message']}"
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for peer in self.settings.peers:

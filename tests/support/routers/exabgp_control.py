@@ -1,8 +1,8 @@
 """The helper program that ExaBGP runs at the other end of its pipes.
 
 Run by path, so it may not import anything of this project. ``commands SOCKET`` lends the pipes to
-whoever connects to the Unix socket: one client at a time, one command a connection, and the answer
-is every line up to the one that ends it. ``events FILE`` writes down what ExaBGP tells.
+a client of the Unix socket: one client at a time, one command a connection, and the answer
+is every line up to the one that ends it. ``events FILE`` records ExaBGP's events.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def serve(path: str) -> None:
         while True:
             ready, _, _ = select.select([server, sys.stdin], [], [])
             if server not in ready:
-                # ExaBGP says nothing unasked; when it has been killed, the pipe ends.
+                # ExaBGP writes nothing unrequested; when it has been killed, the pipe ends.
                 if not sys.stdin.readline():
                     return
                 continue

@@ -19,7 +19,7 @@ from tests.support.netns import Namespace
 from tests.support.routers.base import (
     IPV4,
     IPV6,
-    Heard,
+    MessageCounts,
     Originated,
     PeerSettings,
     Router,
@@ -140,7 +140,7 @@ class Frr(Router):
         return {"bgpd.conf": "\n".join(("debug bgp neighbor-events", *lines, *maps)) + "\n"}
 
     def _restart(self) -> list[str]:
-        # Only together for all neighbours, which may still be told apart.
+        # Only for all neighbours together; the output distinguishes them.
         times = {peer.restart_time for peer in self.settings.peers} - {None}
         lines = []
         if times:
@@ -286,9 +286,9 @@ class Frr(Router):
             for state in states
         )
 
-    def heard(self, address: str) -> Heard:
+    def message_counts(self, address: str) -> MessageCounts:
         counted = self._json(f"show bgp neighbors {address} json")[address]["messageStats"]
-        return Heard(
+        return MessageCounts(
             updates=counted["updatesRecv"],
             refresh_requests=counted["routeRefreshRecv"],
             refresh_begins=self._marks(address, "BoRR"),
@@ -300,7 +300,7 @@ class Frr(Router):
         log = (self.directory / "log").read_text(errors="replace")
         return len(re.findall(rf"{re.escape(address)}\S* rcvd route-refresh \({mark}\)", log))
 
-    def ask_refresh(self, address: str) -> None:
+    def request_refresh(self, address: str) -> None:
         self.ask(f"clear bgp {address} in")
 
     def shut_down(self, address: str, text: str) -> None:
@@ -310,7 +310,7 @@ class Frr(Router):
             f"neighbor {address} shutdown message {text}",
         )
 
-    def last_word(self, address: str) -> str:
+    def last_notification(self, address: str) -> str:
         state = self._json(f"show bgp neighbors {address} json")[address]
         parts = (state.get("lastNotificationReason"), state.get("lastShutdownDescription"))
         return " ".join(part for part in parts if part)

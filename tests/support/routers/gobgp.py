@@ -1,4 +1,4 @@
-"""GoBGP: the daemon with a TOML file, asked by its own command-line client in JSON."""
+"""GoBGP: the daemon with a TOML file, queried by its own command-line client in JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from tests.support.routers.base import (
     IPV4,
     IPV6,
-    Heard,
+    MessageCounts,
     Originated,
     PeerSettings,
     Router,
@@ -43,7 +43,7 @@ class GoBGP(Router):
     RESTARTED = ("-r",)
     CANNOT = frozenset({"four_octet_as", "role", "interface", "any_external"})
     _mute = False
-    """Nobody is spoken to before it has its routes: its End-of-RIB would come without them."""
+    """Peers are added after its routes: otherwise its End-of-RIB would precede them."""
 
     @classmethod
     def missing(cls) -> str | None:
@@ -143,7 +143,7 @@ class GoBGP(Router):
             return None
         if done.returncode != 0:
             raise NotReadyError(f"gobgp {' '.join(arguments)}: {done.stdout}{done.stderr}")
-        # What changes something answers in words, also when it is asked for JSON.
+        # Commands that change something answer in text, also with --json.
         return json.loads(done.stdout) if done.stdout.startswith(("[", "{", "null")) else None
 
     def peers(self) -> dict[str, RouterPeer]:
@@ -174,23 +174,23 @@ class GoBGP(Router):
             for line in log.splitlines()
         )
 
-    def heard(self, address: str) -> Heard:
+    def message_counts(self, address: str) -> MessageCounts:
         (entry,) = [e for e in self.ask("neighbor") if e["state"]["neighbor_address"] == address]
         counted = entry["state"]["messages"]["received"]
-        return Heard(
+        return MessageCounts(
             updates=int(counted.get("update", 0)),
             refresh_requests=int(counted.get("refresh", 0)),
             refresh_begins=None,
             refresh_ends=None,
         )
 
-    def ask_refresh(self, address: str) -> None:
+    def request_refresh(self, address: str) -> None:
         self.ask("neighbor", address, "softresetin")
 
     def shut_down(self, address: str, text: str) -> None:
         self.ask("neighbor", address, "shutdown", "--reason", text)
 
-    def last_word(self, address: str) -> str:
+    def last_notification(self, address: str) -> str:
         log = (self.directory / "log").read_text()
         lines = [
             line

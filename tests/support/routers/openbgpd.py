@@ -1,6 +1,6 @@
-"""OpenBGPD: ``bgpd`` in the foreground, asked by ``bgpctl`` in JSON.
+"""OpenBGPD: ``bgpd`` in the foreground, queried by ``bgpctl`` in JSON.
 
-Its four processes are ended by ending the first. It is never told to touch the kernel's routes.
+Its four processes are ended by ending the first. It never changes the kernel's routes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.routers.base import (
     FAMILIES,
     IPV4,
     IPV6,
-    Heard,
+    MessageCounts,
     Originated,
     PeerSettings,
     Router,
@@ -126,7 +126,7 @@ class OpenBGPD(Router):
             lines.append("  passive")
         hops = peer.multihop
         if peer.other_next_hop is not None:
-            # Only there it may be told a next hop.
+            # Only there a next hop can be configured.
             hops = hops or 2
         if hops is not None and peer.asn != self.settings.asn:
             lines.append(f"  multihop {hops}")
@@ -188,29 +188,29 @@ class OpenBGPD(Router):
         entry: dict[str, Any] = self.ask("show", "neighbor", address)["neighbors"][0]
         return entry
 
-    def heard(self, address: str) -> Heard:
+    def message_counts(self, address: str) -> MessageCounts:
         counted = self._entry(address)["stats"]
         refreshes = counted["route-refresh"]["received"]
-        return Heard(
+        return MessageCounts(
             updates=counted["update"]["received"]["updates"],
             refresh_requests=refreshes["request"],
             refresh_begins=refreshes["borr"],
             refresh_ends=refreshes["eorr"],
         )
 
-    def ask_refresh(self, address: str) -> None:
+    def request_refresh(self, address: str) -> None:
         self.ask("neighbor", address, "refresh")
 
     def shut_down(self, address: str, text: str) -> None:
         self.ask("neighbor", address, "down", text)
 
-    def last_word(self, address: str) -> str:
+    def last_notification(self, address: str) -> str:
         # What it shows is gone when the session is tried again.
-        said = re.findall(
+        notifications = re.findall(
             rf"neighbor {re.escape(address)}: received (?:notification|shutdown reason): (.*)",
             self._log(),
         )
-        return " ".join(said)
+        return " ".join(notifications)
 
     def _announce(self, new: Mapping[str, Originated], gone: Sequence[str]) -> None:
         for prefix in gone:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.routers.base import (
-    Heard,
+    MessageCounts,
     Originated,
     PeerSettings,
     Router,
@@ -75,7 +75,7 @@ class Waggle(Router):
         if peer.interface is not None:
             neighbor |= {"interface": peer.interface, "port": peer.port}
         elif "/" in peer.address:
-            # Whoever connects from there.
+            # Any peer that connects from there.
             neighbor["prefix"] = peer.address
         else:
             neighbor |= {
@@ -166,22 +166,22 @@ class Waggle(Router):
             for peer in self.ask("peers")["peers"]
         )
 
-    def heard(self, address: str) -> Heard:
+    def message_counts(self, address: str) -> MessageCounts:
         (peer,) = [p for p in self.ask("peers")["peers"] if p["address"] == address]
-        return Heard(
+        return MessageCounts(
             updates=peer["updatesReceived"],
             refresh_requests=None,
             refresh_begins=None,
             refresh_ends=None,
         )
 
-    def ask_refresh(self, address: str) -> None:
+    def request_refresh(self, address: str) -> None:
         self.ask("refresh", peer=address)
 
     def shut_down(self, address: str, text: str) -> None:
         self.ask("shutdown", peer=address, message=text)
 
-    def last_word(self, address: str) -> str:
+    def last_notification(self, address: str) -> str:
         (peer,) = [p for p in self.ask("peers")["peers"] if p["address"] == address]
         error = peer["lastError"] or ""
         return error if "received" in error.lower() else ""

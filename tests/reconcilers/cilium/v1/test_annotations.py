@@ -1,4 +1,4 @@
-"""What Nodes' annotations say: seed document of v1, "Virtual Router Attributes"."""
+"""The settings in annotations of Nodes: seed document of v1, "Virtual Router Attributes"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which policy a node follows, and what the others are told."""
+"""The policy that applies to a node, and the conditions of the others."""
 
 from __future__ import annotations
 
@@ -57,11 +57,13 @@ def test_with_first_wins_the_oldest_policy_applies() -> None:
     found = _select(NEW, AGELESS, OLD, first_wins=True)
     assert found.owners == {"both": "z-old", "rack": "z-old", "row": "a-new"}
     assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "ageless"}
-    told = {
+    messages = {
         c.object.name: c.message for c in found.conditions if c.type == CONFLICTING_PEERING_POLICY
     }
-    assert told["ageless"] == "Selects the same node(s) as CiliumBGPPeeringPolicy(s): a-new, z-old"
-    assert told["z-old"] == ""
+    assert (
+        messages["ageless"] == "Selects the same node(s) as CiliumBGPPeeringPolicy(s): a-new, z-old"
+    )
+    assert messages["z-old"] == ""
 
 
 def test_the_applied_policy_of_a_node_is_kept() -> None:

@@ -1,4 +1,4 @@
-"""Policies as objects of v2: CFP-28175's example, what v2 cannot say, and that both mean the same."""
+"""Policies as objects of v2: CFP-28175's example, what v2 cannot express, and their equivalence."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ RED, BLUE = load_balancer_pool("red", color="red"), load_balancer_pool("blue", c
 
 
 @pytest.mark.parametrize(
-    ("selector", "pools", "applied", "told"),
+    ("selector", "pools", "applied", "noted"),
     [
         (None, (), True, "every LoadBalancerIP"),
         ({"matchLabels": {"color": "red"}}, (), False, "not given"),
@@ -240,7 +240,7 @@ def test_attributes_of_some_pools_are_left_out_with_a_note(
     selector: dict[str, Any] | None,
     pools: tuple[CiliumLoadBalancerIPPool, ...],
     applied: bool,
-    told: str | None,
+    noted: str | None,
 ) -> None:
     attributes = {
         "selectorType": "CiliumLoadBalancerIPPool",
@@ -266,7 +266,7 @@ def test_attributes_of_some_pools_are_left_out_with_a_note(
     assert entries == expected
     (endpoints, *notes) = translated.notes
     assert "without an endpoint" in endpoints.message
-    assert [told in note.message for note in notes if told is not None] == [True] * bool(told)
+    assert [noted in note.message for note in notes if noted is not None] == [True] * bool(noted)
 
 
 def test_what_v2_cannot_express_is_left_out_with_a_note() -> None:
@@ -352,7 +352,7 @@ _ROUTERS = st.lists(_ROUTER, min_size=1, max_size=3, unique_by=lambda r: r["loca
 
 
 def _cluster(labels: dict[str, str], annotations: dict[str, str]) -> Cluster:
-    """Make a cluster in which v2 has words for all that a policy may say: every pool is alike."""
+    """Return a cluster in which v2 can express every policy: all pools have the same labels."""
     cluster = Cluster()
     metadata = {"name": NODE, "labels": labels, "annotations": annotations}
     addresses = [{"type": "InternalIP", "ip": "192.0.2.1"}]
@@ -384,7 +384,7 @@ def _cluster(labels: dict[str, str], annotations: dict[str, str]) -> Cluster:
 
 
 def _meaning(cluster: Cluster) -> list[dict[str, Any]]:
-    """Say what a node does, but for the objects that are named as the origin of it."""
+    """Return a node's intent without the origins."""
     cluster.run()
     instances: list[dict[str, Any]] = cluster.render()["instances"]
     for instance in instances:

@@ -1,4 +1,4 @@
-"""A source that reads from a scripted server, and what it tells; times are those of a test."""
+"""A source that reads from a scripted server, and the events it emits, with short timeouts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECRETS = "kube-system"
 
 
 class Reader:
-    """Runs a source, and keeps what it told."""
+    """Runs a source, and keeps what it observed."""
 
     def __init__(self, source: KubernetesSource, kinds: Iterable[Kind[Any]] = KINDS) -> None:
         self.source = source
@@ -54,10 +54,10 @@ class Reader:
         self.problems = problems
 
     def names(self, kind: str = "Service") -> set[str]:
-        """What somebody who followed the events has."""
+        """The objects of a subscriber that has followed the events."""
         found: dict[tuple[str, str], str] = {}
-        for told in self.events[kind]:
-            match told:
+        for event in self.events[kind]:
+            match event:
                 case Replace(objects):
                     found = {row.key: row.metadata.name for row in objects}
                 case Upsert(row):
@@ -67,7 +67,7 @@ class Reader:
         return set(found.values())
 
     def replacements(self, kind: str = "Service") -> int:
-        return sum(isinstance(told, Replace) for told in self.events[kind])
+        return sum(isinstance(event, Replace) for event in self.events[kind])
 
     def phase(self, name: str = "Service") -> Phase:
         return self.statuses[name].phase

@@ -1,4 +1,4 @@
-"""F04: answers that are errors, cut off, of somebody else, or too old; no row goes by them."""
+"""F04: responses that are errors, truncated, foreign or too old delete no row."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def test_f04_410_leads_to_a_list_that_shows_deletions(tmp_path: Path, how: str) 
                 "status": status(410, "Expired", "too old resource version"),
             }
             server.once("watch", "services", cut)
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web", "old"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web", "old"})
                 server.once("watch", "services", answers[how])
                 server.delete("Service", "old", "shop")
                 server.put(service("new"))
-                await until(lambda: told.names() == {"web", "new"})
-                await until(lambda: told.phase() is Phase.FOLLOWING)
+                await until(lambda: observed.names() == {"web", "new"})
+                await until(lambda: observed.phase() is Phase.FOLLOWING)
 
     run(scenario)
 
@@ -44,15 +44,15 @@ def test_f04_a_compaction_between_watches_loses_no_change(tmp_path: Path) -> Non
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
                 await server.stop()
                 server.delete("Service", "web", "shop")
                 server.put(service("new"))
                 server.compact()
                 await server.start()
-                await until(lambda: told.names() == {"new"})
-                assert told.replacements() == 2
+                await until(lambda: observed.names() == {"new"})
+                assert observed.replacements() == 2
 
     run(scenario)
 
@@ -62,8 +62,8 @@ def test_f04_410_within_a_paged_list_repeats_it_without_pages(tmp_path: Path) ->
         async with ApiServer() as server:
             for i in range(5):
                 server.put(service(f"s{i}"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: all(told.events.values()))
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: all(observed.events.values()))
                 first = len(server.queries("list", "services"))
                 expired = status(410, "Expired", "the provided continue parameter is too old")
                 server.once("list", "services", server.usual, server.usual, expired)
@@ -71,11 +71,11 @@ def test_f04_410_within_a_paged_list_repeats_it_without_pages(tmp_path: Path) ->
                 server.put(service("late"))
                 server.compact()
                 await server.start()
-                await until(lambda: told.replacements() == 2)
-                assert told.names() == {"late", *(f"s{i}" for i in range(5))}
-                asked = server.queries("list", "services")[first:]
-                assert "limit" not in asked[-1]
-                assert "continue" not in asked[-1]
+                await until(lambda: observed.replacements() == 2)
+                assert observed.names() == {"late", *(f"s{i}" for i in range(5))}
+                queries = server.queries("list", "services")[first:]
+                assert "limit" not in queries[-1]
+                assert "continue" not in queries[-1]
 
     run(scenario)
 
@@ -87,19 +87,21 @@ def test_f04_the_retry_after_of_a_429_is_respected(tmp_path: Path) -> None:
             answer = status(429, "TooManyRequests", "slow down", {"Retry-After": "1"})
             server.once("list", "services", answer)
             loop = asyncio.get_running_loop()
-            async with reader(server, tmp_path) as told:
+            async with reader(server, tmp_path) as observed:
                 began = loop.time()
-                await until(lambda: told.names() == {"web"})
+                await until(lambda: observed.names() == {"web"})
                 assert loop.time() - began >= 1.0
                 assert len(server.queries("list", "services")) == 2
-                failing = [m for n, p, m in told.messages if n == "Service" and p is Phase.FAILING]
+                failing = [
+                    m for n, p, m in observed.messages if n == "Service" and p is Phase.FAILING
+                ]
                 assert failing == [f"{server.url} answers 429: slow down"]
 
     run(scenario)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "expected"),
     [
         (status(500, "InternalError", "etcd is sad"), "answers 500: etcd is sad"),
         (text(503, "upstream connect error"), "answers 503: upstream connect error"),
@@ -143,23 +145,25 @@ def test_f04_the_retry_after_of_a_429_is_respected(tmp_path: Path) -> None:
     ],
 )
 def test_f04_a_failed_list_deletes_nothing(
-    tmp_path: Path, answer: Callable[..., Any], said: str
+    tmp_path: Path, answer: Callable[..., Any], expected: str
 ) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
                 server.always("list", "services", answer)
                 await server.stop()
                 server.put(service("new"))
                 server.compact()
                 await server.start()
-                await until(lambda: any(said in m for n, _, m in told.messages if n == "Service"))
-                assert told.names() == {"web"}
+                await until(
+                    lambda: any(expected in m for n, _, m in observed.messages if n == "Service")
+                )
+                assert observed.names() == {"web"}
                 server.always("list", "services", None)
-                await until(lambda: told.names() == {"web", "new"})
-                await until(lambda: told.phase() is Phase.FOLLOWING)
+                await until(lambda: observed.names() == {"web", "new"})
+                await until(lambda: observed.phase() is Phase.FOLLOWING)
 
     run(scenario)
 
@@ -196,11 +200,11 @@ def test_f04_a_failed_watch_is_resumed(tmp_path: Path, answer: Callable[..., Any
         async with ApiServer() as server:
             server.put(service("web"))
             server.once("watch", "services", answer, answer)
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
                 server.put(service("new"))
-                await until(lambda: told.names() == {"web", "new"})
-                await until(lambda: told.phase() is Phase.FOLLOWING)
+                await until(lambda: observed.names() == {"web", "new"})
+                await until(lambda: observed.phase() is Phase.FOLLOWING)
 
     run(scenario)
 
@@ -209,10 +213,10 @@ def test_f04_an_undecodable_event_is_skipped_by_a_list(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.always("watch", "services", stream("{\n"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: all(told.events.values()))
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: all(observed.events.values()))
                 server.put(service("web"))
-                await until(lambda: told.names() == {"web"})
+                await until(lambda: observed.names() == {"web"})
 
     run(scenario)
 
@@ -223,9 +227,9 @@ def test_events_out_of_order_require_a_list(tmp_path: Path) -> None:
             stored = server.put(service("web"))
             server.put(service("other"))
             server.once("watch", "services", stream(event("DELETED", stored), then="hang"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.replacements() == 2)
-                assert told.names() == {"web", "other"}
-                assert not any(isinstance(e, Delete) for e in told.events["Service"])
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.replacements() == 2)
+                assert observed.names() == {"web", "other"}
+                assert not any(isinstance(e, Delete) for e in observed.events["Service"])
 
     run(scenario)

@@ -19,36 +19,36 @@ def test_f01_an_unreachable_api_server_deletes_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
-                before = len(told.events["Service"])
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
+                before = len(observed.events["Service"])
                 await server.stop()
-                await until(lambda: told.phase() is Phase.FAILING)
-                message = told.statuses["Service"].message
+                await until(lambda: observed.phase() is Phase.FAILING)
+                message = observed.statuses["Service"].message
                 assert message.startswith(f"cannot reach {server.url}: ")
                 assert message.endswith("; the 1 known before still count")
                 server.delete("Service", "web", "shop")
                 server.put(service("new"))
                 await asyncio.sleep(0.15)
-                assert len(told.events["Service"]) == before
+                assert len(observed.events["Service"]) == before
                 await server.start()
-                await until(lambda: told.names() == {"new"})
-                await until(lambda: told.phase() is Phase.FOLLOWING)
-                assert told.statuses["Service"].message == ""
+                await until(lambda: observed.names() == {"new"})
+                await until(lambda: observed.phase() is Phase.FOLLOWING)
+                assert observed.statuses["Service"].message == ""
 
     run(scenario)
 
 
 def test_f01_an_outage_is_reported_once(tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with ApiServer() as server, reader(server, tmp_path) as told:
-            await until(lambda: all(told.events.values()))
+        async with ApiServer() as server, reader(server, tmp_path) as observed:
+            await until(lambda: all(observed.events.values()))
             await server.stop()
-            await until(lambda: told.phase() is Phase.FAILING)
+            await until(lambda: observed.phase() is Phase.FAILING)
             await asyncio.sleep(0.1)
-            count = len(told.messages)
+            count = len(observed.messages)
             await asyncio.sleep(0.15)
-            assert len(told.messages) <= count + len(KINDS)
+            assert len(observed.messages) <= count + len(KINDS)
 
     run(scenario)
 
@@ -61,12 +61,12 @@ def test_f02_an_api_server_unreachable_at_the_start_is_named_and_retried(
         await server.start()
         server.put(service("web"))
         await server.stop()
-        async with reader(server, tmp_path) as told:
-            await until(lambda: bool(told.statuses) and told.phase() is Phase.FAILING)
-            assert server.url in told.statuses["Service"].message
-            assert not any(told.events.values())
+        async with reader(server, tmp_path) as observed:
+            await until(lambda: bool(observed.statuses) and observed.phase() is Phase.FAILING)
+            assert server.url in observed.statuses["Service"].message
+            assert not any(observed.events.values())
             await server.start()
-            await until(lambda: told.names() == {"web"})
+            await until(lambda: observed.names() == {"web"})
         await server.stop()
 
     run(scenario)
@@ -79,13 +79,13 @@ def test_f02_a_missing_kubeconfig_is_retried(
         path = tmp_path / "later"
         async with ApiServer() as server:
             source = KubernetesSource(Access(str(path)), KINDS, {}, timeouts=TIMEOUTS)
-            async with Reader(source) as told:
-                await until(lambda: bool(told.statuses) and told.phase() is Phase.FAILING)
-                assert "later: No such file or directory" in told.statuses["Service"].message
+            async with Reader(source) as observed:
+                await until(lambda: bool(observed.statuses) and observed.phase() is Phase.FAILING)
+                assert "later: No such file or directory" in observed.statuses["Service"].message
                 path.write_text("clusters: [")
-                await until(lambda: "No such file" not in told.statuses["Service"].message)
+                await until(lambda: "No such file" not in observed.statuses["Service"].message)
                 server.kubeconfig(path)
-                await until(lambda: all(told.events.values()))
+                await until(lambda: all(observed.events.values()))
 
     run(scenario)
 
@@ -95,12 +95,12 @@ def test_f03_a_half_open_connection_is_detected_and_the_watch_resumed(tmp_path: 
         async with ApiServer() as server:
             server.put(service("web"))
             server.once("watch", "services", stream(then="hang"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
                 server.put(service("unseen"))
-                await until(lambda: told.names() == {"web", "unseen"}, within=2)
-                assert told.replacements() == 1
-                assert told.phase() is Phase.FOLLOWING
+                await until(lambda: observed.names() == {"web", "unseen"}, within=2)
+                assert observed.replacements() == 1
+                assert observed.phase() is Phase.FOLLOWING
 
     run(scenario)
 
@@ -113,9 +113,11 @@ def test_f03_a_hanging_list_times_out(tmp_path: Path) -> None:
             timeouts = Timeouts(
                 list_silence=0.1, watch_silence=0.2, first_retry=0.005, longest_retry=0.02
             )
-            async with reader(server, tmp_path, timeouts=timeouts) as told:
-                await until(lambda: ("Service", Phase.FAILING) in [m[:2] for m in told.messages])
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path, timeouts=timeouts) as observed:
+                await until(
+                    lambda: ("Service", Phase.FAILING) in [m[:2] for m in observed.messages]
+                )
+                await until(lambda: observed.names() == {"web"})
 
     run(scenario)
 
@@ -126,9 +128,9 @@ def test_f03_repeatedly_silent_watches_lead_to_a_list(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.always("watch", "services", stream(then="hang"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.replacements() == 1)
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.replacements() == 1)
                 server.put(service("web"))
-                await until(lambda: told.names() == {"web"}, within=5)
+                await until(lambda: observed.names() == {"web"}, within=5)
 
     run(scenario)

@@ -33,16 +33,16 @@ def test_f07_a_rotated_token_is_read_again(tmp_path: Path) -> None:
             server.token = "one"
             config = server.kubeconfig(tmp_path / "kubeconfig", token_file=token)
             source = KubernetesSource(Access(str(config)), KINDS, {}, timeouts=TIMEOUTS)
-            async with Reader(source) as told:
-                await until(lambda: all(told.events.values()))
+            async with Reader(source) as observed:
+                await until(lambda: all(observed.events.values()))
                 server.token = "two"
                 await server.stop()
                 await server.start()
-                await until(lambda: "answers 401" in told.statuses["Service"].message)
+                await until(lambda: "answers 401" in observed.statuses["Service"].message)
                 token.write_text("two")
                 server.put(service("web"))
-                await until(lambda: told.names() == {"web"})
-                assert not [m for _, _, m in told.messages if "one" in m.split()]
+                await until(lambda: observed.names() == {"web"})
+                assert not [m for _, _, m in observed.messages if "one" in m.split()]
 
     run(scenario)
 
@@ -68,14 +68,14 @@ def test_f07_the_pods_own_token_is_read_again(
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
         source = KubernetesSource(Access(connections.IN_CLUSTER), KINDS, {}, timeouts=TIMEOUTS)
-        async with Reader(source) as told:
-            await until(lambda: all(told.events.values()))
+        async with Reader(source) as observed:
+            await until(lambda: all(observed.events.values()))
             server.token = "two"
             token.write_text("two")
             await server.stop()
             await server.start(context)
             server.put(service("web"))
-            await until(lambda: told.names() == {"web"})
+            await until(lambda: observed.names() == {"web"})
         await server.stop()
 
     run(scenario)
@@ -93,15 +93,15 @@ def test_f08_a_rotated_authority_is_read_again(tmp_path: Path) -> None:
         server.put(service("web"))
         config = server.kubeconfig(tmp_path / "kubeconfig", token="t", ca=str(trusted))
         source = KubernetesSource(Access(str(config)), KINDS, {}, timeouts=TIMEOUTS)
-        async with Reader(source) as told:
-            await until(lambda: told.names() == {"web"})
+        async with Reader(source) as observed:
+            await until(lambda: observed.names() == {"web"})
             await server.stop()
             await server.start(second)
-            await until(lambda: "certificate" in told.statuses["Service"].message)
-            assert told.names() == {"web"}
+            await until(lambda: "certificate" in observed.statuses["Service"].message)
+            assert observed.names() == {"web"}
             trusted.write_bytes(new.read_bytes())
             server.put(service("late"))
-            await until(lambda: told.names() == {"web", "late"})
+            await until(lambda: observed.names() == {"web", "late"})
         await server.stop()
 
     run(scenario)

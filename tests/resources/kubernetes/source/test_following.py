@@ -19,19 +19,19 @@ def test_objects_are_listed_in_pages_and_then_watched(tmp_path: Path) -> None:
         async with ApiServer() as server:
             for i in range(7):
                 server.put(service(f"s{i}"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: all(told.events.values()))
-                assert told.names() == {f"s{i}" for i in range(7)}
-                assert all(isinstance(events[0], Replace) for events in told.events.values())
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: all(observed.events.values()))
+                assert observed.names() == {f"s{i}" for i in range(7)}
+                assert all(isinstance(events[0], Replace) for events in observed.events.values())
                 assert [q.get("limit") for q in server.queries("list", "services")] == ["2"] * 4
                 server.put(service("late"))
                 server.put(service("s0", "ClusterIP"))
                 server.delete("Service", "s1", "shop")
                 await until(
-                    lambda: told.names() == {"late", *(f"s{i}" for i in (0, 2, 3, 4, 5, 6))}
+                    lambda: observed.names() == {"late", *(f"s{i}" for i in (0, 2, 3, 4, 5, 6))}
                 )
-                assert told.replacements() == 1
-                assert len(told.events["Service"]) == 4
+                assert observed.replacements() == 1
+                assert len(observed.events["Service"]) == 4
 
     run(scenario)
 
@@ -56,13 +56,13 @@ def test_a_watch_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
             mark = event("BOOKMARK", {"metadata": {"resourceVersion": "5000"}})
             server.once("watch", "services", stream(mark))
             server.version = 5000
-            async with reader(server, tmp_path) as told:
+            async with reader(server, tmp_path) as observed:
                 await until(lambda: len(server.queries("watch", "services")) >= 2)
                 second = server.queries("watch", "services")[1]
                 assert second["resourceVersion"] == "5000"
                 server.put(service("late"))
-                await until(lambda: told.names() == {"web", "late"})
-                assert told.replacements() == 1
+                await until(lambda: observed.names() == {"web", "late"})
+                assert observed.replacements() == 1
 
     run(scenario)
 
@@ -75,16 +75,16 @@ def test_only_selected_objects_are_requested(tmp_path: Path) -> None:
             for namespace in (SECRETS, "bgp", "shop"):
                 server.put({"kind": "Secret", "metadata": {"name": "k", "namespace": namespace}})
             wanted = dict(of_node(KINDS, "n1", [SECRETS, "bgp"]).selections)
-            async with reader(server, tmp_path, selections=wanted) as told:
-                await until(lambda: all(told.events.values()))
-                assert told.names("Node") == {"n1"}
-                (secrets,) = told.events["Secret"]
+            async with reader(server, tmp_path, selections=wanted) as observed:
+                await until(lambda: all(observed.events.values()))
+                assert observed.names("Node") == {"n1"}
+                (secrets,) = observed.events["Secret"]
                 assert isinstance(secrets, Replace)
                 found = {row.metadata.namespace for row in secrets.objects}
                 assert found == {SECRETS, "bgp"}
                 server.put({"kind": "Secret", "metadata": {"name": "new", "namespace": "bgp"}})
-                await until(lambda: len(told.events["Secret"]) == 2)
-                assert told.statuses.keys() >= {"Secret/kube-system", "Secret/bgp"}
+                await until(lambda: len(observed.events["Secret"]) == 2)
+                assert observed.statuses.keys() >= {"Secret/kube-system", "Secret/bgp"}
 
     run(scenario)
 
@@ -94,11 +94,11 @@ def test_a_kind_in_several_namespaces_is_emitted_after_all_lists(tmp_path: Path)
         async with ApiServer() as server:
             wanted = {"Secret": Selection(namespaces=("a", "b"))}
             server.once("list", "secrets", *[status(500, "", "not yet")] * 3)
-            async with reader(server, tmp_path, selections=wanted) as told:
-                await until(lambda: bool(told.events["Secret"]))
-                phases = {told.phase("Secret/a"), told.phase("Secret/b")}
+            async with reader(server, tmp_path, selections=wanted) as observed:
+                await until(lambda: bool(observed.events["Secret"]))
+                phases = {observed.phase("Secret/a"), observed.phase("Secret/b")}
                 assert phases == {Phase.FOLLOWING}
-                assert told.replacements("Secret") == 1
+                assert observed.replacements("Secret") == 1
 
     run(scenario)
 
@@ -107,12 +107,12 @@ def test_an_object_of_several_mebibytes_comes_through(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("small"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"small"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"small"})
                 big = service("big")
                 big["metadata"]["annotations"] = {"text": "x" * (6 << 20)}
                 server.put(big)
-                await until(lambda: told.names() == {"small", "big"})
+                await until(lambda: observed.names() == {"small", "big"})
 
     run(scenario)
 
@@ -122,12 +122,12 @@ def test_an_invalid_object_is_a_problem_and_others_are_unaffected(tmp_path: Path
         async with ApiServer() as server:
             server.put(service("good"))
             server.put(service("bad", "Mail"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: bool(told.problems) and told.names() == {"good"})
-                assert "Service/shop/bad: spec.type" in str(told.problems[0])
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: bool(observed.problems) and observed.names() == {"good"})
+                assert "Service/shop/bad: spec.type" in str(observed.problems[0])
                 server.put(service("bad", "ClusterIP"))
-                await until(lambda: told.names() == {"good", "bad"})
-                await until(lambda: not told.problems)
+                await until(lambda: observed.names() == {"good", "bad"})
+                await until(lambda: not observed.problems)
 
     run(scenario)
 
@@ -136,8 +136,8 @@ def test_bookmarks_keep_an_idle_watch_alive(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.bookmark_every = 0.05
-            async with reader(server, tmp_path) as told:
-                await until(lambda: all(told.events.values()))
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: all(observed.events.values()))
                 # More than twice as long as a watch may be silent.
                 await asyncio.sleep(2.2 * TIMEOUTS.watch_silence)
                 assert len(server.queries("watch", "services")) == 1
@@ -152,8 +152,8 @@ def test_a_watch_that_ends_at_once_is_retried_with_backoff(tmp_path: Path) -> No
         async with ApiServer() as server:
             server.always("watch", "services", stream())
             timeouts = Timeouts(first_retry=0.1, longest_retry=0.1)
-            async with reader(server, tmp_path, timeouts=timeouts) as told:
-                await until(lambda: all(told.events.values()))
+            async with reader(server, tmp_path, timeouts=timeouts) as observed:
+                await until(lambda: all(observed.events.values()))
                 await asyncio.sleep(0.3)
                 assert len(server.queries("watch", "services")) <= 7
 

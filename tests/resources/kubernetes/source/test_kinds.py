@@ -20,17 +20,17 @@ def test_f06_a_forbidden_kind_is_named_and_the_others_work(tmp_path: Path) -> No
             refusal = 'secrets is forbidden: User "x" cannot list resource "secrets"'
             server.always("list", "secrets", status(403, "Forbidden", refusal))
             wanted = {"Secret": Selection(namespaces=(SECRETS,))}
-            async with reader(server, tmp_path, selections=wanted) as told:
-                await until(lambda: told.names() == {"web"})
-                await until(lambda: told.phase("Secret/kube-system") is Phase.FORBIDDEN)
-                message = told.statuses["Secret/kube-system"].message
+            async with reader(server, tmp_path, selections=wanted) as observed:
+                await until(lambda: observed.names() == {"web"})
+                await until(lambda: observed.phase("Secret/kube-system") is Phase.FORBIDDEN)
+                message = observed.statuses["Secret/kube-system"].message
                 assert message == f"may not list secrets in namespace kube-system: {refusal}"
-                assert not told.events["Secret"]
-                # The start does not wait for ever for a role that nobody grants.
-                await until(lambda: told.events["Secret"] == [Replace(())])
+                assert not observed.events["Secret"]
+                # The start does not wait for ever for a role that is not granted.
+                await until(lambda: observed.events["Secret"] == [Replace(())])
                 server.always("list", "secrets", None)
                 server.put({"kind": "Secret", "metadata": {"name": "k", "namespace": SECRETS}})
-                await until(lambda: told.names("Secret") == {"k"})
+                await until(lambda: observed.names("Secret") == {"k"})
 
     run(scenario)
 
@@ -39,16 +39,16 @@ def test_f06_a_kind_that_becomes_forbidden_keeps_its_objects(tmp_path: Path) -> 
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
                 for verb in ("list", "watch"):
                     server.always(verb, "services", status(403, "Forbidden", "no"))
                 await server.stop()
                 await server.start()
-                await until(lambda: told.phase() is Phase.FORBIDDEN)
+                await until(lambda: observed.phase() is Phase.FORBIDDEN)
                 await asyncio.sleep(0.15)
-                assert told.names() == {"web"}
-                assert "the 1 known before still count" in told.statuses["Service"].message
+                assert observed.names() == {"web"}
+                assert "the 1 known before still count" in observed.statuses["Service"].message
 
     run(scenario)
 
@@ -59,15 +59,15 @@ def test_f06_a_crd_that_is_missing_leaves_its_dialect_idle_until_it_comes(tmp_pa
             server.put(service("web"))
             server.put(advertisement("pods"))
             server.served["ciliumbgpadvertisements"] = ()
-            async with reader(server, tmp_path) as told:
-                await until(lambda: all(told.events.values()))
-                found = told.statuses["CiliumBGPAdvertisement"]
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: all(observed.events.values()))
+                found = observed.statuses["CiliumBGPAdvertisement"]
                 assert found.phase is Phase.MISSING
                 assert "no ciliumbgpadvertisements.cilium.io" in found.message
-                assert told.names("CiliumBGPAdvertisement") == set()
+                assert observed.names("CiliumBGPAdvertisement") == set()
                 server.served["ciliumbgpadvertisements"] = ("v2",)
-                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods"})
-                assert told.phase("CiliumBGPAdvertisement") is Phase.FOLLOWING
+                await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods"})
+                assert observed.phase("CiliumBGPAdvertisement") is Phase.FOLLOWING
 
     run(scenario)
 
@@ -77,15 +77,15 @@ def test_f13_a_crd_of_an_older_version_is_read_in_that(tmp_path: Path) -> None:
         async with ApiServer() as server:
             server.put(advertisement("pods"))
             server.served["ciliumbgpadvertisements"] = ("v2alpha1",)
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods"})
                 # And after an upgrade in the newer one, without anything gone in between.
                 server.served["ciliumbgpadvertisements"] = ("v2",)
                 await server.stop()
                 await server.start()
                 server.put(advertisement("late"))
-                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods", "late"})
-                assert told.replacements("CiliumBGPAdvertisement") == 2
+                await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods", "late"})
+                assert observed.replacements("CiliumBGPAdvertisement") == 2
 
     run(scenario)
 
@@ -96,13 +96,15 @@ def test_f06_a_crd_deleted_between_watches_deletes_no_object(tmp_path: Path) -> 
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(advertisement("pods"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names("CiliumBGPAdvertisement") == {"pods"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods"})
                 server.served["ciliumbgpadvertisements"] = ()
                 await server.stop()
                 await server.start()
-                await until(lambda: told.phase("CiliumBGPAdvertisement") is Phase.FAILING)
-                await until(lambda: "any more" in told.statuses["CiliumBGPAdvertisement"].message)
-                assert told.names("CiliumBGPAdvertisement") == {"pods"}
+                await until(lambda: observed.phase("CiliumBGPAdvertisement") is Phase.FAILING)
+                await until(
+                    lambda: "any more" in observed.statuses["CiliumBGPAdvertisement"].message
+                )
+                assert observed.names("CiliumBGPAdvertisement") == {"pods"}
 
     run(scenario)

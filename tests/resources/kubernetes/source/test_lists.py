@@ -1,4 +1,4 @@
-"""F05: lists that would take everything away are believed when a second one says so, too."""
+"""F05: a list that would delete every object is applied once a second list confirms it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def test_f05_a_server_restored_from_a_backup_is_confirmed_by_a_second_list(
         async with ApiServer() as server:
             for name in ("web", "db"):
                 server.put(service(name))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web", "db"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web", "db"})
                 await server.stop()
                 server.version = 50
                 server.history.clear()
                 server.objects["services"].clear()
                 server.put(service("web"))
                 await server.start()
-                await until(lambda: told.names() == {"web"})
-                back = [m for n, _, m in told.messages if n == "Service" and "went back" in m]
+                await until(lambda: observed.names() == {"web"})
+                back = [m for n, _, m in observed.messages if n == "Service" and "went back" in m]
                 assert back
                 server.put(service("new"))
-                await until(lambda: told.names() == {"web", "new"})
+                await until(lambda: observed.names() == {"web", "new"})
 
     run(scenario)
 
@@ -45,23 +45,25 @@ def test_f05_one_empty_list_deletes_nothing_two_do(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
-            async with reader(server, tmp_path) as told:
-                await until(lambda: told.names() == {"web"})
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names() == {"web"})
                 server.once("list", "services", EMPTY)
                 await server.stop()
                 server.version = 900
                 server.compact()
                 await server.start()
-                await until(lambda: told.replacements() == 2)
-                assert told.names() == {"web"}
-                assert all(len(e.objects) for e in told.events["Service"] if isinstance(e, Replace))
+                await until(lambda: observed.replacements() == 2)
+                assert observed.names() == {"web"}
+                assert all(
+                    len(e.objects) for e in observed.events["Service"] if isinstance(e, Replace)
+                )
                 await server.stop()
                 server.objects["services"].clear()
                 server.version = 1000
                 server.compact()
                 await server.start()
-                await until(lambda: told.names() == set())
-                assert told.replacements() == 3
+                await until(lambda: observed.names() == set())
+                assert observed.replacements() == 3
 
     run(scenario)
 
@@ -70,14 +72,14 @@ def test_f05_a_source_that_runs_again_confirms_an_empty_list_too(tmp_path: Path)
     async def scenario() -> None:
         async with ApiServer() as server:
             server.put(service("web"))
-            told = reader(server, tmp_path)
-            async with told:
-                await until(lambda: told.names() == {"web"})
+            observed = reader(server, tmp_path)
+            async with observed:
+                await until(lambda: observed.names() == {"web"})
             server.once("list", "services", EMPTY)
             first = len(server.queries("list", "services"))
-            async with told:
-                await until(lambda: told.replacements() == 2)
-                assert told.names() == {"web"}
+            async with observed:
+                await until(lambda: observed.replacements() == 2)
+                assert observed.names() == {"web"}
                 assert len(server.queries("list", "services")) == first + 2
 
     run(scenario)

@@ -1,7 +1,7 @@
-"""What a router's table must hold if ``waggle render`` keeps its word.
+"""The routes that a router's table has to hold, derived from the document of ``waggle render``.
 
-Turns a peer of the render document into the routes that this peer's router should show. Knows the
-rules of BGP for eBGP and iBGP (RFC 4271 section 5), and nothing of how the agent works.
+Applies BGP's rules for eBGP and iBGP (RFC 4271 section 5) to a peer of the document, independently of
+the agent.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ DEFAULT_LOCAL_PREFERENCE = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Promise:
-    """One route as promised; the shape in which routers' tables are compared."""
+class TableRoute:
+    """One route of a table, in the form in which tables are compared."""
 
     next_hop: str
     as_path: tuple[int, ...]
@@ -26,16 +26,16 @@ class Promise:
     communities: frozenset[str]
     large_communities: frozenset[str]
     local_preference: int | None
-    """None on eBGP, where routers put their own."""
+    """None on eBGP, where routers set their own."""
 
 
-def promised(
+def expected_table(
     instance: Mapping[str, Any], peer: Mapping[str, Any], own_addresses: Iterable[str]
-) -> dict[str, Promise]:
-    """Return what ``peer`` of the render document is promised, by prefix.
+) -> dict[str, TableRoute]:
+    """Return the routes that are advertised to ``peer`` of the render document, by prefix.
 
     ``own_addresses`` are those of the session and, for prefixes of the other family, of the node:
-    the first one that fits is the next hop that stands for "self".
+    the first suitable one is the next hop self.
     """
     own = list(own_addresses)
     local_asn = peer["localASN"] or instance["localASN"]
@@ -45,7 +45,7 @@ def promised(
         preference = route["localPreference"]
         if preference is None:
             preference = DEFAULT_LOCAL_PREFERENCE
-        found[route["prefix"]] = Promise(
+        found[route["prefix"]] = TableRoute(
             next_hop=route["nextHop"] or next_hop_self(route["prefix"], own),
             as_path=() if internal else (local_asn,),
             origin=route["origin"],
@@ -57,7 +57,7 @@ def promised(
 
 
 def next_hop_self(prefix: str, own_addresses: list[str]) -> str:
-    """Return the address that stands for "self": the session's, or one of the prefix's family.
+    """Return the next hop self: the session's address, or one of the prefix's family.
 
     The first address is the session's. An IPv4 prefix may have an IPv6 next hop (RFC 8950). An
     IPv6 prefix may not have an IPv4 one: over an IPv4 session it has the node's IPv6 address, or
@@ -71,16 +71,16 @@ def next_hop_self(prefix: str, own_addresses: list[str]) -> str:
 
 def _canonical(prefix: str, address: str) -> str:
     if ":" in prefix and ":" not in address:
-        # Go prints a v4-mapped address like that; it cannot be another one (RFC 4760, RFC 2545).
+        # Go prints an IPv4-mapped address in this form (RFC 4760, RFC 2545).
         return f"::ffff:{address}"
     mapped = getattr(ipaddress.ip_address(address), "ipv4_mapped", None)
     return str(ipaddress.ip_address(address)) if mapped is None else f"::ffff:{mapped}"
 
 
-def held(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[str, Promise]:
-    """Return a router's routes in the shape of promises."""
+def actual_table(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[str, TableRoute]:
+    """Return a router's routes, by prefix."""
     return {
-        prefix: Promise(
+        prefix: TableRoute(
             next_hop=_canonical(prefix, route.next_hop),
             as_path=route.as_path,
             origin=route.origin,
@@ -92,8 +92,8 @@ def held(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[str, Prom
     }
 
 
-def compare(found: Mapping[str, Promise], expected: Mapping[str, Promise]) -> str:
-    """Say how a table differs from what was promised, route by route; nothing where it does not."""
+def table_differences(found: Mapping[str, TableRoute], expected: Mapping[str, TableRoute]) -> str:
+    """Return the differences of a table, route by route; empty if there is none."""
     lines = []
     for prefix in sorted({*found, *expected}):
         has, wants = found.get(prefix), expected.get(prefix)
@@ -105,7 +105,7 @@ def compare(found: Mapping[str, Promise], expected: Mapping[str, Promise]) -> st
             lines += [
                 f"{prefix} has {field.name} {getattr(has, field.name)!r}, "
                 f"not {getattr(wants, field.name)!r}"
-                for field in dataclasses.fields(Promise)
+                for field in dataclasses.fields(TableRoute)
                 if getattr(has, field.name) != getattr(wants, field.name)
             ]
     return "; ".join(lines)
