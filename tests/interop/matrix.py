@@ -79,9 +79,7 @@ NOTES: dict[tuple[str, str], str] = {
     ("md5", "openbgpd"): (
         "has to connect: it sets keys on its listening sockets before it reads neighbours"
     ),
-    ("gtsm", "exabgp"): (
-        "has to connect: its listening socket has the TTL of the system"
-    ),
+    ("gtsm", "exabgp"): ("has to connect: its listening socket has the TTL of the system"),
     ("route-refresh-sent", "frr"): (
         "answers no request before it has sent End-of-RIB, which it sends to neighbours with graceful"
         " restart only"

@@ -248,9 +248,7 @@ class Instance:
         for peer in self.peers.values():
             if peer.dynamic == config.name and peer.is_silent and not self.keeps_routes(peer):
                 since = peer.connections.primary.since
-                if since <= latest and (
-                    silent is None or since < silent.connections.primary.since
-                ):
+                if since <= latest and (silent is None or since < silent.connections.primary.since):
                     silent = peer
         if silent is None:
             return False
