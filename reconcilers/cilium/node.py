@@ -31,7 +31,7 @@ from resources.cilium import (
     CiliumBGPNodeConfig,
     CiliumBGPPeerConfig,
 )
-from resources.cilium.clusterconfig import DEFAULT_GATEWAY, GATEWAY_FAMILIES
+from resources.cilium.clusterconfig import DEFAULT_GATEWAY, GATEWAY_FAMILIES, MODES, UNNUMBERED
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
@@ -194,7 +194,7 @@ def _checked_peer(
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
     """Return a peer. Raises `_InvalidConfigError`."""
-    address = _address(peer, context.host)
+    end = _peer_end(peer, context.host)
     config = _DEFAULTS
     if peer.peer_config_ref is not None:
         name = peer.peer_config_ref.name
@@ -205,12 +205,14 @@ def _checked_peer(
         config = context.peer_configs[name]
     config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     try:
-        source = _source(peer, address, config, context.host)
+        source = _source(peer, end, config, context.host)
     except ValueError as error:
         if peer.local_address:
             raise _InvalidConfigError("localAddress", str(error)) from None
         raise _InvalidConfigError("peerConfigRef", str(error), config_ref) from None
-    neutral = _peer(ref, instance, peer, (address, source), config, context, compiled, sets)
+    neutral = _peer(
+        ref, instance, peer, end._replace(local_address=source), config, context, compiled, sets
+    )
     if not neutral.families:
         text = "none of its families is spoken"
         raise _InvalidConfigError("peerConfigRef", text, config_ref)
@@ -227,15 +229,27 @@ def peer_at_same_address(peer: Peer, others: Iterable[Peer]) -> str | None:
     return next(same, None)
 
 
-def _address(peer: NodePeer, host: Host) -> str:
+class _Ends(NamedTuple):
+    """The ends of a session."""
+
+    address: str | None
+    """The peer's; None if it is discovered on the interface."""
+    interface: str | None
+    """Of a link-local address."""
+    local_address: str | None = None
+
+
+def _peer_end(peer: NodePeer, host: Host) -> _Ends:
     """Return a peer's address, configured or discovered. Raises `_InvalidConfigError`."""
     if peer.peer_address is not None:
-        return peer.peer_address
+        return _configured_end(peer, peer.peer_address)
     discovery = peer.auto_discovery
     if discovery is None:
         raise _InvalidConfigError("peerAddress", "it has no address")
+    if discovery.mode == UNNUMBERED and discovery.unnumbered is not None:
+        return _Ends(None, discovery.unnumbered.interface)
     if discovery.mode != DEFAULT_GATEWAY or discovery.default_gateway is None:
-        text = f"the mode {discovery.mode!r} is not known; {DEFAULT_GATEWAY} is"
+        text = f"the mode {discovery.mode!r} is not known; {', '.join(MODES)} are"
         raise _InvalidConfigError("autoDiscovery.mode", text, category="unsupported")
     family = discovery.default_gateway.address_family
     if family not in GATEWAY_FAMILIES:
@@ -243,39 +257,60 @@ def _address(peer: NodePeer, host: Host) -> str:
         where = "autoDiscovery.defaultGateway.addressFamily"
         raise _InvalidConfigError(where, text, category="unsupported")
     try:
-        return default_gateway(host, 4 if family == "ipv4" else 6)
+        return _Ends(default_gateway(host, 4 if family == "ipv4" else 6), None)
     except ValueError as error:
         raise _InvalidConfigError("peerAddress", str(error)) from None
 
 
-def _source(peer: NodePeer, address: str, config: CiliumBGPPeerConfig, host: Host) -> str | None:
+def _configured_end(peer: NodePeer, text: str) -> _Ends:
+    """Return a configured address; a link-local one has an interface (RFC 4007 section 6)."""
+    base, _, zone = text.partition("%")
+    interface = peer.peer_interface
+    address = ipaddress.ip_address(base)
+    if not (address.version == 6 and address.is_link_local):
+        if interface is not None:
+            raise _InvalidConfigError(
+                "peerInterface", f"it is for link-local IPv6 addresses, and {text} is none"
+            )
+    elif zone and interface is not None and zone != interface:
+        raise _InvalidConfigError(
+            "peerInterface", f"{interface} differs from the interface of {text}"
+        )
+    elif not (zone or interface):
+        reason = f"{text} is link-local and needs its interface: {text}%eth0, or peerInterface"
+        raise _InvalidConfigError("peerAddress", reason)
+    return _Ends(canonical_address(base), zone or interface)
+
+
+def _source(peer: NodePeer, end: _Ends, config: CiliumBGPPeerConfig, host: Host) -> str | None:
     """Return the local address of a session; an override precedes the source interface.
 
     Raises `ValueError` with the reason if there is none.
     """
-    base, *_ = address.partition("%")
-    version = ipaddress.ip_address(base).version
+    version = 6 if end.address is None else ipaddress.ip_address(end.address).version
     if peer.local_address:
         local = canonical_address(peer.local_address)
         if ipaddress.ip_address(local).version != version:
             raise ValueError(f"its localAddress {local} is no IPv{version} address")
         return local
     interface = config.spec.transport.source_interface
-    return source_address(host, interface, version) if interface else None
+    if interface is None or end.address is None:
+        # On an unnumbered session both addresses are link-local.
+        return None
+    return source_address(host, interface, version)
 
 
 def _peer(
     ref: ObjectRef,
     instance: NodeInstance,
     peer: NodePeer,
-    ends: tuple[str, str | None],
+    ends: _Ends,
     config: CiliumBGPPeerConfig,
     context: Context,
     compiled: CompiledNode,
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
     spec = config.spec
-    address, _, zone = ends[0].partition("%")
     reported = len(compiled.problems)
     config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     families: dict[Family, LabelSelector | None] = sessions.families(
@@ -304,11 +339,11 @@ def _peer(
     return Peer(
         instance=instance.name,
         name=peer.name,
-        address=canonical_address(address),
-        interface=zone or None,
+        address=ends.address,
+        interface=ends.interface,
         peer_asn=peer.peer_asn,
         peer_port=spec.transport.peer_port,
-        local_address=ends[1],
+        local_address=ends.local_address,
         local_asn=None,
         hold_time=spec.timers.hold_time_seconds,
         keepalive_time=spec.timers.keep_alive_time_seconds,
@@ -320,7 +355,7 @@ def _peer(
         families=tuple(sorted(families)),
         route_set=selected.name if selected is not None else None,
         accept=(),
-        next_hops=next_hops_of(context.node, address),
+        next_hops=() if ends.address is None else next_hops_of(context.node, ends.address),
         origins=(ref,),
         down_reason=down_reason,
         suppressed=_suppressed(ref, peer, config, families, selected),

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
-from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance
+from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance, Peer
 from resources.cilium.condition_types import (
     CONFLICTING_CLUSTER_CONFIG,
     MISSING_AUTH_SECRET,
@@ -23,7 +23,11 @@ from resources.cilium.condition_types import (
     NO_MATCHING_NODE,
 )
 from resources.cilium.nodeconfig import CiliumBGPNodeConfig, NodeConfigSpec, NodeInstance, NodePeer
-from resources.cilium.nodeconfigoverride import CiliumBGPNodeConfigOverride, InstanceOverride
+from resources.cilium.nodeconfigoverride import (
+    CiliumBGPNodeConfigOverride,
+    InstanceOverride,
+    PeerOverride,
+)
 from resources.cilium.peerconfig import CiliumBGPPeerConfig
 from resources.core import Node, Secret
 from resources.meta import ObjectMeta, OwnerReference
@@ -269,21 +273,24 @@ def generated(result: NodeConfigs) -> list[Generated]:
     ]
 
 
+def _peer(peer: Peer, override: PeerOverride | None) -> NodePeer:
+    interface = peer.peer_interface
+    if override is not None and override.peer_interface is not None:
+        interface = override.peer_interface
+    return NodePeer(
+        name=peer.name,
+        peer_address=peer.peer_address,
+        peer_asn=peer.peer_asn,
+        auto_discovery=peer.auto_discovery,
+        peer_interface=interface,
+        local_address=None if override is None else override.local_address,
+        peer_config_ref=peer.peer_config_ref,
+    )
+
+
 def _instance(instance: Instance, override: InstanceOverride | None) -> NodeInstance:
     peer_overrides = {p.name: p for p in override.peers} if override else {}
-    peers = tuple(
-        NodePeer(
-            name=peer.name,
-            peer_address=peer.peer_address,
-            peer_asn=peer.peer_asn,
-            auto_discovery=peer.auto_discovery,
-            local_address=(
-                peer_overrides[peer.name].local_address if peer.name in peer_overrides else None
-            ),
-            peer_config_ref=peer.peer_config_ref,
-        )
-        for peer in instance.peers
-    )
+    peers = tuple(_peer(peer, peer_overrides.get(peer.name)) for peer in instance.peers)
     result = NodeInstance(
         name=instance.name,
         local_asn=instance.local_asn,

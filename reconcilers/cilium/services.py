@@ -30,6 +30,8 @@ PROXIED_LABELS = frozenset(
     {"io.cilium/gateway-api", "io.cilium.gateway/owning-gateway", "cilium.io/ingress"}
 )
 """Labels of the Services that Cilium creates for Gateways and Ingresses."""
+L7_ANNOTATION = "service.cilium.io/lb-l7"
+"""Cilium has the Envoy of each node serve a Service where its value is ``enabled``."""
 PROXIED_ENDPOINT = "192.192.192.192"
 """Cilium's placeholder in their EndpointSlices: traffic goes to the Envoy of each node."""
 
@@ -87,6 +89,8 @@ def _endpoint_reason(
 
 def _proxied(service: Service, slices: Iterable[EndpointSlice]) -> bool:
     """True if the proxy of every node serves the Service, which then needs no endpoint."""
+    if service.metadata.annotations.get(L7_ANNOTATION) == "enabled":
+        return True
     return not PROXIED_LABELS.isdisjoint(service.metadata.labels) or any(
         PROXIED_ENDPOINT in endpoint.addresses for piece in slices for endpoint in piece.endpoints
     )

@@ -16,6 +16,8 @@ from resources.labels import LabelSelector, selector_errors
 from resources.meta import Resource, Struct
 
 DEFAULT_GATEWAY: Final = "DefaultGateway"
+UNNUMBERED: Final = "Unnumbered"
+MODES: Final = (DEFAULT_GATEWAY, UNNUMBERED)
 GATEWAY_FAMILIES: Final = ("ipv4", "ipv6")
 
 
@@ -32,6 +34,15 @@ class DefaultGateway(Struct, frozen=True):
     ]
 
 
+class Unnumbered(Struct, frozen=True):
+    """Which interface leads to the peer."""
+
+    interface: Annotated[
+        Name,
+        doc("The interface of the node on which the peer's link-local address is discovered."),
+    ]
+
+
 class AutoDiscovery(Struct, frozen=True):
     """How the peer's address is found."""
 
@@ -41,14 +52,25 @@ class AutoDiscovery(Struct, frozen=True):
             "is required with mode DefaultGateway",
             "defaultGateway",
         ),
+        Rule(
+            "self.mode != 'Unnumbered' || has(self.unnumbered)",
+            "is required with mode Unnumbered",
+            "unnumbered",
+        ),
     )
     mode: Annotated[
         str,
-        known_values(DEFAULT_GATEWAY),
-        doc("DefaultGateway: the peer is the gateway of the node's default route."),
+        known_values(*MODES),
+        doc(
+            "DefaultGateway: the peer is the gateway of the node's default route. Unnumbered: it is "
+            "the router on an interface, by its IPv6 link-local address."
+        ),
     ]
     default_gateway: Annotated[
         DefaultGateway | None, doc("Which default route. Required with mode DefaultGateway.")
+    ] = None
+    unnumbered: Annotated[
+        Unnumbered | None, doc("Which interface. Required with mode Unnumbered.")
     ] = None
 
 
@@ -77,6 +99,13 @@ PeerAsn = Annotated[
         "any. Equal to the instance's own it makes the session iBGP."
     ),
 ]
+PeerInterface = Annotated[
+    Name,
+    doc(
+        "The interface of a link-local IPv6 peerAddress that is written without it. Without "
+        "peerAddress, use autoDiscovery with mode Unnumbered."
+    ),
+]
 PeerDiscovery = Annotated[
     AutoDiscovery, doc("How the router's address is found where peerAddress is not given.")
 ]
@@ -98,6 +127,7 @@ class Peer(Struct, frozen=True):
     peer_address: PeerAddress | None = None
     peer_asn: PeerAsn = 0
     auto_discovery: PeerDiscovery | None = None
+    peer_interface: PeerInterface | None = None
     peer_config_ref: ConfigReference | None = None
 
 
@@ -149,15 +179,15 @@ class CiliumBGPClusterConfig(Resource, frozen=True):
 
 
 def auto_discovery_errors(discovery: AutoDiscovery | None, path: str) -> Iterator[FieldError]:
-    """Check the CEL rule of auto-discovery."""
-    if (
-        discovery is not None
-        and discovery.mode == DEFAULT_GATEWAY
-        and discovery.default_gateway is None
-    ):
+    """Check the CEL rules of auto-discovery."""
+    if discovery is None:
+        return
+    if discovery.mode == DEFAULT_GATEWAY and discovery.default_gateway is None:
         yield FieldError(
             f"{path}.autoDiscovery.defaultGateway", "is required with mode DefaultGateway"
         )
+    if discovery.mode == UNNUMBERED and discovery.unnumbered is None:
+        yield FieldError(f"{path}.autoDiscovery.unnumbered", "is required with mode Unnumbered")
 
 
 def instance_list_errors(names: Sequence[str]) -> Iterator[FieldError]:

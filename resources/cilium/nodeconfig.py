@@ -13,6 +13,7 @@ from resources.cilium.clusterconfig import (
     PeerAddress,
     PeerAsn,
     PeerDiscovery,
+    PeerInterface,
     auto_discovery_errors,
     instance_list_errors,
 )
@@ -30,6 +31,7 @@ class NodePeer(Struct, frozen=True):
     peer_address: PeerAddress | None = None
     peer_asn: PeerAsn = 0
     auto_discovery: PeerDiscovery | None = None
+    peer_interface: PeerInterface | None = None
     local_address: Annotated[
         str | None,
         doc(

@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from resources.addresses import address_errors, router_id_errors
-from resources.cilium.clusterconfig import instance_list_errors
+from resources.cilium.clusterconfig import PeerInterface, instance_list_errors
 from resources.cilium.limits import Asn, Name, Port, duplicate_errors
 from resources.crds.patterns import ADDRESS, ROUTER_ID
 from resources.crds.schema_markers import NAMED_LIST, doc
@@ -25,6 +25,7 @@ class PeerOverride(Struct, frozen=True):
         doc("The address of this node that the session is opened from.", ADDRESS),
     ] = None
     local_port: Annotated[int | None, doc("Deprecated; has no effect.")] = None
+    peer_interface: PeerInterface | None = None
 
 
 class InstanceOverride(Struct, frozen=True):

@@ -206,7 +206,7 @@ def test_a_peer_without_a_peer_config_is_explained() -> None:
 
 def test_an_invalid_peer_and_an_invalid_instance_are_explained() -> None:
     cluster = usual()
-    value = cluster_config(peers=[peer("bad", peerASN=None), peer()])
+    value = cluster_config(peers=[peer("bad", peerAddress=None), peer()])
     value["spec"]["bgpInstances"].append({"name": "no-asn", "peers": [peer("q")]})
     cluster.put(kinds.CLUSTER_CONFIG, value)
     found = [(v.instance, v.peer, v.reason) for v in ask(cluster, "10.244.0.0/24")]

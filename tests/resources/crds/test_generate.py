@@ -221,8 +221,8 @@ def test_a_cel_rule_puts_its_error_on_a_field_that_exists() -> None:
         for rule in part.get("x-kubernetes-validations", []):
             assert rule["fieldPath"].removeprefix(".") in part["properties"], path
             seen += 1
-    # Timers, auto-discovery (twice) and advertisements, in two versions.
-    assert seen == 2 * (1 + 2 + 5)
+    # Timers, auto-discovery (two rules in two kinds) and advertisements, in two versions.
+    assert seen == 2 * (1 + 2 * 2 + 5)
 
 
 def test_only_v2alpha1_has_dropped_fields() -> None:

@@ -1,0 +1,69 @@
+"""The peer's end of a session: link-local addresses with their interface, and unnumbered peers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.reconcilers.build import NODE, Cluster
+from tests.support import kinds
+
+UNNUMBERED = {"mode": "Unnumbered", "unnumbered": {"interface": "eth1"}}
+
+
+def compiled(override: dict[str, Any] | None = None, **peer: Any) -> tuple[Any, list[Any]]:  # noqa: ANN401
+    """Return the peer of the render document, if there is one, and the problems."""
+    cluster = Cluster()
+    status = {"addresses": [{"type": "InternalIP", "address": "192.0.2.9"}]}
+    cluster.put(kinds.NODE, {"metadata": {"name": NODE}, "status": status})
+    instance = {"name": "i", "localASN": 65001, "peers": [{"name": "p", **peer}]}
+    spec = {"bgpInstances": [instance]}
+    cluster.put(kinds.CLUSTER_CONFIG, {"metadata": {"name": "c"}, "spec": spec})
+    if override is not None:
+        given = {"bgpInstances": [{"name": "i", "peers": [{"name": "p", **override}]}]}
+        cluster.put(kinds.NODE_CONFIG_OVERRIDE, {"metadata": {"name": NODE}, "spec": given})
+    host = {"interfaces": [{"name": "eth1"}]}
+    cluster.put(kinds.NODE_NETWORK, {"metadata": {"name": NODE}, "spec": host})
+    cluster.run()
+    document = cluster.render()
+    peers = document["instances"][0]["peers"]
+    return (peers[0] if peers else None), document["problems"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "address", "interface"),
+    [
+        ({"peerAddress": "192.0.2.1"}, "192.0.2.1", None),
+        ({"peerAddress": "fd00::1"}, "fd00::1", None),
+        ({"peerAddress": "fe80::1%eth1"}, "fe80::1", "eth1"),
+        ({"peerAddress": "fe80::1", "peerInterface": "eth1"}, "fe80::1", "eth1"),
+        ({"peerAddress": "fe80::1%eth1", "peerInterface": "eth1"}, "fe80::1", "eth1"),
+        ({"autoDiscovery": UNNUMBERED}, None, "eth1"),
+        ({"peerAddress": "fe80::1", "override": {"peerInterface": "eth2"}}, "fe80::1", "eth2"),
+    ],
+)
+def test_a_peer_has_an_address_or_an_interface(
+    fields: dict[str, Any], address: str | None, interface: str | None
+) -> None:
+    peer, problems = compiled(**fields)
+    assert (peer["address"], peer["interface"]) == (address, interface)
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "text"),
+    [
+        ({"peerAddress": "fe80::1"}, "peerAddress", "needs its interface: fe80::1%eth0"),
+        ({"peerAddress": "192.0.2.1", "peerInterface": "eth1"}, "peerInterface", "is none"),
+        ({"peerAddress": "fe80::1%eth1", "peerInterface": "eth2"}, "peerInterface", "differs"),
+    ],
+)
+def test_another_one_is_left_out_with_the_field(
+    fields: dict[str, Any], field: str, text: str
+) -> None:
+    peer, problems = compiled(**fields)
+    assert peer is None
+    (problem,) = problems
+    assert problem["field"] == f"spec.bgpInstances[0].peers[0].{field}"
+    assert text in problem["message"]
