@@ -118,7 +118,8 @@ class VerificationLoop:
         return VerificationResult(verification.objects, seconds, tuple(drifts))
 
     def _log(self, drift: Drift, number: int) -> None:
-        if number >= MAX_LOGGED:
+        if number >= MAX_LOGGED or not drift.parts:
+            # An object that could not be compared has a status with the error, which is logged.
             return
         log.warning(
             "the speaker does not hold the intent",
@@ -141,9 +142,14 @@ class VerificationLoop:
                 objects=len(drifts) - MAX_LOGGED,
             )
         text = f"{objects} objects compared in {seconds:.2f} s"
-        if drifts:
-            text += f"; drifted and repaired: {_names(drifts)}"
-        self._health.ok(text)
+        repaired = [drift for drift in drifts if drift.error is None]
+        failed = [drift for drift in drifts if drift.error is not None]
+        if repaired:
+            text += f"; drifted and repaired: {_names(repaired)}"
+        if failed:
+            self._health.degraded(f"{text}; failed: {_names(failed)}: {failed[0].error}")
+        else:
+            self._health.ok(text)
 
 
 class DriftMetrics:

@@ -13,7 +13,7 @@ import pytest
 
 from cells.apply.cell import CELL as APPLY
 from cells.apply.loop import FirstPass
-from cells.hive import Hive, load, provide
+from cells.hive import Hive, Level, load, provide
 from cells.metrics import Metrics
 from cells.speaker.cell import CELL as SPEAKER
 from cells.speaker.events import SpeakerEvents
@@ -85,7 +85,7 @@ def test_verify_finds_repairs_prints_counts_and_logs_drift(
 
     async def scenario() -> tuple[int, int]:
         assert await waggle(tmp_path, "verify") == 0
-        assert "nothing had drifted" in capfd.readouterr().out
+        assert "no drift" in capfd.readouterr().out
         (instance,) = speaker.instance_configs()
         (peer,) = speaker.peer_configs(instance)
         (route_set,) = speaker.route_sets(instance)
@@ -113,6 +113,64 @@ def test_verify_finds_repairs_prints_counts_and_logs_drift(
     assert 'waggle_reconcile_drift_total{reconciler="instance"} 0.0' in metrics
     health = {"/".join(status.path): status.message for status in hive.health.report()}
     assert health["apply/verification"] != ""
+
+
+def test_a_failed_repair_is_shown_and_degrades_the_health_until_the_next_verification(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hive = agent(tmp_path, verify_interval="0")
+    speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
+
+    def health() -> tuple[Level, str]:
+        statuses = {"/".join(status.path): status for status in hive.health.report()}
+        return statuses["apply/verification"].level, statuses["apply/verification"].message
+
+    def refuse(*_: object) -> None:
+        raise OSError("refused")
+
+    async def scenario() -> None:
+        (instance,) = speaker.instance_configs()
+        (peer,) = speaker.peer_configs(instance)
+        (route_set,) = speaker.route_sets(instance)
+        speaker.remove_route_set(instance, route_set)
+        speaker.remove_peer(instance, peer)
+        with monkeypatch.context() as patch:
+            patch.setattr(speaker, "set_peer", refuse)
+            assert await waggle(tmp_path, "verify") == 1
+        lines = {line.split()[0]: line for line in capfd.readouterr().out.splitlines() if line}
+        assert " yes " in lines["route-set"]
+        assert "no: OSError: refused" in lines["peer"]
+        level, message = health()
+        assert level is Level.DEGRADED
+        repaired, failed = message.split("; ")[1:]
+        assert repaired == f"drifted and repaired: route-set {instance}/{route_set}"
+        assert failed == f"failed: peer {instance}/{peer}: OSError: refused"
+        await until(lambda: list(speaker.peer_configs(instance)) == [peer])
+        assert await waggle(tmp_path, "verify") == 0
+        assert health()[0] is Level.OK
+
+    running(hive, scenario)
+
+
+def test_an_object_that_cannot_be_compared_is_shown_with_the_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hive = agent(tmp_path, verify_interval="0")
+    speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
+
+    def unreadable(*_: object) -> Any:  # noqa: ANN401
+        raise OSError("unreadable")
+
+    async def scenario() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(speaker, "routes_of_set", unreadable)
+            assert await waggle(tmp_path, "verify") == 1
+        shown, logged = capfd.readouterr()
+        assert "no: OSError: unreadable" in shown
+        assert "event=apply.drift " not in logged
+        assert "event=apply.failed" in logged
+
+    running(hive, scenario)
 
 
 def test_drift_is_repaired_without_a_request_every_interval(tmp_path: Path) -> None:
