@@ -54,7 +54,12 @@ class HostWatch:
 
     def _is_needed(self) -> bool:
         snapshot = self._database.snapshot()
-        return host_needs.is_host_needed(self._tables, self._dialects, snapshot, self._node)
+        return host_needs.is_host_needed(
+            self._tables, self._dialects, snapshot, self._node, self._report_failure
+        )
+
+    def _report_failure(self, dialect: str, error: Exception) -> None:
+        self._health.degraded(f"{dialect} cannot be evaluated: {type(error).__name__}: {error}")
 
     def _store(self, host: Host | None) -> None:
         with self._database.write(self._tables.host) as txn:

@@ -228,6 +228,8 @@ class Contribution(msgspec.Struct, frozen=True):
 
     origin: Origin
     attributes: Attributes
+    source: str = ""
+    """The route source that it comes from; filled in by the middle."""
 
 
 class Route(msgspec.Struct, frozen=True):

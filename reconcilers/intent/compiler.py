@@ -7,7 +7,8 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import graphlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
+from resources.meta import OwnerReference
 from resources.row_updates import replace_all
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
@@ -83,9 +85,7 @@ class IntentCompiler:
         self._db = db
         self._resources = resources
         self._intent = intent
-        self._dialects = {
-            d.name: d for d in sorted(dialects, key=lambda d: (d.feeds is None, d.name))
-        }
+        self._dialects = _feeders_first(dialects)
         self._context = NodeContext(
             node, secrets_namespace, operator_in_process=operator_in_process
         )
@@ -103,10 +103,13 @@ class IntentCompiler:
         """As of the last run: draining depends on its taints."""
         self._addresses = AddressRules()
         self._compiled: dict[str, NodeIntent] = {}
+        """The last intent of each dialect that it could compile."""
+        self._failures: dict[str, Problem] = {}
+        """Dialects that cannot be compiled at present."""
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
         self._route_sets = {
-            name: RouteSets(db, intent, dialect) for name, dialect in self._dialects.items()
+            name: RouteSets(db, intent, dialect, node) for name, dialect in self._dialects.items()
         }
 
     @property
@@ -157,7 +160,11 @@ class IntentCompiler:
 
     def _needs_host(self, snapshot: Snapshot) -> bool:
         return is_host_needed(
-            self._resources, self._dialects.values(), snapshot, self._context.node
+            self._resources,
+            self._dialects.values(),
+            snapshot,
+            self._context.node,
+            self._on_error,
         )
 
     def _host(self, snapshot: Snapshot) -> Host:
@@ -245,11 +252,12 @@ class IntentCompiler:
             # Its last intent is kept: a defect of one dialect ends neither its sessions nor others'.
             self._on_error(dialect.name, error)
             text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
-            before = self._compiled.get(dialect.name, NodeIntent())
-            failed = Problem((ObjectRef("Node", "", context.node),), "", text)
-            kept = tuple(p for p in before.problems if p.message != text)
-            compiled = replace(before, problems=(*kept, failed))
-        self._compiled[dialect.name] = compiled
+            node = ObjectRef("Node", "", context.node)
+            self._failures[dialect.name] = Problem((node,), "", text, dialect=dialect.name)
+            self._compiled.setdefault(dialect.name, NodeIntent())
+        else:
+            self._failures.pop(dialect.name, None)
+            self._compiled[dialect.name] = compiled
 
     def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""
@@ -258,6 +266,7 @@ class IntentCompiler:
         problems = [
             replace(p, dialect=name) for name, node_intent in compiled for p in node_intent.problems
         ]
+        problems += self._failures.values()
         instances, peers = supported(
             (
                 replace(row, dialect=name)
@@ -320,11 +329,22 @@ class IntentCompiler:
         key = (ref.namespace, ref.name)
         row = None if kind is None else self._resources.of(kind).get(snapshot, key)
         if row is not None:
-            return str(row.metadata.creation_timestamp)
+            owner = next((o for o in row.metadata.owner_references if o.controller), None)
+            # An object that a controller writes is as old as what it is made of.
+            of_owner = "" if owner is None else self._created_owner(snapshot, ref, owner)
+            return of_owner or str(row.metadata.creation_timestamp)
         generated = self._intent.generated.get(snapshot, (ref.kind, *key))
         if generated is None or generated.owner == ref:
             return ""
         return self._created(snapshot, generated.owner)
+
+    def _created_owner(self, snapshot: Snapshot, ref: ObjectRef, owner: OwnerReference) -> str:
+        kind = self._resources.kinds.named(owner.kind)
+        if kind is None:
+            return ""
+        namespace = ref.namespace if kind.namespaced else ""
+        found = self._resources.of(kind).get(snapshot, (namespace, owner.name))
+        return "" if found is None else str(found.metadata.creation_timestamp)
 
     def _write_problems(self, txn: WriteTxn) -> None:
         intent = self._intent
@@ -352,3 +372,22 @@ class IntentCompiler:
 
 def _of_node(row: Generated, dialect: str) -> Generated:
     return replace(row, dialect=dialect, by_operator=False)
+
+
+def _feeders_first(dialects: Iterable[Dialect]) -> dict[str, Dialect]:
+    """Order dialects so that one comes before the one that it feeds; otherwise by name.
+
+    Raises `ValueError` where dialects feed each other in a circle.
+    """
+    by_name = {dialect.name: dialect for dialect in dialects}
+    order: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
+    for name in sorted(by_name):
+        order.add(name)
+        feeds = by_name[name].feeds
+        if feeds is not None and feeds in by_name:
+            order.add(feeds, name)
+    try:
+        return {name: by_name[name] for name in order.static_order()}
+    except graphlib.CycleError as error:
+        circle = " -> ".join(error.args[1])
+        raise ValueError(f"dialects feed each other: {circle}") from None

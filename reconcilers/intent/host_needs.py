@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from reconcilers.dialect import Dialect
@@ -18,9 +18,22 @@ def followed(tables: Tables, dialects: Iterable[Dialect]) -> tuple[Table[Any], .
 
 
 def is_host_needed(
-    tables: Tables, dialects: Iterable[Dialect], snapshot: Snapshot, node: str
+    tables: Tables,
+    dialects: Iterable[Dialect],
+    snapshot: Snapshot,
+    node: str,
+    on_error: Callable[[str, Exception], None],
 ) -> bool:
-    """True if the kernel has to be read; a NodeNetwork of the node stands in for it."""
+    """True if the kernel has to be read; a NodeNetwork of the node stands in for it.
+
+    ``on_error`` takes the name of a dialect that fails to answer, which then counts as not needing it.
+    """
     if tables.node_networks.get(snapshot, ("", node)) is not None:
         return False
-    return any(dialect.needs_host(snapshot, node) for dialect in dialects)
+    for dialect in dialects:
+        try:
+            if dialect.needs_host(snapshot, node):
+                return True
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            on_error(dialect.name, error)
+    return False

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reconcilers.dialect import (
+    EVERYTHING,
     Contributed,
     Dialect,
     Everything,
@@ -24,6 +25,10 @@ from speaker.nlri import Family, prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
 Wishes = dict[tuple[Family, bytes], list[Contribution]]
+
+
+From = tuple[ObjectRef, str]
+"""An object, and the source by which it contributes."""
 
 
 class Counts(NamedTuple):
@@ -44,8 +49,9 @@ class _Followed(NamedTuple):
 class RouteSets:
     """Keeps the route sets of one dialect."""
 
-    def __init__(self, db: Database, intent: IntentTables, dialect: Dialect) -> None:
+    def __init__(self, db: Database, intent: IntentTables, dialect: Dialect, node: str) -> None:
         self._intent = intent
+        self._node = ObjectRef("Node", "", node)
         self._dialect = dialect
         self._sources = {source.name: source for source in dialect.sources}
         self._followed = [
@@ -61,7 +67,10 @@ class RouteSets:
         """Objects by source that contribute again."""
         self._contributing: dict[str, set[Key]] = {name: set() for name in self._sources}
         """Objects by source that contributed something."""
-        self._problems: dict[tuple[str, Key], Problem] = {}
+        self._failures: dict[tuple[str, Key], tuple[Problem, frozenset[str]]] = {}
+        """Objects by source that failed to contribute, with the sets to which they did not."""
+        self._source_failures: dict[str, Problem] = {}
+        """Sources that failed as a whole."""
         self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
         self._rejections: dict[str, dict[tuple[str, Key], tuple[Problem, ...]]] = {}
         """By set, and by source and object: addresses that are not advertised."""
@@ -71,17 +80,23 @@ class RouteSets:
     @property
     def problems(self) -> list[Problem]:
         """The problems of single objects, and of prefixes whose contributions conflict."""
+        of_objects = (problem for problem, _ in self._failures.values())
         rejections = (
             problem
             for of_set in self._rejections.values()
             for problems in of_set.values()
             for problem in problems
         )
-        return [
-            *self._problems.values(),
-            *dict.fromkeys(rejections),
-            *dict.fromkeys(self._conflicts.values()),
-        ]
+        return list(
+            dict.fromkeys(
+                (
+                    *of_objects,
+                    *self._source_failures.values(),
+                    *rejections,
+                    *self._conflicts.values(),
+                )
+            )
+        )
 
     def take_problems(self) -> bool:
         """True if the problems have changed since the last call."""
@@ -105,23 +120,43 @@ class RouteSets:
                 self._pending.setdefault(source, {})[key] = None
 
     def collect(self, snapshot: Snapshot) -> None:
-        """Note the objects that the changes since the last call affect."""
+        """Note the objects that the changes since the last call affect.
+
+        Where a source fails, all of its objects contribute again, until it no longer fails.
+        """
         for source, table, iterator in self._followed:
             changes = list(iterator.next(snapshot))
-            if not changes:
+            if not changes and source.name not in self._source_failures:
                 continue
-            affected = source.affected(table, changes)
-            if isinstance(affected, Everything):
-                affected = (*source.keys(snapshot), *self._contributing[source.name])
-            self._pending.setdefault(source.name, {}).update(dict.fromkeys(affected))
+            try:
+                affected = source.affected(table, changes) if changes else EVERYTHING
+                if isinstance(affected, Everything) or source.name in self._source_failures:
+                    affected = (*source.keys(snapshot), *self._contributing[source.name])
+                self._pending.setdefault(source.name, {}).update(dict.fromkeys(affected))
+            except Exception as error:  # noqa: BLE001  one source's error is that source's
+                self._fail(source, error)
+            else:
+                if self._source_failures.pop(source.name, None) is not None:
+                    self._problems_changed = True
+
+    def _fail(self, source: RouteSource, error: Exception) -> None:
+        text = f"{source.name} routes are not up to date: {type(error).__name__}: {error}"
+        self._source_failures[source.name] = Problem(
+            (self._node,), "", text, dialect=self._dialect.name
+        )
+        self._problems_changed = True
 
     def replace(self, txn: WriteTxn, rules: Mapping[str, Any]) -> int:
         """Take the rules of a compilation; returns the number of routes of sets that are gone."""
         wanted = {f"{self._dialect.name}-{name}": found for name, found in rules.items()}
         self._fresh += [name for name in wanted if name not in self.rules]
         written = 0
-        for name in self.rules.keys() - wanted.keys():
+        dropped = self.rules.keys() - wanted.keys()
+        for name in dropped:
             written += self._drop(txn, name)
+        if dropped:
+            for failed, (_, sets) in list(self._failures.items()):
+                self._note_failure(failed, None, sets & wanted.keys())
         self.rules = wanted
         return written
 
@@ -147,15 +182,19 @@ class RouteSets:
             for key in pending:
                 routes += self._object(txn, snapshot, context, source, key, old, new=False)
             objects += len(pending)
-            if self._fresh:
-                for key in source.keys(snapshot):
-                    routes += self._object(
-                        txn, snapshot, context, source, key, self._fresh, new=True
-                    )
-                    objects += 1
+            for key in self._keys(source, snapshot) if self._fresh else ():
+                routes += self._object(txn, snapshot, context, source, key, self._fresh, new=True)
+                objects += 1
         self._fresh = []
         self._pending.clear()
         return Counts(objects, routes)
+
+    def _keys(self, source: RouteSource, snapshot: Snapshot) -> Sequence[Key]:
+        try:
+            return tuple(source.keys(snapshot))
+        except Exception as error:  # noqa: BLE001  one source's error is that source's
+            self._fail(source, error)
+            return ()
 
     def _object(
         self,
@@ -169,36 +208,40 @@ class RouteSets:
         new: bool,
     ) -> int:
         """Make one object contribute to these sets; ``new``: it contributes nothing to them yet."""
-        ref = source.object(context, key)
         rules = [self.rules[name] for name in sets]
         of_set: dict[str, Wishes] = {}
         rejected: dict[str, dict[Problem, None]] = {}
-        if self._problems.pop((source.name, key), None) is not None:
-            self._problems_changed = True
+        ref: ObjectRef | None = None
+        failed = (source.name, key)
         try:
+            ref = source.object(context, key)
             for found in source.contributions(snapshot, context, key, rules):
                 problem = self._rejected(ref, found)
                 if problem is None:
-                    self._wish(of_set, found)
+                    self._wish(of_set, source.name, found)
                 else:
                     rejected.setdefault(found.route_set, {})[problem] = None
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             text = f"it cannot be used: {type(error).__name__}: {error}"
-            self._problems[source.name, key] = Problem((ref,), "", text, dialect=self._dialect.name)
-            self._problems_changed = True
+            failure = Problem((ref or self._node,), "", text, dialect=self._dialect.name)
+            before = self._failures.get(failed, (failure, frozenset()))[1]
+            self._note_failure(failed, failure, before.union(sets))
+        else:
+            if failed in self._failures:
+                self._note_failure(failed, None, self._failures[failed][1].difference(sets))
         for name, found_rules in zip(sets, rules, strict=True):
             self._note_rejections(name, (source.name, key), rejected.get(found_rules.name, ()))
         if of_set:
             self._contributing[source.name].add(key)
         elif not new:
             self._contributing[source.name].discard(key)
-        if new and not of_set:
+        if ref is None or (new and not of_set):
             return 0
         written = 0
         for name, found_rules in zip(sets, rules, strict=True):
             wishes = of_set.get(found_rules.name, {})
-            written += self._contribute(txn, name, ref, wishes, new=new)
+            written += self._contribute(txn, name, (ref, source.name), wishes, new=new)
         return written
 
     def _rejected(self, ref: ObjectRef, found: Contributed) -> Problem | None:
@@ -230,33 +273,45 @@ class RouteSets:
         else:
             del of_set[object_]
 
-    def _wish(self, of_set: dict[str, Wishes], found: Contributed) -> None:
+    def _note_failure(
+        self, failed: tuple[str, Key], problem: Problem | None, sets: frozenset[str]
+    ) -> None:
+        """Note the sets to which an object does not contribute; a None problem is the present one."""
+        self._problems_changed = True
+        if not sets:
+            self._failures.pop(failed, None)
+            return
+        self._failures[failed] = (problem or self._failures[failed][0], sets)
+
+    def _wish(self, of_set: dict[str, Wishes], source: str, found: Contributed) -> None:
+        contribution = Contribution(
+            found.contribution.origin, found.contribution.attributes, source
+        )
         wishes = of_set.get(found.route_set)
         if wishes is None:
             wishes = of_set[found.route_set] = {}
         parts = wishes.get((found.family, found.nlri))
         if parts is None:
-            wishes[found.family, found.nlri] = [found.contribution]
-        elif found.contribution not in parts:
-            parts.append(found.contribution)
+            wishes[found.family, found.nlri] = [contribution]
+        elif contribution not in parts:
+            parts.append(contribution)
 
     def _contribute(
-        self, txn: WriteTxn, route_set: str, ref: ObjectRef, wishes: Wishes, *, new: bool
+        self, txn: WriteTxn, route_set: str, origin: From, wishes: Wishes, *, new: bool
     ) -> int:
-        """Make an object contribute exactly this to a set."""
+        """Make an object contribute exactly this to a set, by one source."""
         i = self._intent
         written = 0
         if not new:
-            at = (route_set, object_id(ref))
+            at = (route_set, object_id(origin[0]))
             rows = [*i.routes.find(txn, BY_OBJECT, at)]
             if self._conflicts:
                 rows += i.conflicting_routes.find(txn, BY_OBJECT, at)
             for row in rows:
                 if (row.family, row.nlri) not in wishes:
-                    self._put(txn, route_set, row.family, row.nlri, ref, [])
-                    written += 1
+                    written += self._put(txn, route_set, row.family, row.nlri, origin, [])
         for (family, nlri), parts in wishes.items():
-            written += self._put(txn, route_set, family, nlri, ref, parts)
+            written += self._put(txn, route_set, family, nlri, origin, parts)
         return written
 
     def _put(
@@ -265,17 +320,18 @@ class RouteSets:
         route_set: str,
         family: Family,
         nlri: bytes,
-        ref: ObjectRef,
+        origin: From,
         parts: list[Contribution],
     ) -> int:
-        """Write one prefix with the contributions of one object exchanged; 0 if nothing differs."""
+        """Write one prefix with the contributions of one origin exchanged; 0 if nothing differs."""
         i = self._intent
         key = (route_set, family, nlri)
         present = i.routes.get(txn, key)
         conflicting = i.conflicting_routes.get(txn, key) if key in self._conflicts else None
         before = present or conflicting
-        others = [c for c in before.contributions if c.origin.object != ref] if before else []
-        joined = tuple(sorted((*others, *parts), key=lambda c: c.origin))
+        contributions = () if before is None else before.contributions
+        others = [c for c in contributions if (c.origin.object, c.source) != origin]
+        joined = tuple(sorted((*others, *parts), key=lambda c: (c.origin, c.source)))
         self._forget_conflict(key)
         row = conflict = None
         if joined:
@@ -283,6 +339,10 @@ class RouteSets:
                 attributes = self._dialect.join(joined)
             except JoinConflictError as error:
                 conflict = error
+                attributes = joined[0].attributes
+            except Exception as error:  # noqa: BLE001  one prefix's error is that prefix's
+                text = f"its contributions cannot be joined: {type(error).__name__}: {error}"
+                conflict = JoinConflictError("", text)
                 attributes = joined[0].attributes
             row = Route(route_set, family, nlri, attributes, joined)
         if conflict is not None:

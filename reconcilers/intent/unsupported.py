@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator
 
 from reconcilers.model import FieldRef, Instance, Peer, Problem
@@ -30,12 +31,17 @@ def supported(
     for peer in peers:
         if (peer.dialect, peer.instance) in missing:
             continue
+        names = (peer.instance, peer.name)
+        invalid = _invalid_end(peer)
+        if invalid is not None:
+            text = f"peer {peer.name!r} is left out: {invalid}"
+            problems.append(Problem(peer.origins, "", text, names, "invalid", peer.dialect))
+            continue
         reason = next(_of_peer(peer), None)
         if reason is None:
             sessions.append(peer)
             continue
         text = f"peer {peer.name!r} is left out: {reason} is not supported"
-        names = (peer.instance, peer.name)
         problems.append(Problem(peer.origins, "", text, names, "unsupported", peer.dialect))
     return kept, sessions
 
@@ -47,6 +53,17 @@ def _of_instance(row: Instance) -> Iterator[str]:
         yield f"originating prefixes of the instance's own ({', '.join(row.originates)})"
     if row.imports:
         yield f"importing routes of instance {row.imports[0].instance!r}"
+
+
+def _invalid_end(row: Peer) -> str | None:
+    """Return why a peer has no usable address, or None: the middle does not rely on dialects."""
+    if row.address is None:
+        return "it has neither an address nor an interface" if row.interface is None else None
+    try:
+        ipaddress.ip_address(row.address)
+    except ValueError:
+        return f"{row.address!r} is not an IP address"
+    return None
 
 
 def _of_peer(row: Peer) -> Iterator[str]:

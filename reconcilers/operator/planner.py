@@ -44,6 +44,8 @@ class Planner:
         self._dialects = tuple(dialects)
         self._report = report
         self._context = ClusterContext(secrets_namespace, stored=stored)
+        self._last: dict[str, ClusterIntent] = {}
+        """The last intent of each dialect that did not fail."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -90,7 +92,7 @@ class Planner:
         """Return what each dialect generates and reports, by the dialect's name."""
         intents = {}
         for dialect in self._dialects:
-            intent = dialect.operate(snapshot, self._context)
+            intent = self._operate_one(dialect, snapshot)
             marks = {"dialect": dialect.name, "by_operator": True}
             intents[dialect.name] = ClusterIntent(
                 generated=tuple(replace(row, **marks) for row in intent.generated),
@@ -101,3 +103,21 @@ class Planner:
                 problems=tuple(replace(row, **marks) for row in intent.problems),
             )
         return intents
+
+    def _operate_one(self, dialect: Dialect, snapshot: Snapshot) -> ClusterIntent:
+        """Return the intent of one dialect; of one that fails the last objects, and the problem."""
+        try:
+            intent = dialect.operate(snapshot, self._context)
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            before = self._last.get(dialect.name, ClusterIntent())
+            text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"
+            kind = dialect.cluster_kinds[0].name if dialect.cluster_kinds else dialect.title
+            # Nothing is written or deleted, and no condition changes, until it works again.
+            return ClusterIntent(
+                generated=before.generated,
+                conditions=before.conditions,
+                reported=before.reported,
+                problems=(Problem((ObjectRef(kind, "", ""),), "", text),),
+            )
+        self._last[dialect.name] = intent
+        return intent
