@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import msgspec
 import reactivex
@@ -22,6 +22,7 @@ from resources.meta import ObjectKey, Resource
 from resources.source import Delete, Event, Replace, Upsert
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class ObjectChange(msgspec.Struct, frozen=True):
@@ -45,7 +46,8 @@ def isolated(
     """Return the stream with each subscriber isolated.
 
     An exception in a subscriber ends its own subscription and goes to ``report``; the producer and the
-    other subscribers are unaffected.
+    other subscribers are unaffected. So does the error of the stream where a subscriber does not
+    handle it.
     """
 
     def subscribe(
@@ -53,15 +55,21 @@ def isolated(
     ) -> abc.DisposableBase:
         subscription = SingleAssignmentDisposable()
 
-        def on_next(item: T) -> None:
-            try:
-                observer.on_next(item)
-            except Exception as error:  # noqa: BLE001 - the fence between subscribers
-                subscription.dispose()
-                report(error)
+        def fenced(deliver: Callable[P, None]) -> Callable[P, None]:
+            def call(*arguments: P.args, **named: P.kwargs) -> None:
+                try:
+                    deliver(*arguments, **named)
+                except Exception as error:  # noqa: BLE001 - the fence between subscribers
+                    subscription.dispose()
+                    report(error)
+
+            return call
 
         subscription.disposable = source.subscribe(
-            on_next, observer.on_error, observer.on_completed, scheduler=scheduler
+            fenced(observer.on_next),
+            fenced(observer.on_error),
+            fenced(observer.on_completed),
+            scheduler=scheduler,
         )
         return subscription
 
