@@ -54,25 +54,27 @@ def test_a_failing_subscriber_ends_alone() -> None:
     assert len(subject.observers) == 2
 
 
-def test_the_end_of_a_stream_reaches_each_subscriber_though_one_fails() -> None:
-    for error in (OSError("of the source"), None):
-        subject: Subject[int] = Subject()
-        failures: list[Exception] = []
-        stream = isolated(subject, failures.append)
-        ends: list[Exception | None] = []
+@pytest.mark.parametrize("error", [OSError("of the source"), None])
+def test_the_end_of_a_stream_reaches_each_subscriber_though_one_fails(
+    error: Exception | None,
+) -> None:
+    subject: Subject[int] = Subject()
+    failures: list[Exception] = []
+    stream = isolated(subject, failures.append)
+    ends: list[Exception | None] = []
 
-        def failing() -> None:
-            raise ValueError("a bug in one subscriber")
+    def failing() -> None:
+        raise ValueError("a bug in one subscriber")
 
-        # The first one has no handler of errors.
-        stream.subscribe(on_completed=failing)
-        stream.subscribe(on_error=ends.append, on_completed=lambda ends=ends: ends.append(None))
-        if error is None:
-            subject.on_completed()
-        else:
-            subject.on_error(error)
-        assert ends == [error]
-        assert [str(one) for one in failures] == [str(error or "a bug in one subscriber")]
+    # The first one has no handler of errors.
+    stream.subscribe(on_completed=failing)
+    stream.subscribe(on_error=ends.append, on_completed=lambda: ends.append(None))
+    if error is None:
+        subject.on_completed()
+    else:
+        subject.on_error(error)
+    assert ends == [error]
+    assert [str(one) for one in failures] == [str(error or "a bug in one subscriber")]
 
 
 def test_a_subscriber_that_leaves_during_an_item_disturbs_no_other() -> None:
