@@ -1,7 +1,7 @@
 """The unused-objects cell: counts the objects of API dialects that are off, and names the flag.
 
-From manifests the source counts what it does not read. An API server is asked for the number of
-objects now and then, as far as the agent's permissions go.
+From manifests the source counts what it does not read. From an API server the number of objects is
+listed every ten minutes, as far as the permissions of the agent go.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def put(server: ApiServer, *names: str) -> None:
         server.put({"kind": "CiliumBGPClusterConfig", **cluster_config(name)})
 
 
-def test_an_api_server_is_asked_for_numbers_and_for_no_objects(
+def test_objects_of_an_api_server_are_counted_by_lists_of_one_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unused_objects, "POLL_INTERVAL_SECONDS", 0.05)
@@ -215,7 +215,7 @@ def test_an_api_server_is_asked_for_numbers_and_for_no_objects(
                 assert {q["limit"] for q in server.queries("list", "ciliumbgpclusterconfigs")} == {
                     "1"
                 }
-                # Objects that configure no peer are not asked for.
+                # Kinds that configure no peer are not listed.
                 assert not server.queries("list", "ciliumnodes")
                 server.delete("CiliumBGPClusterConfig", "a")
                 await until(lambda: unused(it) == [CILIUM.replace("3", "2", 1)])
@@ -262,8 +262,8 @@ def test_a_count_that_fails_is_repeated_and_keeps_what_is_known(
             async def scenario(it: Hive) -> None:
                 await until(lambda: unused(it) == [CILIUM])
                 server.always("list", kind, status(500, "InternalError", "no"))
-                asked = len(server.queries("list", kind))
-                await until(lambda: len(server.queries("list", kind)) > asked + 2)
+                before = len(server.queries("list", kind))
+                await until(lambda: len(server.queries("list", kind)) > before + 2)
                 assert unused(it) == [CILIUM]
                 put(server, "d")
                 server.always("list", kind, None)

@@ -100,7 +100,7 @@ def test_a_rival_that_runs_degrades_health_and_is_logged_once(
         await until(lambda: named(operator) == {})
 
     run(tmp_path, server, scenario)
-    # Only one object is asked for, and only of the rival's labels.
+    # One object is listed, selected by the labels of the rival.
     assert server.queries("list", "daemonsets")[0] == {
         "labelSelector": "k8s-app=cilium",
         "limit": "1",
