@@ -14,8 +14,8 @@ import msgspec
 
 from resources.crds.schema_markers import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName
-from resources.meta import Resource
-from resources.schema import structural_errors, unknown_fields, without_nulls
+from resources.meta import METADATA_FIELDS, Resource
+from resources.schema import structural_errors, unknown_fields, unknown_names, without_nulls
 from resources.secret_value import decode_field
 from statedb import Index
 
@@ -157,12 +157,14 @@ class Kind(Generic[T]):
             return []
         ignored = ("metadata", "status")
         errors = unknown_fields(value, self.row)
-        return [
+        found = [
             error
             for error in errors
             if error.path not in ("apiVersion", "kind", *ignored)
             and not error.path.startswith(tuple(f"{name}." for name in ignored))
         ]
+        metadata = value.get("metadata") if isinstance(value, dict) else None
+        return [*unknown_names(metadata, METADATA_FIELDS, "metadata"), *found]
 
     def name_of(self, value: Any) -> ObjectName:  # noqa: ANN401  JSON
         """Return the name of an object, with empty parts where the metadata has none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -28,6 +28,26 @@ class OwnerReference(Struct, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+
+
+METADATA_FIELDS: Final = (
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""All fields of metav1.ObjectMeta; `ObjectMeta` has those that are used."""
 
 
 class ObjectMeta(Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from msgspec import inspect as shapes
@@ -202,6 +202,18 @@ def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: st
         if name in known:
             yield from _unknown(item, known[name], where)
         else:
-            similar = difflib.get_close_matches(str(name), known, 1)
-            hint = f"; did you mean {similar[0]}?" if similar else ""
-            yield FieldError(where, f"unknown field, ignored{hint}")
+            yield _unknown_field(where, str(name), known)
+
+
+def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
+    similar = difflib.get_close_matches(name, list(known), 1)
+    hint = f"; did you mean {similar[0]}?" if similar else ""
+    return FieldError(path, f"unknown field, ignored{hint}")
+
+
+def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldError]:  # noqa: ANN401
+    """List the fields of an object that are not among these names; nothing if it is no object."""
+    if not isinstance(value, dict):
+        return []
+    names = [str(name) for name in value if name not in known]
+    return [_unknown_field(_join(path, name), name, known) for name in names]

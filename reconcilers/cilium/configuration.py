@@ -6,7 +6,7 @@ only, so that the present owner keeps a node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from reconcilers.cilium import node as v2
@@ -25,6 +25,8 @@ from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY
 from resources.cilium.kinds import (
     LOAD_BALANCER_IP_POOL,
     NODE_CONFIG,
+    NODE_CONFIG_OVERRIDE,
+    PEER_CONFIG,
     PEERING_POLICY,
 )
 from resources.core import Node, Secret
@@ -78,6 +80,7 @@ class NodeConfiguration:
             for policy in applied:
                 compiled = self._compile_policy(snapshot, policy, nodes[name], secrets, context)
         elif config is not None:
+            result.problems.extend(_without_effect(objects, name))
             compiled = v2.compile_node(
                 config,
                 v2.Context(
@@ -196,3 +199,21 @@ class NodeConfiguration:
                 secrets_namespace=context.secrets_namespace,
             ),
         )
+
+
+def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:
+    """Yield a problem for each field that is accepted and has no effect, as in Cilium."""
+    text = "has no effect"
+    for name, config in objects.peer_configs.items():
+        if config.spec.transport.local_port is not None:
+            ref = ObjectRef(PEER_CONFIG.name, "", name)
+            yield Problem((ref,), "spec.transport.localPort", text, category="unsupported")
+    override = objects.overrides.get(node)
+    if override is None:
+        return
+    ref = ObjectRef(NODE_CONFIG_OVERRIDE.name, "", node)
+    for i, instance in enumerate(override.spec.bgp_instances):
+        for j, peer in enumerate(instance.peers):
+            if peer.local_port is not None:
+                field = f"spec.bgpInstances[{i}].peers[{j}].localPort"
+                yield Problem((ref,), field, text, category="unsupported")

@@ -31,7 +31,13 @@ from resources.cilium import (
     CiliumBGPNodeConfig,
     CiliumBGPPeerConfig,
 )
-from resources.cilium.clusterconfig import DEFAULT_GATEWAY, GATEWAY_FAMILIES, MODES, UNNUMBERED
+from resources.cilium.clusterconfig import (
+    DEFAULT_GATEWAY,
+    GATEWAY_FAMILIES,
+    MODES,
+    UNNUMBERED,
+    PeerConfigReference,
+)
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
@@ -197,6 +203,7 @@ def _checked_peer(
     end = _peer_end(peer, context.host)
     config = _DEFAULTS
     if peer.peer_config_ref is not None:
+        _check_reference(peer.peer_config_ref)
         name = peer.peer_config_ref.name
         if name not in context.peer_configs:
             missing = ObjectRef("CiliumBGPPeerConfig", "", name)
@@ -227,6 +234,16 @@ def peer_at_same_address(peer: Peer, others: Iterable[Peer]) -> str | None:
     address = (peer.instance, peer.address, peer.interface)
     same = (o.name for o in others if (o.instance, o.address, o.interface) == address)
     return next(same, None)
+
+
+def _check_reference(reference: PeerConfigReference) -> None:
+    """Check group and kind, which v2alpha1 has. Raises `_InvalidConfigError`."""
+    for field, value, only in (
+        ("group", reference.group, "cilium.io"),
+        ("kind", reference.kind, "CiliumBGPPeerConfig"),
+    ):
+        if value != only:
+            raise _InvalidConfigError(f"peerConfigRef.{field}", f"{value!r} is not {only}")
 
 
 class _Ends(NamedTuple):

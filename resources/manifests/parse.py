@@ -126,11 +126,18 @@ def _decode(
         missing = "apiVersion" if not isinstance(api_version, str) else "kind"
         problem(None, missing, "is required, and a string")
         return
+    line = document.line_of(prefix) if document.node is not None else 0
     kind = kinds.find(api_version, kind_name)
     if kind is None:
-        unread[api_version, kind_name] += 1
+        known = kinds.named(kind_name)
+        if known is None or known.group != api_version.rpartition("/")[0]:
+            unread[api_version, kind_name] += 1
+            return
+        name = known.name_of(value)
+        read = " and ".join(known.api_versions)
+        problem(name, "apiVersion", f"{api_version} {kind_name} is not read; {read} are")
+        items.append(Item(known, name, None, line, document.number))
         return
-    line = document.line_of(prefix) if document.node is not None else 0
     row: Resource | None = None
     name = kind.name_of(value)
     try:
@@ -138,7 +145,6 @@ def _decode(
     except InvalidObject as error:
         for field_error in error.errors:
             problem(name, field_error.path, field_error.message)
-    else:
-        for field_error in kind.unknown_fields(value):
-            problem(name, field_error.path, field_error.message)
+    for field_error in kind.unknown_fields(value):
+        problem(name, field_error.path, field_error.message)
     items.append(Item(kind, name, row, line, document.number))

@@ -115,3 +115,41 @@ def test_a_value_that_is_no_object_is_rejected() -> None:
         "is required, and a string",
         "is required, and a string",
     ]
+
+
+def test_a_version_that_is_not_read_is_a_problem_that_names_those_that_are() -> None:
+    text = "apiVersion: cilium.io/v3\nkind: CiliumBGPAdvertisement\nmetadata: {name: later}\n"
+    parsed = parse_file("f.yaml", text.encode(), KINDS)
+    assert [(p.field, p.message) for p in parsed.problems] == [
+        (
+            "apiVersion",
+            "cilium.io/v3 CiliumBGPAdvertisement is not read; cilium.io/v2 and cilium.io/v2alpha1 "
+            "are",
+        )
+    ]
+    assert [item.row for item in parsed.items] == [None]
+    assert not parsed.unread
+
+
+def test_a_kind_of_another_group_is_not_read() -> None:
+    text = "apiVersion: example.com/v1\nkind: Service\nmetadata: {name: other}\n"
+    parsed = parse_file("f.yaml", text.encode(), KINDS)
+    assert not parsed.problems
+    assert parsed.unread == {("example.com/v1", "Service"): 1}
+
+
+def test_unknown_fields_of_metadata_and_of_an_invalid_object_are_reported() -> None:
+    text = """
+apiVersion: cilium.io/v2
+kind: CiliumBGPPeerConfig
+metadata: {name: p, label: {}, managedFields: []}
+spec: {ebgpMultihop: 0, timers: {keepaliveTimeSeconds: 10}}
+"""
+    parsed = parse_file("f.yaml", text.encode(), KINDS)
+    assert {p.field: p.message for p in parsed.problems} == {
+        "spec.ebgpMultihop": "0 is not within 1 to 255",
+        "metadata.label": "unknown field, ignored; did you mean labels?",
+        "spec.timers.keepaliveTimeSeconds": (
+            "unknown field, ignored; did you mean keepAliveTimeSeconds?"
+        ),
+    }
