@@ -59,6 +59,13 @@ def test_the_first_pass_is_a_replacement_of_every_kind(tmp_path: Path) -> None:
     assert observer.labels == {"a": "x"}
 
 
+def test_objects_keep_the_order_of_their_file(tmp_path: Path) -> None:
+    names = [f"node-{number}" for number in range(20)]
+    (tmp_path / "a.yaml").write_text("---\n".join(map(node, names)))
+    _, observer = read(tmp_path)
+    assert list(observer.labels) == names
+
+
 def test_only_changed_objects_are_emitted(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(node("a") + "---\n" + node("b"))
     source, observer = read(tmp_path)
