@@ -211,8 +211,8 @@ def _conditions(
     ref = ObjectRef(CLUSTER_CONFIG, "", config.metadata.name)
     generation = config.metadata.generation or None
     no_node = "" if matches else "No node matches spec.nodeSelector"
-    no_peer = f"Referenced CiliumBGPPeerConfig(s) are missing: {', '.join(missing)}"
-    conflict = f"Selects the same node(s) as CiliumBGPClusterConfig(s): {', '.join(others)}"
+    no_peer = f"Referenced CiliumBGPPeerConfig(s) are missing: [{' '.join(missing)}]"
+    conflict = f"Selecting the same node(s) with ClusterConfig(s): [{' '.join(others)}]"
     return [
         Condition(
             ref,
@@ -307,6 +307,12 @@ def _instance(instance: Instance, override: InstanceOverride | None) -> NodeInst
     )
 
 
+def _auth_secret_reason(name: str | None, missing: bool) -> str:
+    if name is None:
+        return "AuthSecretNotConfigured"
+    return "MissingAuthSecret" if missing else "AuthSecretValidated"
+
+
 def peer_config_conditions(
     configs: Iterable[CiliumBGPPeerConfig], secrets: Mapping[str, Secret]
 ) -> list[Condition]:
@@ -320,8 +326,8 @@ def peer_config_conditions(
                 ObjectRef(PEER_CONFIG, "", config.metadata.name),
                 MISSING_AUTH_SECRET,
                 missing,
-                "MissingAuthSecret",
-                f"Referenced Auth Secret is missing: {name}" if missing else "",
+                _auth_secret_reason(name, missing),
+                f'Referenced Auth Secret "{name}" is missing' if missing else "",
                 config.metadata.generation or None,
             )
         )

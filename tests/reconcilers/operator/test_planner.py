@@ -197,6 +197,28 @@ def test_missing_peer_configs_and_secrets_are_conditions() -> None:
     assert condition(plan(found), "pc", "CiliumBGPPeerConfig") == {"MissingAuthSecret": False}
 
 
+def test_reasons_and_messages_of_conditions_are_ciliums() -> None:
+    def conditions(found: Cluster, name: str, kind: str) -> list[tuple[bool, str, str]]:
+        return [(c.status, c.reason, c.message) for c in plan(found).conditions[ref(name, kind)]]
+
+    found = cluster()
+    kind = "CiliumBGPPeerConfig"
+    assert conditions(found, "pc", kind) == [(False, "AuthSecretNotConfigured", "")]
+    found.put(kinds.PEER_CONFIG, peer_config(authSecretRef="key"))
+    missing = 'Referenced Auth Secret "key" is missing'
+    assert conditions(found, "pc", kind) == [(True, "MissingAuthSecret", missing)]
+    metadata = {"name": "key", "namespace": "kube-system"}
+    found.put(kinds.SECRET, {"metadata": metadata, "stringData": {"password": "x"}})
+    assert conditions(found, "pc", kind) == [(False, "AuthSecretValidated", "")]
+    found.delete(kinds.PEER_CONFIG, "pc")
+    other = cluster_config()
+    other["metadata"] = {**other["metadata"], "name": "z", "creationTimestamp": ""}
+    found.put(kinds.CLUSTER_CONFIG, other)
+    texts = {message for _, _, message in conditions(found, "z", "CiliumBGPClusterConfig")}
+    assert "Selecting the same node(s) with ClusterConfig(s): [c]" in texts
+    assert "Referenced CiliumBGPPeerConfig(s) are missing: [pc]" in texts
+
+
 def test_c51_without_reports_conditions_are_removed() -> None:
     made = plan(cluster(), report=False)
     assert made.conditions == {
