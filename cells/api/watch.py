@@ -6,6 +6,7 @@ objects and never shows their content, so that no Secret leaves the agent.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,14 +17,13 @@ from cells.api.model import WatchItem
 from cells.api.resource import ApiStream, BadRequestError, NotFoundError, Query
 from cells.hive import Group, suggestion
 from resources.kind import Kind
-from resources.meta import Resource
 from resources.source import Source
-from resources.streams import Backlog, ObjectChange, object_changes
+from resources.streams import Backlog, KnownObjects, ObjectChange, object_changes
 from resources.tables import Tables
 from statedb import Database
 
 SLICE = 200
-"""Objects that are encoded between two turns of the loop."""
+"""Objects that are read and encoded between two turns of the loop: less than 2 ms."""
 
 
 def find_kind(word: str, kinds: Iterable[Kind[Any]]) -> Kind[Any]:
@@ -63,13 +63,12 @@ def watch_stream(sources: Group[Source], database: Database, tables: Tables) -> 
     ) -> AsyncGenerator[Sequence[WatchItem]]:
         snapshot = database.snapshot()
 
-        def rows(kind: Kind[Any]) -> Iterable[Resource]:
-            found: Iterable[Resource] = tables.of(kind).all(snapshot)
-            return found
+        def known(kind: Kind[Any]) -> KnownObjects:
+            return KnownObjects(kind, tables.of(kind), snapshot)
 
         changes = reactivex.merge(
             *(
-                object_changes(kind, source.events(kind), lambda kind=kind: rows(kind))  # type: ignore[misc]
+                object_changes(known(kind), source.events(kind))
                 for kind in kinds
                 for source in sources
                 if kind in source.kinds
@@ -79,15 +78,12 @@ def watch_stream(sources: Group[Source], database: Database, tables: Tables) -> 
         backlog = Backlog(changes)
         try:
             for kind in kinds if with_present else ():
-                present = [
-                    ObjectChange("ADDED", kind.name, row.metadata.namespace, row.metadata.name)
-                    for row in rows(kind)
-                ]
-                for start in range(0, len(present), SLICE):
-                    yield _items(present[start : start + SLICE])
-            async for found in backlog.read():
-                for start in range(0, len(found), SLICE):
-                    yield _items(found[start : start + SLICE])
+                present = known(kind).present()
+                while found := list(itertools.islice(present, SLICE)):
+                    yield _items(found)
+            async for changed in backlog.read():
+                for start in range(0, len(changed), SLICE):
+                    yield _items(changed[start : start + SLICE])
         finally:
             backlog.close()
 

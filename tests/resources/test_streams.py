@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import msgspec
 import pytest
+from reactivex import Observable
 from reactivex.subject import Subject
 
 from resources.meta import Resource
 from resources.source import Delete, Event, Replace, Upsert
 from resources.streams import (
     Backlog,
+    KnownObjects,
     ObjectChange,
     guarded,
     isolated,
     object_changes,
 )
+from resources.tables import Tables
+from statedb import Database
 from tests.support import looptime
 from tests.support.kinds import NODE
 
@@ -113,39 +120,179 @@ def test_a_guarded_subscriber_stays_and_its_job_gets_the_error() -> None:
     assert [type(error) for error in errors] == [ZeroDivisionError]
 
 
+class KnownNodes:
+    """A table of nodes, and the events after its snapshots."""
+
+    def __init__(self, *rows: Resource) -> None:
+        self.db = Database()
+        self.tables = Tables(self.db)
+        self.events: Subject[Event] = Subject()
+        self.add(*rows)
+
+    def add(self, *rows: Any) -> None:  # noqa: ANN401
+        """Put rows into the table."""
+        with self.db.write(self.tables.nodes) as txn:
+            for row in rows:
+                self.tables.nodes.upsert(txn, row)
+
+    def changes(self, clock: Callable[[], float] = time.perf_counter) -> Observable[Changes]:
+        """Return the changes against what the table holds now."""
+        known = KnownObjects(NODE, self.tables.nodes, self.db.snapshot())
+        return object_changes(known, self.events, clock)
+
+
+async def turns(count: int = 3) -> None:
+    """Let the loop turn."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 def test_events_become_changes_against_what_is_known() -> None:
-    subject: Subject[Event] = Subject()
-    known: list[Resource] = [node("a"), node("b")]
+    nodes = KnownNodes(node("a"), node("b"))
     found: list[list[tuple[str, str]]] = []
-    changes = object_changes(NODE, subject, lambda: known)
-    changes.subscribe(lambda batch: found.append([(one.type, one.name) for one in batch]))
-    subject.on_next(Upsert(node("a")))
-    subject.on_next(Upsert(node("a", rack="1")))
-    subject.on_next(Upsert(node("c")))
-    subject.on_next(Delete(("", "x")))
-    subject.on_next(Replace((node("a", rack="2"), node("c"), node("d"))))
-    subject.on_next(Delete(("", "d")))
-    subject.on_next(Replace(()))
+
+    async def scenario() -> None:
+        nodes.changes().subscribe(lambda batch: found.append([(c.type, c.name) for c in batch]))
+        for event in (
+            Upsert(node("a")),
+            Upsert(node("a", rack="1")),
+            Upsert(node("c")),
+            Delete(("", "x")),
+            Replace((node("a", rack="2"), node("c"), node("d"))),
+            Delete(("", "d")),
+            Replace(()),
+            Upsert(node("b")),
+            Delete(("", "b")),
+        ):
+            nodes.events.on_next(event)
+            await turns()
+
+    asyncio.run(scenario())
     assert found == [
         [("MODIFIED", "a")],
         [("ADDED", "c")],
         [("DELETED", "b"), ("MODIFIED", "a"), ("ADDED", "d")],
         [("DELETED", "d")],
         [("DELETED", "a"), ("DELETED", "c")],
+        [("ADDED", "b")],
+        [("DELETED", "b")],
     ]
 
 
 def test_each_subscription_compares_with_what_is_known_at_its_own_time() -> None:
-    subject: Subject[Event] = Subject()
-    known: list[Resource] = []
-    changes = object_changes(NODE, subject, lambda: known)
+    nodes = KnownNodes()
     found: list[str] = []
-    changes.subscribe(lambda batch: found.append(f"first {batch[0].type}"))
-    subject.on_next(Upsert(node("a")))
-    known.append(node("a"))
-    changes.subscribe(lambda batch: found.append(f"second {batch[0].type}"))
-    subject.on_next(Upsert(node("a", rack="1")))
+    nodes.changes().subscribe(lambda batch: found.append(f"first {batch[0].type}"))
+    nodes.events.on_next(Upsert(node("a")))
+    nodes.add(node("a"))
+    nodes.changes().subscribe(lambda batch: found.append(f"second {batch[0].type}"))
+    nodes.events.on_next(Upsert(node("a", rack="1")))
     assert found == ["first ADDED", "first MODIFIED", "second MODIFIED"]
+
+
+def test_events_behind_a_list_are_compared_after_it() -> None:
+    nodes = KnownNodes(node("a"))
+    found: list[tuple[str, str]] = []
+
+    async def scenario() -> None:
+        nodes.changes().subscribe(lambda batch: found.extend((c.type, c.name) for c in batch))
+        nodes.events.on_next(Replace(tuple(node(name) for name in "abc")))
+        nodes.events.on_next(Upsert(node("d")))
+        nodes.events.on_next(Delete(("", "a")))
+        assert found == []
+        await turns()
+
+    asyncio.run(scenario())
+    assert found == [("ADDED", "b"), ("ADDED", "c"), ("ADDED", "d"), ("DELETED", "a")]
+
+
+def test_a_list_supersedes_the_events_that_wait() -> None:
+    nodes = KnownNodes()
+    found: list[tuple[str, str]] = []
+
+    async def scenario() -> None:
+        nodes.changes().subscribe(lambda batch: found.extend((c.type, c.name) for c in batch))
+        for name in "abc":
+            nodes.events.on_next(Replace((node(name),)))
+            nodes.events.on_next(Upsert(node(f"{name}2")))
+        await turns()
+
+    asyncio.run(scenario())
+    assert found == [("ADDED", "c"), ("ADDED", "c2")]
+
+
+def test_a_list_of_fifty_thousand_objects_is_compared_in_slices_outside_the_producers_turn() -> (
+    None
+):
+    count, watchers = 50_000, 2
+    example = node("n")
+    rows = [
+        msgspec.structs.replace(
+            example, metadata=msgspec.structs.replace(example.metadata, name=f"n{number}")
+        )
+        for number in range(count)
+    ]
+    nodes = KnownNodes(*rows[: count // 2])
+    steps = 0
+
+    def clock() -> float:
+        """Run by the work: 10 microseconds per object, so that a slice is 200 objects."""
+        nonlocal steps
+        steps += 1
+        return steps / 100_000
+
+    found: list[ObjectChange] = []
+
+    async def scenario() -> list[int]:
+        subscriptions = [nodes.changes(clock).subscribe(found.extend) for _ in range(watchers)]
+        nodes.events.on_next(Replace(tuple(rows[count // 4 :])))
+        assert steps == 0
+        slices = []
+        while len(found) < watchers * count * 3 // 4:
+            before = steps
+            await asyncio.sleep(0)
+            slices.append(steps - before)
+        for subscription in subscriptions:
+            subscription.dispose()
+        return slices
+
+    slices = asyncio.run(scenario())
+    assert max(slices) <= watchers * 210
+    types = Counter(one.type for one in found)
+    assert types == {"DELETED": watchers * count // 4, "ADDED": watchers * count // 2}
+
+
+def test_a_subscription_that_ends_ends_its_comparison() -> None:
+    nodes = KnownNodes()
+    found: list[Changes] = []
+
+    async def scenario() -> None:
+        subscription = nodes.changes().subscribe(found.append)
+        nodes.events.on_next(Replace((node("a"),)))
+        subscription.dispose()
+        await turns()
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(scenario())
+    assert found == []
+    assert not nodes.events.observers
+
+
+@pytest.mark.parametrize("event", [Upsert(node("a")), Replace((node("a"),))])
+def test_a_comparison_that_fails_ends_its_own_subscription_with_the_error(event: Event) -> None:
+    nodes = KnownNodes()
+    errors: list[Exception] = []
+
+    async def scenario() -> None:
+        known = KnownObjects(NODE, nodes.tables.nodes, nodes.db.snapshot())
+        known.compare = lambda _: 1 // 0  # type: ignore[assignment,method-assign,return-value]
+        object_changes(known, nodes.events).subscribe(on_error=errors.append)
+        nodes.events.on_next(event)
+        await turns()
+
+    asyncio.run(scenario())
+    assert [type(error) for error in errors] == [ZeroDivisionError]
+    assert not nodes.events.observers
 
 
 def taken(*changes: ObjectChange) -> Changes:

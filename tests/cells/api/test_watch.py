@@ -19,8 +19,8 @@ from cells import database, resources
 from cells.api.agent_resources import Facts
 from cells.api.cell import CELL as API
 from cells.api.client import AgentError, stream
-from cells.api.watch import find_kind
-from cells.hive import Cell, Hive, load, provide, supply
+from cells.api.watch import SLICE, find_kind, watch_stream
+from cells.hive import Cell, Group, Hive, load, provide, supply
 from resources import streams
 from resources.ingest import Ingest
 from resources.kind import Kind
@@ -157,6 +157,39 @@ def test_present_objects_come_first_then_each_change(tmp_path: Path) -> None:
         assert client.items[0]["eventTime"].endswith("Z")
 
     run(scenario, tmp_path)
+
+
+def test_the_first_slice_of_a_watch_reads_no_more_objects_than_it_shows() -> None:
+    database = Database()
+    tables = Tables(database)
+    source = ChosenSource(database, tables)
+    example = obj(SERVICE, "web", "shop")
+    rows = [
+        msgspec.structs.replace(
+            example, metadata=msgspec.structs.replace(example.metadata, name=f"s{number}")
+        )
+        for number in range(10 * SLICE)
+    ]
+    source.emit(SERVICE, Replace(tuple(rows)))
+    read = 0
+    all_rows = tables.services.all
+
+    def counted(snapshot: Any) -> Any:  # noqa: ANN401
+        nonlocal read
+        for row in all_rows(snapshot):
+            read += 1
+            yield row
+
+    tables.services.all = counted  # type: ignore[assignment,method-assign]
+
+    async def scenario() -> None:
+        watch = watch_stream(Group([source]), database, tables).read({"kind": "services"})
+        for number in range(1, 11):
+            assert len(await anext(watch)) == SLICE
+            assert read == number * SLICE
+        await watch.aclose()
+
+    asyncio.run(scenario())
 
 
 def test_an_agent_that_stops_ends_its_watches_at_once(tmp_path: Path) -> None:
