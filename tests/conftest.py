@@ -80,7 +80,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line for each group which tests did not run, and why."""
+    """Print one line for each group with the skipped tests and the reasons."""
     for group, markers in COUNTED.items():
         reasons: Counter[str] = Counter()
         for report in terminalreporter.stats.get("skipped", []):

@@ -1,4 +1,4 @@
-"""What the import contracts cannot say: the SDK's place, the modules' docstrings, the packaging."""
+"""Rules beyond the import contracts: the place of the SDK, docstrings of modules, the packaging."""
 
 from __future__ import annotations
 

@@ -39,7 +39,9 @@ def test_a_row_names_what_there_is(row: tuple[str, str, str, str]) -> None:
     files = re.findall(r"`([^`]+)`", modules)
     assert files
     for name in files:
-        assert re.search(rf"\b{number}\b", (ROOT / name).read_text()), f"{name} does not say so"
+        assert re.search(rf"\b{number}\b", (ROOT / name).read_text()), (
+            f"{name} does not name the RFC"
+        )
     named = re.findall(r"`(\w+)`", tests)
     assert named
     assert set(named) <= TESTS

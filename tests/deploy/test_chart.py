@@ -261,7 +261,7 @@ def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "error"),
     [
         ({"agent": {"tolerationz": []}}, "tolerationz"),
         ({"cells": {"logging": {"level": "loud"}}}, "level"),
@@ -276,9 +276,9 @@ def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:
     ],
 )
 def test_invalid_values_are_rejected_by_name(
-    helm: Helm, values: Mapping[str, Any], said: str
+    helm: Helm, values: Mapping[str, Any], error: str
 ) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=error):
         helm.template(values)
 
 
@@ -323,10 +323,10 @@ def test_probes_have_the_address_of_the_program(helm: Helm) -> None:
         assert found["ports"] == [{"name": "http", "containerPort": port}]
         assert found["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "http"}
         assert found["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
-    for host, asked in (("127.0.0.1", "127.0.0.1"), ("[::1]", "::1")):
+    for host, probed in (("127.0.0.1", "127.0.0.1"), ("[::1]", "::1")):
         here = helm.template({"agent": {"http": {"host": host, "port": 9000}}})
         found = container(here, "agent")
-        assert found["startupProbe"]["httpGet"]["host"] == asked
+        assert found["startupProbe"]["httpGet"]["host"] == probed
         assert found["ports"][0]["containerPort"] == 9000
         assert option(settings(here, "agent"), "http", HttpOptions).address == f"{host}:9000"
 

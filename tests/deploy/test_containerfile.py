@@ -1,6 +1,6 @@
-"""The image: what its Containerfile says, and that what it builds starts.
+"""The image: the contents of its Containerfile, and the start of the programs that it builds.
 
-There need be no container engine: the lines of the build stage are run one by one in a directory.
+Without a container engine: the lines of the build stage run one by one in a directory.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def test_the_last_stage_has_the_programs_and_an_unprivileged_user(stages: dict[s
     (copy,) = final.all("COPY")
     assert (copy.source, copy.words) == ("build", ["/opt/waggle", "/opt/waggle"])
     (user,) = final.all("USER")
-    # A number: the kubelet cannot tell of a name that it is not root's.
+    # A number: of a name the kubelet cannot verify that it is not root.
     assert [int(part) > 0 for part in user.text.split(":")] == [True, True]
     assert not list(final.all("RUN"))
 
@@ -104,8 +104,16 @@ def test_the_image_has_the_programs_that_the_pods_start(
     assert not {"hatchling", "editables", "pip"} & set(installed)
     _run(image, programs / "python", "-c", "import kubernetes_asyncio, pyroute2")
     assert "CustomResourceDefinition" in _run(image, programs / "waggle", "crds")
-    asked = ("render", "-f", ROOT / "examples" / "quickstart", "--node", "node-1", "-o", "table")
-    assert "198.51.100.10/32" in _run(image, programs / "waggle", *asked)
+    arguments = (
+        "render",
+        "-f",
+        ROOT / "examples" / "quickstart",
+        "--node",
+        "node-1",
+        "-o",
+        "table",
+    )
+    assert "198.51.100.10/32" in _run(image, programs / "waggle", *arguments)
 
 
 @replayed

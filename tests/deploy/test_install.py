@@ -1,4 +1,4 @@
-"""docs/install.md, read and done: its commands on a real API server, and the route at the end.
+"""docs/install.md: its commands on a real API server, and the route at the end.
 
 There is no kubelet: what would run in Pods runs here, as the accounts and with the settings that helm
 has put into the cluster. What needs a Pod, and an image, is left out by name.
@@ -43,7 +43,7 @@ PAGE = (ROOT / "docs" / "install.md").read_text()
 NAMESPACE = "waggle-docs"
 """In place of the page's, so that tests on the same server do not meet."""
 WITHOUT_KUBELET = re.compile(r"rollout status|delete namespace")
-"""Commands that wait for Pods, or for a controller that nobody runs here."""
+"""Commands that wait for Pods, or for a controller that does not run here."""
 
 
 def blocks(heading: str, language: str) -> list[str]:
@@ -56,7 +56,7 @@ def blocks(heading: str, language: str) -> list[str]:
 
 @dataclass
 class Reader:
-    """Somebody who does what the page says."""
+    """A reader who follows the page."""
 
     server: ApiServer
     directory: Path
@@ -71,7 +71,7 @@ class Reader:
         return printed
 
     def run(self, line: str) -> str:
-        """Run a command; one in a Pod of the agent asks the agent that runs here."""
+        """Run a command; one in a Pod of the agent uses the agent that runs here."""
         _, inside, command = line.partition("exec daemonset/waggle-agent -- ")
         words = shlex.split(command if inside else line)
         if inside:
@@ -101,7 +101,7 @@ class Reader:
 
 @pytest.fixture
 def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]:
-    """Somebody with this project, helm, kubectl, and an empty cluster of one node."""
+    """A reader with this project, helm, kubectl, and an empty cluster of one node."""
     found = assets.find()
     assert isinstance(found, Assets)
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
@@ -182,11 +182,11 @@ def test_from_a_cluster_to_a_route_and_back(reader: Reader) -> None:
             return "\n".join(daemon.tail() for daemon in daemons)
 
         eventually(lambda: _check_router_has(reader, "198.51.100.10/32"), within=90, context=log)
-        eventually(lambda: _check_told(reader), within=60, context=log)
-        told = reader.do("What to look at")
-        # An agent that is ahead of the operator follows the ClusterConfig by itself, and tells of the
+        eventually(lambda: _check_reported(reader), within=60, context=log)
+        printed = reader.do("What to look at")
+        # An agent that is ahead of the operator follows the ClusterConfig by itself, and reports the
         # session at the Node: there is no NodeConfig yet.
-        everything = "\n".join([*told.values(), reader.run(f"kubectl describe node {NODE}")])
+        everything = "\n".join([*printed.values(), reader.run(f"kubectl describe node {NODE}")])
         for text in ("Peering State: +established", "SessionEstablished", "Service/default/first"):
             assert re.search(text, everything), f"{text}:\n{everything}"
         reader.do("Upgrade")
@@ -217,7 +217,7 @@ def test_present_definitions_are_kept(reader: Reader) -> None:
 
 
 def _managers(reader: Reader) -> dict[str, tuple[str, ...]]:
-    """Give those who have written each definition."""
+    """Return the field managers of each definition."""
     items = reader.server.request("GET", CRDS).body["items"]
     return {
         i["metadata"]["name"]: tuple(
@@ -238,8 +238,8 @@ def _check_router_has(reader: Reader, prefix: str) -> None:
     assert prefix in done.stdout
 
 
-def _check_told(reader: Reader) -> None:
-    """Check that the cluster says of the session what there is to say."""
+def _check_reported(reader: Reader) -> None:
+    """Check the reports on the session in the cluster."""
     configs = reader.get("ciliumbgpnodeconfigs")
     assert len(configs) == 1
     instances = configs[0].get("status", {}).get("bgpInstances", [])

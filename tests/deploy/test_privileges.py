@@ -115,7 +115,7 @@ def test_one_capability_suffices(rack: Link, tmp_path: Path) -> None:
         # It listens: what comes in answer to a connection is an OPEN.
         answer = eventually(lambda: _connect(rack), context=agent.daemon.tail)
         assert (answer[:32], answer[36:]) == ("ff" * 16, "01")
-        # The kernel takes a password, and tells of interfaces.
+        # The kernel accepts a password, and reports interfaces.
         eventually(lambda: _check_reason(agent, "secret", "unreachable"))
         eventually(lambda: _check_advertises(agent, "192.0.2.1/32"), context=agent.daemon.tail)
     finally:
@@ -126,7 +126,7 @@ def test_without_it_the_agent_is_degraded_and_continues(rack: Link, tmp_path: Pa
     agent = start(rack, tmp_path, [])
     try:
         eventually(lambda: _check_listener_told(agent), context=agent.daemon.tail)
-        # It still asks its peers for sessions.
+        # It still connects to its peers.
         eventually(lambda: _check_reason(agent, "plain", "connection refused"))
     finally:
         assert agent.daemon.stop() == 0
@@ -140,9 +140,9 @@ def _connect(rack: Link) -> str:
 
 
 def _check_listener_told(agent: Agent) -> None:
-    told = agent.health().get("speaker/i/listener 0.0.0.0:179", {})
-    assert told.get("level") == "degraded"
-    assert told.get("message") == "listen on 0.0.0.0 port 179: permission denied"
+    listener = agent.health().get("speaker/i/listener 0.0.0.0:179", {})
+    assert listener.get("level") == "degraded"
+    assert listener.get("message") == "listen on 0.0.0.0 port 179: permission denied"
 
 
 def _check_advertises(agent: Agent, prefix: str) -> None:

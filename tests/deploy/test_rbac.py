@@ -1,7 +1,7 @@
-"""Both programs on a real API server as the accounts that the plain manifests make, and nobody else.
+"""Both programs on a real API server with the accounts of the plain manifests.
 
-The server writes down what each account asks for. Nothing of that may be refused, and nothing may be
-granted that is not asked for: both are compared, verb by verb and resource by resource.
+The server records the requests of each account. None of them may be rejected, and no role may grant
+more: both are compared, verb by verb and resource by resource.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def cilium(kind: str, value: Object) -> Object:
 
 @dataclass
 class Cluster:
-    """The API server with what the plain manifests make."""
+    """The API server with the objects of the plain manifests."""
 
     server: ApiServer
     directory: Path
@@ -96,7 +96,7 @@ class Cluster:
     """Where the record of requests was when it began."""
 
     def used(self, part: str) -> set[Grant]:
-        """List what an account has asked for; fails where it was refused something."""
+        """Return the requests of an account; fails if one was rejected."""
         requests = self.server.asked_by(f"waggle-{part}", NAMESPACE, self.since)
         refused = sorted(str(request) for request in requests if request.status in (401, 403))
         assert not refused
@@ -149,7 +149,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
-    """Apply definitions and manifests with kubectl, as docs/install.md says."""
+    """Apply definitions and manifests with kubectl, as in docs/install.md."""
     eventually(lambda: _check_nothing_ends(apiserver))
     apiserver.kubectl("apply", "--server-side", "-f", str(CHART / "crds"))
     apiserver.kubectl("apply", "-f", str(MANIFESTS))
@@ -321,7 +321,7 @@ def test_other_requests_are_forbidden(cluster: Cluster) -> None:
 
 @pytest.mark.helm
 def test_pods_are_admitted_in_the_namespaces_of_the_chart(apiserver: ApiServer, helm: Helm) -> None:
-    """What the API server says of Pods of each part, in namespaces of two standards."""
+    """The answer of the API server to Pods of each part, in namespaces of two standards."""
     objects = helm.template({"operator": {"hostNetwork": False}})
     standards = {"strict": "restricted", "open": "privileged"}
     for name, standard in standards.items():

@@ -34,7 +34,7 @@ OUR_LARGE_COMMUNITIES = ("65001:1:2", "4200000001:4294967295:0")
 THEIR_LARGE_COMMUNITIES = ("65002:1:2", "4200000102:0:4294967295")
 THIRD_PREFIX = "198.18.201.0/24"
 SHARED = "203.0.113.0/24"
-"""What all three originate, so that two paths of it can be told."""
+"""A prefix that all three originate, so that there are two paths of it to advertise."""
 PREFIX_LIMIT = 2
 PATIENCE = 20
 """Seconds after which an attempt to connect that got no answer is given up for another."""
@@ -42,7 +42,7 @@ PATIENCE = 20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wire:
-    """One session to be: what each end is told of it besides addresses and AS numbers.
+    """One session: the settings of each end besides addresses and AS numbers.
 
     ``ours`` and ``theirs`` are fields of `PeerSettings`, of our neighbour and of theirs.
     """
@@ -125,7 +125,7 @@ def _other(wire: Wire, own: tuple[str, str]) -> str | None:
 
 @dataclasses.dataclass(slots=True)
 class Arena:
-    """The running routers, and who is who on each wire."""
+    """The running routers, and the peers of each wire."""
 
     kind: str
     ours: Waggle
@@ -148,7 +148,7 @@ class Arena:
         return self.ends[wire][1]
 
     def peer(self, wire: str) -> dict[str, Any]:
-        """Return what our speaker says of the session."""
+        """Return the status of the session from our speaker."""
         found = [p for p in self.ours.ask("peers")["peers"] if p["address"] == self.there(wire)]
         (peer,) = found
         return dict(peer)

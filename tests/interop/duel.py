@@ -101,11 +101,11 @@ class Duel:
     theirs: Router
 
     def advertised_routes(self) -> dict[str, RouterRoute]:
-        """Return what they have of us."""
+        """Return our routes in their table."""
         return self.theirs.routes(IPV4, HERE)
 
     def received_routes(self) -> dict[str, RouterRoute]:
-        """Return what we have of them."""
+        """Return their routes in our table."""
         return self.ours.routes(IPV4, THERE)
 
     def assert_up(self) -> None:
@@ -140,9 +140,9 @@ async def duel(
     confederation: int | None = None,
     **session: Any,  # noqa: ANN401
 ) -> AsyncIterator[Duel]:
-    """Run both until they have exchanged their routes; ``session`` is what each is told of it.
+    """Run both until they have exchanged their routes; ``session`` has the settings of both ends.
 
-    Theirs is told only what it understands: some help others that restart without being asked.
+    Theirs gets only settings that it supports: some are graceful restart helpers without a setting.
     """
     driver = KINDS[kind]
     understood = {name: v for name, v in session.items() if name not in driver.CANNOT}

@@ -200,8 +200,8 @@ def test_a_wrong_as_is_a_reason_in_peers_and_leaves_other_sessions_alone(
                 item = lab.agent.command("peers", "--peer", "ebgp-ipv4")["items"][0]
                 assert item["state"] != "Established"
                 # Either side may be the first to refuse.
-                told = f"{item['reason']} {item.get('lastError', '')}"
-                assert "65999" in told or "AS" in told, told
+                reason = f"{item['reason']} {item.get('lastError', '')}"
+                assert "65999" in reason or "AS" in reason, reason
 
             eventually(refused, context=lambda: lab.logs() + stranger.daemon.tail())
             assert lab.session_tokens() == before
@@ -271,7 +271,7 @@ def test_an_instance_with_a_local_port_lets_the_router_connect(
     with running_lab(kind, tmp_path, "ebgp-ipv6", passive=False) as lab:
         text = (lab.agent.manifests / "bgp.yaml").read_text()
         changed = text.replace("localASN: 65001", f"localASN: 65001\n      localPort: {PORT}")
-        # Nobody is where the agent connects to, so that the router has to.
+        # No router listens where the agent connects, so that the router has to connect.
         changed = changed.replace("peerPort: 1790", "peerPort: 1799")
         lab.agent.write("bgp.yaml", changed)
 

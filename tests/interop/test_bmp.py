@@ -1,4 +1,4 @@
-"""What we tell monitoring stations, read by somebody else: Wireshark's dissector finds no fault in it.
+"""Our BMP messages, decoded by the dissector of Wireshark without an error.
 
 The stream of an engine in virtual time becomes a capture file, and `tshark` reads that; there is no
 network.
@@ -46,7 +46,7 @@ def capture(stream: bytes) -> bytes:
 
 
 def everything() -> Station:
-    """Return what a station is told in the life of a speaker with three different neighbours."""
+    """Return the messages for a station in the life of a speaker with three different neighbours."""
     network = Network()
     hub = network.host("hub", "10.0.0.1", 65000)
     watch = Collector(hub.engine, hub.give)
@@ -149,12 +149,12 @@ def test_wireshark_decodes_our_bmp_messages(tshark: str, tmp_path: Path) -> None
     gone = fields["bgp.withdrawn_prefix"] + fields["bgp.mp_unreach_nlri_ipv6_prefix"]
     assert (len(announced), len(gone)) == (station.announced, station.withdrawn)
     assert fields["bgp.nlri_path_id"]
-    told = [message for message in station.messages if isinstance(message, RouteMonitoring)]
+    monitoring = [message for message in station.messages if isinstance(message, RouteMonitoring)]
     assert Counter(fields["bmp.peer.flags.post_policy"])["1"] == sum(
-        message.peer.post_policy for message in told
+        message.peer.post_policy for message in monitoring
     )
     assert Counter(fields["bmp.peer.flags.adj_rib_out"])["1"] == sum(
-        message.peer.adj_rib_out for message in told
+        message.peer.adj_rib_out for message in monitoring
     )
     downs = [message.reason for message in station.messages if isinstance(message, PeerDown)]
     assert list(map(int, fields["bmp.peer.down.reason"])) == downs

@@ -115,7 +115,7 @@ class Cluster:
     bird: Bird
 
     def put(self, name: str, address: str) -> None:
-        """Apply a Service, as somebody elsewhere does."""
+        """Apply a Service, as another client."""
         path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}?fieldManager=test&force=true"
         answer = self.server.request("PATCH", path, service(name, address), "apply-patch+yaml")
         assert answer.ok, answer.body
@@ -157,11 +157,11 @@ class Cluster:
             time.sleep(0.05)
 
     def feed(self, name: str) -> str:
-        """Return what the agent says of how it reads a kind."""
+        """Return the health of the feed of a kind."""
         return str(self.agent.health()[f"kubernetes/{name}"]["message"])
 
-    def says(self, name: str, text: str) -> None:
-        """Wait until the agent says something of a part of itself."""
+    def reports(self, name: str, text: str) -> None:
+        """Wait until the health of a part has a text."""
 
         def check() -> None:
             found = self.agent.health()
@@ -277,12 +277,12 @@ def test_f01_an_outage_withdraws_no_route_and_changes_meanwhile_are_reconciled_a
     before = web.counts()
     web.relay.cut()
     web.put("late", "198.51.100.11")
-    web.says("kubernetes/Service", f"cannot reach {web.server.url}: ")
+    web.reports("kubernetes/Service", f"cannot reach {web.server.url}: ")
     web.quiet(WEB)
     web.relay.open()
     web.holds(WEB, "198.51.100.11/32")
     assert web.counts() == (before[0], before[1] + 1, before[2])
-    web.says("kubernetes/Service", "listed, and watched since")
+    web.reports("kubernetes/Service", "listed, and watched since")
     web.delete("late")
     web.holds(WEB)
 
@@ -344,12 +344,12 @@ def _lists(cluster: Cluster) -> int:
 
 
 def test_f02_an_agent_that_starts_without_api_server_advertises_the_snapshot(web: Cluster) -> None:
-    web.says("snapshot", "has the objects of")
+    web.reports("snapshot", "has the objects of")
     web.agent.stop()
     web.relay.cut()
     web.agent.start()
     web.agent.wait_ready()
-    web.says("snapshot", "no answer from the API server: the objects of")
+    web.reports("snapshot", "no answer from the API server: the objects of")
     web.holds(WEB)
     web.put("late", "198.51.100.11")
     web.delete("web")
@@ -386,6 +386,6 @@ def _comes_back(web: Cluster, end: Callable[[], None]) -> None:
             break
         assert time.monotonic() < deadline, web.logs()
         time.sleep(0.03)
-    # It said everything again, and then that this was all.
+    # It advertised all routes again, then End-of-RIB.
     web.quiet(WEB)
     assert web.counts() == (now.uptime_token, updates + 2, withdrawals)

@@ -1,7 +1,7 @@
 """A router whose sockets are bound to a device: an interface, or a VRF where the kernel has those.
 
-Two routers on a cable; the left one has ``vrf``. Whoever comes by another way than that device finds
-nobody.
+Two routers on a cable; the left one has ``vrf``. A connection by another device than that is
+refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REACH = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv
 def _give_device(kind: str, left: Namespace) -> str:
     """Make the device that the left router is bound to, and the only way right; its name."""
     if kind == "interface":
-        # Of two ways the better one is wrong, for who may choose.
+        # Of two routes the better one is wrong, for a socket that is not bound.
         left.batch(f"route add {RIGHT}/32 dev lo")
         # What comes by the other way is taken nevertheless.
         left.run(
@@ -130,14 +130,14 @@ def test_a_session_waits_for_its_device(link: Link, tmp_path: Path) -> None:
     left = Side(tmp_path / "left", link.left, 65001, passive=False, vrf="later0")
     right = Side(tmp_path / "right", link.right, 65002, passive=True)
 
-    def told() -> None:
+    def without_device() -> None:
         reason = left.peer()["reason"]
         assert "interface later0: no such device" in reason, reason
 
     try:
         left.daemon.start()
         right.daemon.start()
-        eventually(told, context=left.daemon.tail)
+        eventually(without_device, context=left.daemon.tail)
         link.left.batch(
             f"link set {DEVICE} down", f"link set {DEVICE} name later0", "link set later0 up"
         )

@@ -67,8 +67,8 @@ def test_routes_of_a_cordoned_node_are_withdrawn_and_advertised_again_on_the_sam
 
         eventually(gone, context=lab.logs)
         lab.assert_established()
-        told = lab.agent.command("explain", WEB)["items"]
-        assert {item["reason"] for item in told} == {"Drained"}
+        items = lab.agent.command("explain", WEB)["items"]
+        assert {item["reason"] for item in items} == {"Drained"}
         cordon(lab, on=False)
         lab.keeps_promises()
         assert lab.session_tokens() == before

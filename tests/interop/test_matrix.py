@@ -1,7 +1,7 @@
 """The cells of the interop matrix: each feature with each router that can do it.
 
 What can be tried on a session of its own shares one arena a kind; the rest has routers of its own. A
-check reads what both ends say, never only ours.
+check reads the state of both ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def arenas(
     unavailable_routers: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Arena]]:
-    """An arena of each kind that a chosen test asks for, all started together."""
+    """An arena of each kind that a selected test requires, all started together."""
     chosen = {
         item.callspec.params["kind"]
         for item in request.session.items
@@ -60,7 +60,7 @@ def of(prefix: str, routes: dict[str, RouterRoute]) -> RouterRoute:
 def assert_told(
     arena: Arena, wire: str, *prefixes: str, next_hop: str | None = None, asn: int = lab.OUR_ASN
 ) -> None:
-    """Check that the session is up and that their table has our prefixes, as eBGP tells them."""
+    """Check that the session is up and that their table has our prefixes, as received by eBGP."""
     arena.assert_up(wire)
     for prefix in prefixes:
         family = IPV6 if ":" in prefix else IPV4
@@ -70,7 +70,7 @@ def assert_told(
 
 
 def assert_heard(arena: Arena, wire: str, *prefixes: str, next_hop: str | None = None) -> None:
-    """Check that our table has their prefixes, as eBGP tells them."""
+    """Check that our table has their prefixes, as received by eBGP."""
     for prefix in prefixes:
         family = IPV6 if ":" in prefix else IPV4
         route = of(prefix, arena.ours.routes(family, arena.there(wire)))
@@ -126,7 +126,7 @@ def test_ipv6_over_ipv4(arena: Arena) -> None:
 
     def exchanged() -> None:
         assert_told(arena, wire, *lab.OUR_IPV6, next_hop=here)
-        # Some say an address of theirs, some the v4-mapped one, some that of the loopback.
+        # Some send an address of theirs, some the v4-mapped one, some that of the loopback.
         of(lab.THEIR_IPV6[0], arena.ours.routes(IPV6, arena.there(wire)))
         assert not arena.theirs.routes(IPV4, arena.here(wire))
 
@@ -153,7 +153,7 @@ def test_md5(arena: Arena) -> None:
         peer = arena.peer("md5-wrong")
         assert peer["state"] in {"Connect", "Active"}, peer
         assert not arena.theirs.peers()[arena.here("md5-wrong")].established
-        # By the kernel of the end that was asked.
+        # By the kernel of the listening end.
         assert arena.dropped("TCPMD5Failure")
 
     eventually(exchanged, context=arena.logs)
@@ -171,7 +171,7 @@ def test_gtsm(arena: Arena) -> None:
         peer = arena.peer("gtsm-far")
         assert peer["state"] in {"Connect", "Active"}, peer
         assert not arena.theirs.peers()[arena.here("gtsm-far")].established
-        # By the kernel of the end that has asked: the answer has lost one of its hops.
+        # By the kernel of the connecting end: the TTL of the answer is decremented.
         assert arena.dropped("TCPMinTTLDrop")
 
     eventually(exchanged, context=arena.logs)
@@ -247,9 +247,9 @@ def test_old_speaker(arena: Arena) -> None:
 def test_communities(arena: Arena) -> None:
     def exchanged() -> None:
         arena.assert_up("ipv4")
-        told = of(lab.OUR_COLOURED, arena.theirs.routes(IPV4, arena.here("ipv4")))
-        assert told.communities == set(lab.OUR_COMMUNITIES)
-        assert told.large_communities == set(lab.OUR_LARGE_COMMUNITIES)
+        found = of(lab.OUR_COLOURED, arena.theirs.routes(IPV4, arena.here("ipv4")))
+        assert found.communities == set(lab.OUR_COMMUNITIES)
+        assert found.large_communities == set(lab.OUR_LARGE_COMMUNITIES)
         heard = of(lab.THEIR_COLOURED, arena.ours.routes(IPV4, arena.there("ipv4")))
         assert heard.communities == set(lab.THEIR_COMMUNITIES)
         assert heard.large_communities == set(lab.THEIR_LARGE_COMMUNITIES)
@@ -275,8 +275,8 @@ def test_extended_messages(arena: Arena) -> None:
             condition = f"net = {ours} && bgp_large_community.len = {len(LARGE)}"
             assert arena.theirs.count_where(arena.here("ipv4"), condition) == 1
         else:
-            told = of(ours, arena.theirs.routes(IPV4, arena.here("ipv4")))
-            assert told.large_communities == set(LARGE)
+            found = of(ours, arena.theirs.routes(IPV4, arena.here("ipv4")))
+            assert found.large_communities == set(LARGE)
         heard = of(theirs, arena.ours.routes(IPV4, arena.there("ipv4")))
         assert heard.large_communities == set(LARGE)
 
@@ -289,7 +289,7 @@ def test_extended_messages(arena: Arena) -> None:
 
 
 def assert_refreshable(arena: Arena) -> None:
-    """Check that everything has been said for the first time."""
+    """Check that both tables are complete."""
     assert_told(arena, "refresh", *lab.OUR_IPV4)
     assert_heard(arena, "refresh", *lab.THEIR_IPV4)
     of(lab.OUR_IPV6[0], arena.theirs.routes(IPV6, arena.here("refresh")))
@@ -300,16 +300,16 @@ def assert_refreshable(arena: Arena) -> None:
 def test_route_refresh_sent(arena: Arena) -> None:
     here, there = arena.here("refresh"), arena.there("refresh")
     settles(lambda: assert_refreshable(arena), stays=0.3, context=arena.logs)
-    before, asked = (
+    before, requests = (
         arena.ours.message_counts(there),
         arena.theirs.message_counts(here).refresh_requests,
     )
-    assert asked is not None
+    assert requests is not None
     arena.ours.request_refresh(there)
 
     def answered() -> None:
         # A request for each family, and its routes again.
-        assert (arena.theirs.message_counts(here).refresh_requests or 0) >= asked + len(FAMILIES)
+        assert (arena.theirs.message_counts(here).refresh_requests or 0) >= requests + len(FAMILIES)
         assert arena.ours.message_counts(there).updates > before.updates
 
     eventually(answered, context=arena.logs)
@@ -323,10 +323,10 @@ def test_route_refresh_received(arena: Arena) -> None:
     before = arena.theirs.message_counts(here)
     arena.theirs.request_refresh(here)
 
-    def told_again() -> None:
+    def advertised_again() -> None:
         assert arena.theirs.message_counts(here).updates > before.updates
 
-    eventually(told_again, context=arena.logs)
+    eventually(advertised_again, context=arena.logs)
     assert_refreshable(arena)
 
 
@@ -372,7 +372,7 @@ def test_add_path_send(arena: Arena) -> None:
 def test_add_path_receive(arena: Arena) -> None:
     wire = "add-path-receive"
     if isinstance(arena.theirs, ExaBGP):
-        # It has no table to pass on from, but may be told to say two paths.
+        # It has no table to advertise from, but can be configured with two paths.
         path = f"{lab.SHARED} next-hop {arena.there(wire)} path-information 0.0.0.7"
         path += f" as-path [ {lab.THEIR_ASN} {lab.THIRD_ASN} ]"
         arena.theirs.ask(f"neighbor {arena.here(wire)} announce route {path}")
@@ -423,12 +423,12 @@ def test_shutdown_sent(arena: Arena) -> None:
     eventually(lambda: assert_told(arena, wire, *lab.OUR_IPV4), context=arena.logs)
     arena.ours.shut_down(arena.there(wire), REASON)
 
-    def told_why() -> None:
+    def communicated() -> None:
         assert not arena.theirs.peers()[arena.here(wire)].established
         assert REASON in arena.theirs.last_notification(arena.here(wire))
         assert not arena.theirs.routes(IPV4, arena.here(wire))
 
-    eventually(told_why, context=arena.logs)
+    eventually(communicated, context=arena.logs)
 
 
 @cell("shutdown-received")
@@ -438,15 +438,15 @@ def test_shutdown_received(arena: Arena) -> None:
     eventually(lambda: assert_told(arena, wire, *lab.OUR_IPV4), context=arena.logs)
     arena.theirs.shut_down(arena.here(wire), reason)
 
-    def told_why() -> None:
+    def communicated() -> None:
         peer = arena.peer(wire)
-        said = f"{peer['lastError']} {peer['reason']}"
-        assert f"Cease / Administrative Shutdown: '{reason}'" in said, peer
+        status = f"{peer['lastError']} {peer['reason']}"
+        assert f"Cease / Administrative Shutdown: '{reason}'" in status, peer
         if arena.theirs.SHUTDOWN_TEXT is None:
             assert peer["state"] != "Established", peer
             assert not arena.ours.routes(IPV4, arena.there(wire))
 
-    eventually(told_why, context=arena.logs)
+    eventually(communicated, context=arena.logs)
 
 
 @cell("role")

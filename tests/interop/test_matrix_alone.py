@@ -1,6 +1,6 @@
 """The cells of the interop matrix that need routers of their own: restarts, confederations.
 
-Each scenario is a coroutine; they are all played together before the first test, and each test says
+Each scenario is a coroutine; they all run together before the first test, and each test reports
 how its own has ended.
 """
 
@@ -110,11 +110,11 @@ async def test_restarting(kind: str, link: Link, directory: Path) -> None:
         await duel.ready(match.ours)
 
         def back() -> None:
-            told = set(match.advertised_routes())
-            if OURS[0] not in told:
-                raise LostError(told)
+            routes = set(match.advertised_routes())
+            if OURS[0] not in routes:
+                raise LostError(routes)
             match.assert_up()
-            assert told == {OURS[0]}
+            assert routes == {OURS[0]}
 
         await becomes(back, context=match.logs)
 
@@ -150,9 +150,9 @@ async def test_long_lived(kind: str, link: Link, directory: Path) -> None:
         match.ours.kill()
 
         def last_choice() -> None:
-            told = match.advertised_routes()
-            assert set(told) == set(OURS), told
-            for route in told.values():
+            routes = match.advertised_routes()
+            assert set(routes) == set(OURS), routes
+            for route in routes.values():
                 assert LLGR_STALE in route.communities, route
 
         await becomes(last_choice, context=match.logs)
@@ -234,9 +234,9 @@ async def test_confederation_from_outside(kind: str, link: Link, directory: Path
         member.announce(beyond)
 
         def one_as() -> None:
-            told = match.advertised_routes()
-            assert set(told) == {*OURS, beyond}, told
-            for route in told.values():
+            routes = match.advertised_routes()
+            assert set(routes) == {*OURS, beyond}, routes
+            for route in routes.values():
                 # Of the members, and which of them it has been through, nothing is left.
                 assert (route.members, route.as_path) == ((), (CONFEDERATION,)), route
             inside = member.routes(IPV4)
@@ -273,9 +273,9 @@ async def test_unnumbered(kind: str, link: Link, directory: Path) -> None:
         assert [each.established for each in match.theirs.peers().values()] == [True]
         heard: list[RouterRoute] = []
         for family, prefix in zip(FAMILIES, ours, strict=True):
-            told = match.theirs.routes(family)
-            assert prefix in told, told
-            route = told[prefix]
+            routes = match.theirs.routes(family)
+            assert prefix in routes, routes
+            route = routes[prefix]
             # Also for IPv4 (RFC 8950).
             assert route.next_hop.startswith(anybody), route
             assert route.as_path == (OUR_ASN,), route

@@ -1,4 +1,4 @@
-"""docs/interop.md says what the matrix says, and a run writes it only when it knows everything."""
+"""docs/interop.md is rendered from the matrix, and only a complete run writes it."""
 
 from __future__ import annotations
 

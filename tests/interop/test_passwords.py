@@ -63,7 +63,7 @@ def test_a_password_is_added_changed_and_removed_without_a_restart(
     with running_lab(kind, tmp_path, GUARDED, OTHER, passive=passive) as lab:
         plain = (lab.agent.manifests / "bgp.yaml").read_text()
         if connects == "router":
-            # Nobody is where the agent connects to, so that the routers have to.
+            # No router listens where the agent connects, so that the routers have to connect.
             plain = plain.replace("localASN: 65001", f"localASN: 65001\n      localPort: {PORT}")
             plain = plain.replace("peerPort: 1790", "peerPort: 1799")
             lab.agent.write("bgp.yaml", plain)

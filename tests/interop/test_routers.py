@@ -1,6 +1,6 @@
 """The drivers of real routers, proved on each other: what one announces the other's table has.
 
-If these fail, then the tests of Waggle against the same routers say nothing.
+If these fail, the tests of Waggle against the same routers are meaningless.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_routers_receive_the_routes_of_the_other(
         assert pair.tokens() == before
         assert not pair.right.received_cease()
         if active == "bird":
-            # Not all of them say goodbye when they are ended; this one does.
+            # Not every router sends a Cease when it is stopped; this one does.
             pair.left.stop()
             eventually(lambda: _assert_ceased(pair.right), context=pair.logs)
 

@@ -56,7 +56,7 @@ def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_pat
     def logs() -> str:
         return f"{left.daemon.tail()}\n{right.daemon.tail()}"
 
-    def nobody() -> None:
+    def undiscovered() -> None:
         peer = left.peer()
         assert peer["reason"] == f"no neighbour was discovered on interface {DEVICE} yet", peer
 
@@ -69,7 +69,7 @@ def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_pat
 
     left.daemon.start()
     try:
-        eventually(nobody, context=logs)
+        eventually(undiscovered, context=logs)
         right.daemon.start()
         eventually(learnt, context=logs)
         assert str(left.peer()["address"]).endswith(f"%{DEVICE}")
