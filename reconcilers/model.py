@@ -25,7 +25,7 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
     name: str
 
     def __str__(self) -> str:
-        """Spell the reference as problems and tables show it."""
+        """Return ``Kind/namespace/name`` or ``Kind/name``."""
         return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
 
 
@@ -91,7 +91,7 @@ class SecretRef(msgspec.Struct, frozen=True):
     key: str = "password"
 
     def __str__(self) -> str:
-        """Spell the reference as problems show it."""
+        """Return the reference in the form of problems."""
         return f"Secret {self.namespace}/{self.name}"
 
 
@@ -105,7 +105,7 @@ class FieldRef(msgspec.Struct, frozen=True):
     field: str
 
     def __str__(self) -> str:
-        """Spell the reference as problems show it."""
+        """Return the reference in the form of problems."""
         return f"{self.field} of {self.object}"
 
 

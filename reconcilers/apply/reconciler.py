@@ -103,4 +103,4 @@ class Reconciler(Protocol):
         """Delete an object from the target."""
 
     def text(self, part: Part) -> str:
-        """Spell a part for people."""
+        """Return a human-readable name of a part."""

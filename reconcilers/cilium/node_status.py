@@ -38,12 +38,12 @@ STATES: Final = {
     "OpenConfirm": "open_confirm",
     "Established": "established",
 }
-"""The states of RFC 4271 section 8.2.2, as Cilium spells them."""
+"""The states of RFC 4271 section 8.2.2, in Cilium's spelling."""
 FAMILIES: Final[dict[Family, tuple[Afi, Safi]]] = {
     IPV4_UNICAST: ("ipv4", "unicast"),
     IPV6_UNICAST: ("ipv6", "unicast"),
 }
-"""The families that are negotiated, as a status spells them."""
+"""The families that are negotiated, with the names of the status."""
 CLOCK_TOLERANCE_SECONDS: Final = 1
 """By which an established time may differ from the last one, as it is converted between clocks."""
 

@@ -22,14 +22,14 @@ class Dialect:
     """One API dialect on one node or in one operator. Subclass it; every hook has a default.
 
     An instance belongs to the tables and options that it was made with. ``compile`` and ``operate``
-    are functions of a snapshot and of what the instance remembers of earlier ones: who has what (a
-    node, a router ID), so that the present owner keeps it.
+    are functions of a snapshot and of the ownership in earlier ones (of a node, a router ID), so that
+    the present owner keeps it.
     """
 
     name: ClassVar[str]
     """The name of the cell, in configuration and in rows."""
     title: ClassVar[str]
-    """For people: "Cilium BGP"."""
+    """Human-readable: "Cilium BGP"."""
     kinds: ClassVar[tuple[Kind[Any], ...]]
     """The kinds that an agent reads, those of Kubernetes itself included."""
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
@@ -51,7 +51,7 @@ class Dialect:
     rbac: ClassVar[tuple[RbacRule, ...]] = ()
     """Permissions that do not follow from the kinds."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
-    """How the kinds that ``waggle explain`` takes may be spelled, in lower case, to the kind."""
+    """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()
     """Kinds whose problems may be the reason that no peer selects this node."""
 

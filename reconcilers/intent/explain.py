@@ -29,7 +29,7 @@ EXPLAINED_KINDS: Final[Mapping[str, str]] = {
     "podcidr": "Node",
     "interface": "Interface",
 }
-"""How the kinds of Kubernetes and of the host may be spelled, in lower case."""
+"""Aliases of the kinds of Kubernetes and of the host, in lower case."""
 
 
 class NothingFoundError(Exception):

@@ -24,7 +24,7 @@ from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from speaker.nlri import Family, prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
-Wishes = dict[tuple[Family, bytes], list[Contribution]]
+Contributions = dict[tuple[Family, bytes], list[Contribution]]
 
 
 From = tuple[ObjectRef, str]
@@ -209,7 +209,7 @@ class RouteSets:
     ) -> int:
         """Make one object contribute to these sets; ``new``: it contributes nothing to them yet."""
         rules = [self.rules[name] for name in sets]
-        of_set: dict[str, Wishes] = {}
+        of_set: dict[str, Contributions] = {}
         rejected: dict[str, dict[Problem, None]] = {}
         ref: ObjectRef | None = None
         failed = (source.name, key)
@@ -218,7 +218,7 @@ class RouteSets:
             for found in source.contributions(snapshot, context, key, rules):
                 problem = self._rejected(ref, found)
                 if problem is None:
-                    self._wish(of_set, source.name, found)
+                    self._collect(of_set, source.name, found)
                 else:
                     rejected.setdefault(found.route_set, {})[problem] = None
         except Exception as error:  # noqa: BLE001  one object's error is that object's
@@ -240,8 +240,8 @@ class RouteSets:
             return 0
         written = 0
         for name, found_rules in zip(sets, rules, strict=True):
-            wishes = of_set.get(found_rules.name, {})
-            written += self._contribute(txn, name, (ref, source.name), wishes, new=new)
+            contributions = of_set.get(found_rules.name, {})
+            written += self._contribute(txn, name, (ref, source.name), contributions, new=new)
         return written
 
     def _rejected(self, ref: ObjectRef, found: Contributed) -> Problem | None:
@@ -283,21 +283,27 @@ class RouteSets:
             return
         self._failures[failed] = (problem or self._failures[failed][0], sets)
 
-    def _wish(self, of_set: dict[str, Wishes], source: str, found: Contributed) -> None:
+    def _collect(self, of_set: dict[str, Contributions], source: str, found: Contributed) -> None:
         contribution = Contribution(
             found.contribution.origin, found.contribution.attributes, source
         )
-        wishes = of_set.get(found.route_set)
-        if wishes is None:
-            wishes = of_set[found.route_set] = {}
-        parts = wishes.get((found.family, found.nlri))
+        contributions = of_set.get(found.route_set)
+        if contributions is None:
+            contributions = of_set[found.route_set] = {}
+        parts = contributions.get((found.family, found.nlri))
         if parts is None:
-            wishes[found.family, found.nlri] = [contribution]
+            contributions[found.family, found.nlri] = [contribution]
         elif contribution not in parts:
             parts.append(contribution)
 
     def _contribute(
-        self, txn: WriteTxn, route_set: str, origin: From, wishes: Wishes, *, new: bool
+        self,
+        txn: WriteTxn,
+        route_set: str,
+        origin: From,
+        contributions: Contributions,
+        *,
+        new: bool,
     ) -> int:
         """Make an object contribute exactly this to a set, by one source."""
         i = self._intent
@@ -308,9 +314,9 @@ class RouteSets:
             if self._conflicts:
                 rows += i.conflicting_routes.find(txn, BY_OBJECT, at)
             for row in rows:
-                if (row.family, row.nlri) not in wishes:
+                if (row.family, row.nlri) not in contributions:
                     written += self._put(txn, route_set, row.family, row.nlri, origin, [])
-        for (family, nlri), parts in wishes.items():
+        for (family, nlri), parts in contributions.items():
             written += self._put(txn, route_set, family, nlri, origin, parts)
         return written
 

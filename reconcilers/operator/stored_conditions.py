@@ -52,12 +52,12 @@ class StoredConditions:
         conditions that are not wanted are removed.
         """
         known = self._known.get(ref, {})
-        spelled = {
+        encoded = {
             condition.type: conditions.encode(condition, known.get(condition.type), time)
             for condition in sorted(wanted, key=lambda condition: condition.type)
         }
-        stale = self._managed & known.keys() - spelled.keys()
-        if not stale and all(known.get(name) == one for name, one in spelled.items()):
+        stale = self._managed & known.keys() - encoded.keys()
+        if not stale and all(known.get(name) == one for name, one in encoded.items()):
             return None
         kind = self._kinds.named(ref.kind)
         if kind is None:
@@ -67,6 +67,6 @@ class StoredConditions:
             "apiVersion": kind.api_versions[0],
             "kind": ref.kind,
             "metadata": {"name": ref.name, **namespace},
-            "status": {"conditions": msgspec.to_builtins(list(spelled.values()))},
+            "status": {"conditions": msgspec.to_builtins(list(encoded.values()))},
         }
         return Apply(ref, content, status=True)

@@ -39,7 +39,7 @@ class NotStored(KubernetesError):  # noqa: N818  the name is the condition
     def __init__(self, failed: dict[ObjectName, KubernetesError]) -> None:
         name, error = min(failed.items(), key=lambda item: item[0])
         more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        super().__init__(f"{name} cannot be stored anew: {error}{more}")
+        super().__init__(f"{name} cannot be rewritten: {error}{more}")
         self.failed = failed
 
 

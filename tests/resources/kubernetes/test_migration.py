@@ -125,7 +125,7 @@ def test_a_rejected_object_is_named_and_the_old_version_stays_listed(
         with pytest.raises(KubernetesError) as raised:
             await go()
         assert str(raised.value) == (
-            "CiliumBGPAdvertisement/a0 cannot be stored anew: 422: spec.x: required"
+            "CiliumBGPAdvertisement/a0 cannot be rewritten: 422: spec.x: required"
         )
         assert sorted(versions(server)) == ["cilium.io/v2", "cilium.io/v2", "cilium.io/v2alpha1"]
         assert stored(server) == ["v2alpha1", "v2"]
