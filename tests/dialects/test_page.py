@@ -1,0 +1,26 @@
+"""docs/dialects.md shows the code of the test dialects."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_block_of_code_is_from_the_test_dialects() -> None:
+    page = (ROOT / "docs" / "dialects.md").read_text()
+    code = "\n".join(path.read_text() for path in sorted((ROOT / "tests/dialects").rglob("*.py")))
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    assert [block for block in blocks if block.strip("\n") not in code] == []
+
+
+def test_every_file_that_the_page_names_exists() -> None:
+    page = (ROOT / "docs" / "dialects.md").read_text()
+    names = set(re.findall(r"`((?:tests|reconcilers|resources|cells|cmd|deploy)/[\w/.]+)`", page))
+    example = {"beacon", "NAME"}
+    missing = [
+        n for n in names if not (ROOT / n).exists() and not example & set(re.split(r"[/.]", n))
+    ]
+    assert missing == []
