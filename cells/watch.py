@@ -1,6 +1,6 @@
-"""The job that runs a source until the source or one of its subscribers fails.
+"""The job that runs until its own work or one of its subscribers fails.
 
-A subscriber must not raise into the source; it reports its error to `Watch.fail`. An event that was not
+A subscriber must not raise into its source; it reports its error to `Watch.fail`. An event that was not
 stored is lost to the tables until everything is read again, so the run fails as a whole, and the
 supervisor starts another.
 """

@@ -17,12 +17,14 @@ from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.speaker.events import SpeakerEvents
+from cells.watch import Watch
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.status_writer import StatusOutcome, StatusWriter
 from reconcilers.tables import IntentTables
+from resources.streams import guarded
 from resources.tables import Tables
 from statedb import Database, Table
 
@@ -99,8 +101,9 @@ class Report:
             intent_tables.reconcile_statuses.observable,
             intent.done,
         )
-        speaker_events.observable.subscribe(self._occurrences.receive)
-        jobs.add("occurrences", self._find)
+        search = Watch(self._find)
+        speaker_events.observable.subscribe(guarded(self._occurrences.receive, search.fail))
+        jobs.add("occurrences", search.run)
         jobs.add("events", self._write_events)
 
     async def _write_status(self) -> None:
