@@ -291,6 +291,63 @@ def test_two_routers_exchange_routes_and_end_quickly(two: tuple[Process, Process
 
 
 @pytest.mark.program
+def test_sighup_applies_the_differences_and_an_invalid_file_changes_nothing(
+    two: tuple[Process, Process],
+) -> None:
+    one, other = two
+    one.until(lambda: "10.2.0.0/16" in one.prefixes())
+    (peer,) = one.request(op="peers")["peers"]
+    assert command("announce", "10.7.0.0/16", "--socket", str(one.socket)) == 0
+    text = one.path.read_text()
+    changed = text.replace("'fd01::/32'", "10.4.0.0/16").replace(
+        "neighbors: [", "neighbors: [{address: 127.0.0.9, name: added, asn: 65009, passive: true}, "
+    )
+
+    def reload(content: str) -> str:
+        one.path.write_text(content)
+        one.process.send_signal(signal.SIGHUP)
+        assert one.process.stderr is not None
+        while f"{one.path}: " not in (line := one.process.stderr.readline()):
+            pass
+        return line
+
+    assert reload(changed + "lisen: []\n") == (
+        f'{one.path}: unknown key "lisen": nothing is changed\n'
+    )
+    assert {p["name"] for p in one.request(op="peers")["peers"]} == {peer["name"]}
+    assert reload(changed) == f"{one.path}: reloaded\n"
+    assert one.prefixes() == {"10.1.0.0/16", "10.4.0.0/16", "10.7.0.0/16", "10.2.0.0/16"}
+    other.until(lambda: "10.4.0.0/16" in other.prefixes() and "fd01::/32" not in other.prefixes())
+    # The session that did not change is the same one.
+    peers = {p["name"]: p for p in one.request(op="peers")["peers"]}
+    assert set(peers) == {peer["name"], "added"}
+    same = peers[peer["name"]]
+    assert (same["since"], same["flaps"]) == (pytest.approx(peer["since"], abs=0.1), 0)
+    # A change of the neighbour's own configuration applies: its routes are no longer imported.
+    assert reload(changed.replace("import: all, ", "")) == f"{one.path}: reloaded\n"
+    one.until(lambda: "10.2.0.0/16" not in one.prefixes())
+    assert reload(text.replace("{prefix: 127.0.0.0/8, import: all, export: all}", "")) == (
+        f"{one.path}: reloaded\n"
+    )
+    assert one.request(op="peers")["peers"] == []
+    other.until(lambda: other.request(op="peers")["peers"][0]["state"] != "Established")
+    assert "de-configured" in str(other.request(op="peers")["peers"][0]["lastError"]).lower()
+    assert one.end() == 0
+
+
+def test_check_reads_a_file_and_starts_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = write(tmp_path, MINIMAL + "neighbors: [{address: 10.0.0.1}]\noriginate: [10.1.0.0/16]")
+    assert command("check", str(path)) == 0
+    assert capsys.readouterr().out == (
+        f"{path}: valid: AS 65000 (192.0.2.1), 1 neighbors, 1 prefixes to originate\n"
+    )
+    assert command("check", str(write(tmp_path, MINIMAL + "neighbors: [{address: '::'}]"))) == 2
+    assert "neighbors[0]" in capsys.readouterr().err
+
+
+@pytest.mark.program
 def test_a_monitoring_station_receives_all_messages(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)

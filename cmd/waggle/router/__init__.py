@@ -50,6 +50,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.set_defaults(action="run")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    text = "check a configuration file, and start nothing"
+    check = actions.add_parser("check", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    check.add_argument("file", type=Path, metavar="FILE", help="the configuration, YAML")
     for name, text in (
         ("announce", "announce prefixes from a running router"),
         ("withdraw", "withdraw prefixes from a running router"),
@@ -151,6 +154,8 @@ def run(args: argparse.Namespace) -> int:
     from waggle.router.config import ConfigError, load
 
     action = args.action or "run"
+    if action == "check":
+        return _check(args.file)
     try:
         config = load(args.config) if args.config is not None else None
     except ConfigError as error:
@@ -161,6 +166,7 @@ def run(args: argparse.Namespace) -> int:
         from waggle.router.program import main
 
         return main(
+            args.config,
             config,
             restarted=args.restarted,
             record=args.record,
@@ -172,6 +178,19 @@ def run(args: argparse.Namespace) -> int:
     from waggle.router import client
 
     return client.run(action, Path(socket), args)
+
+
+def _check(path: Path) -> int:
+    """Check a configuration file; returns the exit status."""
+    from waggle.router.config import ConfigError, load
+
+    try:
+        config = load(path)
+    except ConfigError as error:
+        return _usage(str(error))
+    counts = f"{len(config.neighbors)} neighbors, {len(config.originate)} prefixes to originate"
+    print(f"{path}: valid: AS {config.asn} ({config.router_id}), {counts}")
+    return EXIT_OK
 
 
 def _usage(sentence: str) -> int:

@@ -17,22 +17,22 @@ from speaker.api import (
     Fault,
     ListenChanged,
     RecordingEnded,
-    RouteAttributes,
     RouteLeftOut,
     SessionError,
     StateChanged,
 )
-from speaker.nlri import Family
 from speaker.server import Speaker
 from waggle.router.api import Api, ApiError
-from waggle.router.config import INSTANCE, Config
+from waggle.router.config import Config, ConfigError, load
+from waggle.router.reload import apply
 
-ORIGINATED = RouteAttributes()
 
+def main(
+    path: Path, config: Config, *, restarted: bool, record: Path | None, record_limit: int
+) -> int:
+    """Run until SIGTERM or SIGINT, and reload the file at SIGHUP; the exit status.
 
-def main(config: Config, *, restarted: bool, record: Path | None, record_limit: int) -> int:
-    """Run until SIGTERM or SIGINT; the exit status.
-
+    ``config`` is what the file at ``path`` contains.
     ``restarted``: the neighbours retain the routes of a predecessor (RFC 4724). ``record`` and its
     limit in octets: see `speaker.server.Speaker`.
     """
@@ -40,13 +40,17 @@ def main(config: Config, *, restarted: bool, record: Path | None, record_limit: 
     speaker = Speaker(
         on_event=events, restarting=restarted, record=record, record_limit=record_limit
     )
-    return uvloop.run(_main(config, speaker))
+    return uvloop.run(_main(path, config, speaker, events))
 
 
 class _Events:
     """Prints events of sessions on standard error, and the listening addresses on standard output."""
 
     def __init__(self, config: Config) -> None:
+        self.configured(config)
+
+    def configured(self, config: Config) -> None:
+        """Use the names of a configuration."""
         self._name = f"waggle router AS {config.asn} ({config.router_id})"
 
     def __call__(self, event: Event) -> None:
@@ -81,11 +85,13 @@ class _Events:
         print(text, file=sys.stderr, flush=True)
 
 
-async def _main(config: Config, speaker: Speaker) -> int:
+async def _main(path: Path, config: Config, speaker: Speaker, events: _Events) -> int:
     stopped = asyncio.Event()
+    hangup = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    loop.add_signal_handler(signal.SIGHUP, hangup.set)
     api = Api(speaker)
     try:
         await speaker.start()
@@ -99,15 +105,7 @@ async def _main(config: Config, speaker: Speaker) -> int:
             print(error, file=sys.stderr)
             await speaker.stop()
             return 1
-    speaker.set_collectors(config.collectors())
-    # Routes before peers, so that the initial table is complete.
-    speaker.set_instance(config.instance())
-    originated: dict[Family, dict[bytes, RouteAttributes | None]] = {}
-    for family, nlri in config.originated():
-        originated.setdefault(family, {})[nlri] = ORIGINATED
-    speaker.update_local(INSTANCE, originated)
-    for peer in config.peers():
-        speaker.set_peer(INSTANCE, peer)
+    apply(speaker, None, config)
     if not config.listen:
         print(
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
@@ -118,7 +116,38 @@ async def _main(config: Config, speaker: Speaker) -> int:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
+    reloading = asyncio.create_task(_reload_at(hangup, path, config, speaker, events))
     await stopped.wait()
+    reloading.cancel()
     await api.stop()
     await speaker.stop()
     return 0
+
+
+async def _reload_at(
+    hangup: asyncio.Event, path: Path, config: Config, speaker: Speaker, events: _Events
+) -> None:
+    """Apply the file's differences at each SIGHUP; an invalid file changes nothing."""
+    while True:
+        await hangup.wait()
+        hangup.clear()
+        try:
+            # A file may have many prefixes: the sessions go on while it is read.
+            after = await asyncio.to_thread(load, path)
+        except ConfigError as error:
+            _report(f"{error}: nothing is changed")
+            continue
+        if after.api_socket != config.api_socket:
+            _report(f"{path}: apiSocket: takes effect at the next start")
+        events.configured(after)
+        try:
+            apply(speaker, config, after)
+        except Exception as error:  # noqa: BLE001  the next reload has to find its task
+            _report(f"{path}: internal error: {type(error).__name__}: {error}")
+            continue
+        config = after
+        _report(f"{path}: reloaded")
+
+
+def _report(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
