@@ -403,10 +403,16 @@ def _route(prefix: str, path: Mapping[str, Any]) -> RouterRoute:
 
 
 WELL_KNOWN = {
+    "internet": "0:0",
     "graceful-shutdown": "65535:0",
     "accept-own": "65535:1",
+    "route-filter-translated-v4": "65535:2",
+    "route-filter-v4": "65535:3",
+    "route-filter-translated-v6": "65535:4",
+    "route-filter-v6": "65535:5",
     "llgr-stale": "65535:6",
     "no-llgr": "65535:7",
+    "accept-own-nexthop": "65535:8",
     "blackhole": "65535:666",
     "no-export": "65535:65281",
     "no-advertise": "65535:65282",
