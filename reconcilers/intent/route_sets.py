@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from reconcilers.apply.convert import route_attributes
 from reconcilers.dialect import (
     EVERYTHING,
     Contributed,
@@ -21,6 +22,7 @@ from reconcilers.dialect import (
 from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import Contribution, ObjectRef, Problem, Route
 from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
+from speaker.api import InvalidConfig
 from speaker.nlri import Family, prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
 
@@ -343,6 +345,11 @@ class RouteSets:
         if joined:
             try:
                 attributes = self._dialect.join(joined)
+                route_attributes(attributes)
+            except InvalidConfig as error:
+                # Withheld here: one impossible route is not to fail the round of its route set.
+                conflict = JoinConflictError("", f"its attributes are impossible: {error}")
+                attributes = joined[0].attributes
             except JoinConflictError as error:
                 conflict = error
                 attributes = joined[0].attributes

@@ -66,6 +66,7 @@ class Source:
         self._tables = tables
         self.name = name
         self.prefix = prefix
+        self.attributes = Attributes()
         self.fails: str | None = None
 
     def _may_fail(self, hook: str) -> None:
@@ -100,7 +101,7 @@ class Source:
             if self.fails == f"contributions to {one.name}":
                 raise RuntimeError("broken")
             ref = ObjectRef("Namespace", "", str(key))
-            contribution = Contribution(Origin(ref, ref), Attributes())
+            contribution = Contribution(Origin(ref, ref), self.attributes)
             yield Contributed(one.name, *prefix_to_wire(self.prefix), contribution)
 
 
@@ -235,6 +236,17 @@ def test_a_prefix_that_cannot_be_joined_is_withheld_and_named() -> None:
     bench.compiler.run()
     assert bench.routes() == BOTH
     assert bench.problems() == []
+
+
+def test_a_route_with_impossible_attributes_is_withheld_and_named() -> None:
+    bench = Bench()
+    bench.dialect.one.attributes = Attributes(local_preference=1 << 32)
+    bench.put()
+    bench.compiler.run()
+    assert bench.routes() == BOTH[1:]
+    (problem,) = bench.problems()
+    assert "its attributes are impossible" in problem
+    assert "4294967296" in problem
 
 
 def test_a_dialect_that_cannot_be_compiled_keeps_its_last_intent_and_has_one_problem() -> None:
