@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -149,6 +149,20 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
             if typing.get_origin(provider.type) is tuple:
                 provider = Provider(provider.make, typing.get_args(provider.type)[0], many=True)
             yield provider
+
+
+def check_names(cells: Iterable[Cell]) -> None:
+    """Refuse cells of one name. Raises `CompositionError`.
+
+    ``-`` and ``_`` are the same letter: flags and variables spell them alike.
+    """
+    known: dict[str, Cell] = {}
+    for cell in cells:
+        other = known.setdefault(cell.name.replace("-", "_"), cell)
+        if other is not cell:
+            names = cell.name if cell.name == other.name else f"{other.name} and {cell.name}"
+            texts = f"{other.description!r} and {cell.description!r}"
+            raise CompositionError(f"two cells have one name, {names}: {texts}")
 
 
 def type_name(kind: Any) -> str:  # noqa: ANN401 - any type form

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from cells.hive.cell import Cell
+from cells.hive.cell import Cell, check_names
 from cells.hive.composition import Composition
 from cells.hive.graph import Graph
 from cells.hive.health import Health, HealthTree, Readiness
@@ -50,6 +50,7 @@ class Hive:
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
+        check_names(cells)
         self.cells = tuple(cells)
         self.settings = settings
         self.order = tuple(cell for cell in cells if settings.enabled[cell.name])

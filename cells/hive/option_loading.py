@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from cells.hive.cell import Cell
+from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
 from resources.option_spelling import ENV_PREFIX, Setting, describe
 
@@ -80,9 +80,11 @@ def load(
     """Merge the three sources over the declared defaults.
 
     ``flags`` is what `argparse` made of `add_flags` (``vars(namespace)``, unset flags None);
-    ``file`` is what `read_file` returned, ``file_name`` its name for messages.
+    ``file`` is what `read_file` returned, ``file_name`` its name for messages. Raises `SettingError`,
+    and `CompositionError` for two cells of one name.
     """
     flags, env = flags or {}, env or {}
+    check_names(cells)
     settings = {cell.name: list(describe(cell.name, cell.options)) for cell in cells}
     sections = _sections(cells, settings, file or {}, file_name)
     _check_env([item for found in settings.values() for item in found], env)

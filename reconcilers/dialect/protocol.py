@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from reconcilers.dialect.candidate import Candidate, Target
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
@@ -17,6 +18,9 @@ from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*")
+"""The name of a dialect: part of flags, variables and keys of the configuration file."""
+
 
 class Dialect:
     """One API dialect on one node or in one operator. Subclass it; every hook has a default.
@@ -27,7 +31,7 @@ class Dialect:
     """
 
     name: ClassVar[str]
-    """The name of the cell, in configuration and in rows."""
+    """The name of the cell, in configuration and in rows: ``[a-z][a-z0-9]*``."""
     title: ClassVar[str]
     """Human-readable: "Cilium BGP"."""
     kinds: ClassVar[tuple[Kind[Any], ...]]
@@ -54,6 +58,14 @@ class Dialect:
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()
     """Kinds whose problems may be the reason that no peer selects this node."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:  # noqa: ANN401
+        """Check the name of a dialect. Raises ValueError."""
+        super().__init_subclass__(**arguments)
+        name = cls.__dict__.get("name")
+        if name is not None and _NAME.fullmatch(name) is None:
+            rule = f"does not match {_NAME.pattern}"
+            raise ValueError(f"{cls.__module__}.{cls.__qualname__}: name: {name!r} {rule}")
 
     def __init__(self, tables: Tables, options: Options) -> None:
         self.tables = tables

@@ -289,6 +289,23 @@ def test_cells_that_do_not_fit_are_an_error_before_anything_is_constructed(
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("spare-line", "spare-line"), ("spare_line", "spare-line and spare_line")]
+)
+def test_cells_of_one_name_are_refused_with_both_descriptions(name: str, shown: str) -> None:
+    cells = (
+        Cell(name="spare-line", description="First."),
+        Cell(name=name, description="Second."),
+    )
+    message = f"two cells have one name, {shown}: 'First.' and 'Second.'"
+    with pytest.raises(CompositionError) as caught:
+        load(cells)
+    assert str(caught.value) == message
+    with pytest.raises(CompositionError) as caught:
+        Hive(cells, load(cells[:1]))
+    assert str(caught.value) == message
+
+
 def test_a_value_provided_as_a_type_has_to_be_of_it() -> None:
     with pytest.raises(CompositionError) as caught:
         provide(OtherCheck, as_=Port)
