@@ -10,6 +10,6 @@ from statedb import Database
 
 CELL = Cell(
     name="database",
-    description="The in-memory tables with snapshots, transactions and watches.",
+    description="The in-memory tables with snapshots, transactions and changes.",
     provides=(Database,),
 )

@@ -20,8 +20,9 @@ class InvalidOption(ValueError):  # noqa: N818  the name is the condition
     """The value of an option is of the right type and breaks a rule; ``flag`` names the option."""
 
     def __init__(self, flag: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(f"{flag}: {message}")
         self.flag = flag
+        self.message = message
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

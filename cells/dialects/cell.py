@@ -80,7 +80,7 @@ def _constructor(dialect: type[Dialect]) -> Constructor:
         try:
             return dialect(tables, options)
         except InvalidOption as error:
-            raise SettingError("", error.flag, str(error)) from None
+            raise SettingError("", error.flag, error.message) from None
 
     return make
 

@@ -19,6 +19,7 @@ import yaml
 
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
+from resources.option_declarations import InvalidOption
 from resources.option_spelling import ENV_PREFIX, Setting, describe
 
 CONFIG_ENV = "WAGGLE_CONFIG"
@@ -95,7 +96,12 @@ def load(
             found = _find(item, flags, env, sections[cell.name], file_name)
             if found is not None:
                 values[item.field] = found[0]
-        options[cell.name] = cell.options(**values)
+        try:
+            options[cell.name] = cell.options(**values)
+        except InvalidOption as error:
+            broken = [item for item in settings[cell.name] if item.flag == error.flag]
+            source, key = _origin(broken[0], flags, env, file_name) if broken else ("", error.flag)
+            raise SettingError(source, key, error.message) from None
     enabled, reasons = _switches(cells, options, flags, env, sections, file_name)
     return Settings(options, enabled, reasons)
 
@@ -174,19 +180,30 @@ def _find(
     file_name: str,
 ) -> tuple[object] | None:
     """Return the value of the first source that has one, converted, in a tuple of one."""
+    source, key = _origin(item, flags, env, file_name)
     if flags.get(item.flag) is not None:
-        return (_from_text(item, flags[item.flag], "flag", item.flag),)
+        return (_from_text(item, flags[item.flag], source, key),)
     if item.env in env:
         text = env[item.env]
         value = [part for part in text.split(",") if part] if item.is_list else text
-        return (_from_text(item, value, "environment", item.env),)
+        return (_from_text(item, value, source, key),)
     if item.key in section:
         try:
             return (msgspec.convert(section[item.key], item.type),)
         except msgspec.ValidationError as error:
-            key = f"cells.{item.cell}.{item.key}"
-            raise SettingError(file_name, key, _reason(item, error)) from None
+            raise SettingError(source, key, _reason(item, error)) from None
     return None
+
+
+def _origin(
+    item: Setting, flags: Mapping[str, Any], env: Mapping[str, str], file_name: str
+) -> tuple[str, str]:
+    """Return the source of a given value and its key there, for messages."""
+    if flags.get(item.flag) is not None:
+        return "flag", item.flag
+    if item.env in env:
+        return "environment", item.env
+    return file_name, f"cells.{item.cell}.{item.key}"
 
 
 def _from_text(item: Setting, value: object, source: str, key: str) -> object:

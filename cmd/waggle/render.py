@@ -60,16 +60,13 @@ def run(args: argparse.Namespace) -> int:
     from resources.manifests import UnreadablePathError
 
     paths = [path for group in args.filename for path in group]
-    settings = offline_settings(args, args.dialects)
     # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
     try:
+        settings = offline_settings(args, args.dialects)
         document = render(paths, args.dialects.load(), settings, sys.stdin.buffer)
-    except UnreadablePathError as error:
+    except (UnreadablePathError, InvalidOption) as error:
         print(f"waggle render: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except InvalidOption as error:
-        print(f"waggle render: {error.flag}: {error}", file=sys.stderr)
         return EXIT_USAGE
     if args.output == "json":
         import msgspec

@@ -23,14 +23,18 @@ class RouterIdOptions(Options, frozen=True):
         ),
     ] = None
 
-    @property
-    def router_id_pool(self) -> ipaddress.IPv4Network | None:
-        """The pool as a network, or None. Raises `InvalidOption` for text that is no IPv4 prefix."""
-        text = self.router_id_allocation_ip_pool
+    def __post_init__(self) -> None:
+        """Check the pool. Raises `InvalidOption` for text that is no IPv4 prefix."""
         try:
-            return None if text is None else ipaddress.IPv4Network(text)
+            _ = self.router_id_pool
         except ValueError as error:
             raise InvalidOption("--router-id-allocation-ip-pool", str(error)) from None
+
+    @property
+    def router_id_pool(self) -> ipaddress.IPv4Network | None:
+        """The pool as a network, or None."""
+        text = self.router_id_allocation_ip_pool
+        return None if text is None else ipaddress.IPv4Network(text)
 
     @property
     def translates(self) -> bool:

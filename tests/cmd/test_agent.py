@@ -43,6 +43,35 @@ def test_a_flag_of_the_wrong_type_is_named(capsys: pytest.CaptureFixture[str]) -
     )
 
 
+@pytest.mark.parametrize(
+    ("flag", "key", "reason"),
+    [
+        (
+            "--router-id-allocation-ip-pool",
+            "cells.cilium.routerIdAllocationIpPool",
+            "Expected 4 octets in 'nonsense'",
+        ),
+        (
+            "--advertise-allow",
+            "cells.intent.advertiseAllow",
+            "'nonsense' is not a prefix such as 10.0.0.0/24",
+        ),
+    ],
+)
+def test_an_option_that_breaks_a_rule_is_named_with_its_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, key: str, reason: str
+) -> None:
+    assert failing(capsys, flag, "nonsense") == f"waggle-agent: flag: {flag}: {reason}"
+    variable = "WAGGLE" + flag.removeprefix("-").upper().replace("-", "_")
+    expected = f"waggle-agent: environment: {variable}: {reason}"
+    assert failing(capsys, env={variable: "nonsense"}) == expected
+    path = tmp_path / "waggle.yaml"
+    _, cell, name = key.split(".")
+    value = "[nonsense]" if cell == "intent" else "nonsense"
+    path.write_text(f"cells: {{{cell}: {{{name}: {value}}}}}\n")
+    assert failing(capsys, "--config", str(path)) == f"waggle-agent: {path}: {key}: {reason}"
+
+
 def test_an_unknown_key_and_its_file_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
