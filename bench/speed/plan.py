@@ -100,7 +100,7 @@ ALWAYS = 99
 
 
 def _often(size: Size) -> Size:
-    """Return a form with more repetitions, for what shows most of what else the machine does."""
+    """Return a form with more repetitions, for cases that other load of the machine affects most."""
     return replace(size, repetitions=2 * size.repetitions - 1)
 
 

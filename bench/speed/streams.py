@@ -88,7 +88,7 @@ def hosts(path: Path, asn: int, next_hop: str, first: int, count: int) -> Path:
 
 
 def flood(path: Path, asn: int, next_hop: str, count: int) -> Path:
-    """Write what changes the same prefixes four times: two attribute sets, and a withdrawal."""
+    """Write four changes of the same prefixes: two attribute sets, and a withdrawal."""
     nlri = host_nlri(FLOOD_PREFIX, count)
     path.write_bytes(
         messages(attributes([asn], next_hop), nlri)

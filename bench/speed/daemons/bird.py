@@ -12,10 +12,10 @@ from tests.support.routers.bird import program
 
 
 class Bird(Contender):
-    """One protocol a neighbour, everything in one table.
+    """One protocol per neighbour, all routes in one table.
 
-    What is left of a table when a session comes up it goes on with at its next wake-up, up to three
-    seconds later: it is nudged by KEEPALIVEs there, so that the wait is not measured.
+    BIRD continues an initial table at its next wake-up, up to three seconds later: KEEPALIVEs wake
+    it, so that the wait is not measured.
     """
 
     name = "bird"
