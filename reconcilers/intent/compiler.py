@@ -203,7 +203,8 @@ class IntentCompiler:
                 counted = route_sets.contribute(txn, snapshot, context)
                 objects += counted.objects
                 written += counted.routes
-            if configuration or any(sets.take_problems() for sets in self._route_sets.values()):
+            changed = [sets.take_problems() for sets in self._route_sets.values()]
+            if configuration or any(changed):
                 self._write_problems(txn)
         return Summary(ready=True, dialects=compiled, objects=objects, routes=written)
 

@@ -107,8 +107,8 @@ class RouteSets:
 
     @property
     def pending(self) -> bool:
-        """True if an object contributes again."""
-        return bool(self._pending)
+        """True if an object contributes again, or problems are not written yet."""
+        return bool(self._pending) or self._problems_changed
 
     def set_address_rules(self, rules: AddressRules) -> None:
         """Take the rules for addresses of Services; other rules make every object contribute again."""
