@@ -34,12 +34,26 @@ def ref_to(kind: Kind[Any], row: Resource) -> ObjectRef:
     return ObjectRef(kind.name, *row.key)
 
 
-class PrefixRule(msgspec.Struct, frozen=True, order=True):
-    """A prefix with the range of more specific lengths that it covers."""
+class PrefixRule(msgspec.Struct, frozen=True):
+    """A prefix with the range of more specific lengths that it covers; exact with neither."""
 
     prefix: str
     ge: int | None = None
     le: int | None = None
+    origin: ObjectRef | None = None
+    """The object with the rule; None for a rule of the agent's own options."""
+    label: str = ""
+    """What the rule is called where it is not a selector of an object: ``AlwaysBlock``."""
+
+    @property
+    def sort_key(self) -> tuple[str | int, ...]:
+        """Order rules by prefix and lengths, those without lengths first."""
+        return (self.prefix, *(-1 if length is None else length for length in (self.ge, self.le)))
+
+    def __str__(self) -> str:
+        """Return the rule in the form of ``waggle routes received``: ``10.0.0.0/8 ge 16 le 24``."""
+        lengths = (("ge", self.ge), ("le", self.le))
+        return " ".join([self.prefix, *(f"{word} {n}" for word, n in lengths if n is not None)])
 
 
 class Confederation(msgspec.Struct, frozen=True):
@@ -185,6 +199,8 @@ class Peer(msgspec.Struct, frozen=True):
     """The name of the route set that is advertised to this peer; None advertises nothing."""
     accept: tuple[PrefixRule, ...] | None = ()
     """Prefixes accepted from the peer; None is all, the empty tuple nothing."""
+    accept_origins: tuple[ObjectRef, ...] = ()
+    """Where ``accept`` is None: the objects that accept all, the one that decides first."""
     reject: tuple[PrefixRule, ...] = ()
     """Prefixes never accepted, whatever ``accept`` allows."""
     next_hops: tuple[NextHop, ...] = ()

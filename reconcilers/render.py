@@ -100,7 +100,11 @@ def _route(row: Route) -> Json:
 def _accept(rules: tuple[PrefixRule, ...] | None) -> str | list[Json]:
     if rules is None:
         return "all"
-    return [{"prefix": rule.prefix, "ge": rule.ge, "le": rule.le} for rule in sorted(rules)]
+    # Two objects may have one rule.
+    known = {rule.sort_key: rule for rule in rules}
+    return [
+        {"prefix": rule.prefix, "ge": rule.ge, "le": rule.le} for _, rule in sorted(known.items())
+    ]
 
 
 def _peer(peer: Peer, routes: list[Json]) -> Json:
