@@ -13,14 +13,15 @@ from typing import Any
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
-from waggle.output import NONE, Column
+from waggle.output import NONE
+from waggle.tables import Column
 
 COLUMNS = (
     Column("INSTANCE", wide=True),
     Column("PEER"),
     Column("PREFIX"),
-    Column("OBJECT"),
-    Column("TYPE"),
+    Column("OBJECT", minor=2),
+    Column("TYPE", minor=1),
     Column("ADVERTISED", style=lambda text: "yellow" if text == "no" else "green"),
     Column("REASON"),
     Column("RULE", wide=True),
@@ -83,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if answer is None:
         return output.EXIT_ERROR
     errors = {error.get("code"): error["message"] for error in answer["errors"]}
+    answer["items"] = _in_order(answer["items"])
     if args.target is None and not args.all:
         answer["items"] = [item for item in answer["items"] if _is_missing(item)]
     status = output.EXIT_OK
@@ -97,10 +99,20 @@ def run(args: argparse.Namespace) -> int:
         output.complain("waggle explain", message)
     if answer["items"]:
         rows = [row(item) for item in answer["items"]]
-        output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
+        output.table(COLUMNS, rows, args)
     elif not errors:
         output.complain("waggle explain", "every route is advertised to every peer")
     return status
+
+
+def _in_order(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items of each peer in address order; those without a prefix come last."""
+    peers: dict[tuple[str | None, str | None], list[dict[str, Any]]] = {}
+    for item in items:
+        peers.setdefault((item.get("instance"), item.get("peer")), []).append(item)
+    for of_peer in peers.values():
+        of_peer.sort(key=lambda item: output.address_order(item.get("prefix")))
+    return [item for of_peer in peers.values() for item in of_peer]
 
 
 def _is_missing(item: dict[str, Any]) -> bool:

@@ -1,22 +1,24 @@
 """The output of all sub-commands: tables for people, JSON and YAML for programs, safe text for both.
 
 On a terminal a table fits the width and may have colours, which only repeat a word of the row.
-Elsewhere it is plain aligned columns, complete, without colours. Data is escaped and never parsed as
-markup: peers choose some of this text.
+Elsewhere it is plain aligned columns, complete, without colours (`waggle.tables`). Data is escaped:
+peers choose some of this text.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
+import ipaddress
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from cells.text import escape
+from waggle.tables import Column, Layout, fitted, plain
 
 EXIT_OK = 0
 EXIT_ERROR = 1
@@ -35,17 +37,6 @@ COLORS = ("auto", "always", "never")
 NONE = "-"
 """The cell of an absent value."""
 
-Color = Literal["auto", "always", "never"]
-
-
-class Column(NamedTuple):
-    """A column: its title, whether only ``wide`` shows it, alignment, and a style by value."""
-
-    title: str
-    wide: bool = False
-    right: bool = False
-    style: Callable[[str], str] | None = None
-
 
 def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None) -> bool:
     """Decide on colours: ``--color``, then NO_COLOR (no-color.org), then TERM and the terminal."""
@@ -60,26 +51,45 @@ def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None
 def table(
     columns: Sequence[Column],
     rows: Sequence[Sequence[str]],
+    args: argparse.Namespace,
     *,
-    wide: bool = False,
-    color: str = "auto",
     stream: TextIO | None = None,
 ) -> None:
-    """Print a table; ``rows`` have a cell for every column, wide ones too."""
+    """Print a table as the flags of `add_output_flags` have it.
+
+    ``rows`` have a cell for every column, wide ones too.
+    """
     stream = stream or sys.stdout
+    wide = args.output == "wide"
     shown = [index for index, column in enumerate(columns) if wide or not column.wide]
     head = [columns[index] for index in shown]
     cells = [[escape(row[index]) or NONE for index in shown] for row in rows]
+    layout = Layout(color=use_color(args.color, stream), headers=not args.no_headers)
     if stream.isatty() and os.environ.get("TERM") != "dumb":
-        _rich(head, cells, stream, color=use_color(color, stream))
+        if not (stream.encoding or "ascii").lower().startswith("utf"):
+            cells = [
+                [text.encode("ascii", "backslashreplace").decode() for text in row] for row in cells
+            ]
+        width = shutil.get_terminal_size().columns
+        lines = fitted(head, cells, layout, width=width, complete=wide)
     else:
-        stream.write(_plain(head, cells, color=use_color(color, stream)))
+        lines = plain(head, cells, layout)
+    stream.write("".join(f"{line}\n" for line in lines))
 
 
-def add_output_flags(parser: argparse.ArgumentParser) -> None:
-    """Add ``-o`` and ``--color``."""
+def add_output_flags(
+    parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, default: str = "table"
+) -> None:
+    """Add ``-o``, ``--no-headers`` and ``--color``."""
     parser.add_argument(
-        "-o", "--output", choices=FORMATS, default="table", help="the format (default: table)"
+        "-o",
+        "--output",
+        choices=formats,
+        default=default,
+        help="the format; wide: a table with all columns (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-headers", action="store_true", help="tables without the line of titles"
     )
     parser.add_argument(
         "--color",
@@ -130,6 +140,20 @@ def safe_json(value: object, indent: int | None = None) -> str:
     )
 
 
+def address_order(text: str | None) -> tuple[int, int]:
+    """Return the sort key of an address or a prefix: IPv4, IPv6, then everything else."""
+    try:
+        network = ipaddress.ip_network((text or "").partition("%")[0], strict=False)
+    except ValueError:
+        return 7, 0
+    return network.version, int(network.network_address)
+
+
+def peer_order(item: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the sort key of a session: its instance, its address, its name."""
+    return item["instance"], *address_order(item.get("address")), item["name"]
+
+
 def complain(program: str, message: str) -> None:
     """Print an error or a remark as one line on standard error."""
     print(f"{program}: {escape(message)}", file=sys.stderr)
@@ -162,69 +186,3 @@ def duration(seconds: float) -> str:
 def short_family(family: str) -> str:
     """Return the short form of a family in tables: ``v4``, ``v6``; others unchanged."""
     return {"ipv4-unicast": "v4", "ipv6-unicast": "v6"}.get(family, family)
-
-
-def _plain(head: Sequence[Column], cells: Sequence[Sequence[str]], *, color: bool) -> str:
-    widths = [
-        max(len(column.title), *(len(row[place]) for row in cells))
-        for place, column in enumerate(head)
-    ]
-    out = io.StringIO()
-
-    def line(values: Sequence[str], styles: Sequence[str]) -> None:
-        parts = []
-        for place, value in enumerate(values):
-            padded = value.rjust(widths[place]) if head[place].right else value.ljust(widths[place])
-            code = _ANSI.get(styles[place], "") if color else ""
-            parts.append(f"\x1b[{code}m{padded}\x1b[0m" if code else padded)
-        out.write("  ".join(parts).rstrip() + "\n")
-
-    line([column.title for column in head], [""] * len(head))
-    for row in cells:
-        line(row, [column.style(row[at]) if column.style else "" for at, column in enumerate(head)])
-    return out.getvalue()
-
-
-def _rich(
-    head: Sequence[Column], cells: Sequence[Sequence[str]], stream: TextIO, *, color: bool
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(
-        file=stream,
-        color_system="auto" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    unicode = console.encoding.lower().startswith("utf")
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, column in enumerate(head):
-        natural = max(len(column.title), *(len(row[place]) for row in cells))
-        drawn.add_column(
-            column.title,
-            # On a narrow terminal long texts are shortened, states and numbers are not.
-            min_width=min(natural, 16),
-            no_wrap=True,
-            overflow="ellipsis" if unicode else "crop",
-            justify="right" if column.right else "left",
-        )
-    for row in cells:
-        values = [
-            value if unicode else value.encode("ascii", "backslashreplace").decode()
-            for value in row
-        ]
-        # Text objects, not strings: square brackets in data stay square brackets.
-        drawn.add_row(
-            *(
-                Text(value, style=(column.style(value) if column.style else ""))
-                for column, value in zip(head, values, strict=True)
-            )
-        )
-    console.print(drawn)
-
-
-_ANSI = {"green": "32", "yellow": "33", "red": "31", "dim": "2"}

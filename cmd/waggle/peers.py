@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.output import NONE, Column
+from waggle.output import NONE
+from waggle.tables import Column
 
 ESTABLISHED = "Established"
 
@@ -19,14 +20,14 @@ def _state_style(state: str) -> str:
 
 
 COLUMNS = (
-    Column("NODE"),
+    Column("NODE", minor=1),
     Column("PEER"),
     Column("ADDRESS"),
-    Column("LOCAL-AS", right=True),
+    Column("LOCAL-AS", right=True, minor=3),
     Column("PEER-AS", right=True),
     Column("STATE", style=_state_style),
     Column("SINCE", right=True),
-    Column("FAMILIES"),
+    Column("FAMILIES", minor=2),
     Column("RECV", right=True),
     Column("SENT", right=True),
     Column("INSTANCE", wide=True),
@@ -70,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
     answer = ask_agent.read("peers", "PeerList", args, "/v1/peers", query)
     if answer is None:
         return output.EXIT_ERROR
+    answer["items"].sort(key=output.peer_order)
     named = args.peer or args.instance
     if args.output not in ("table", "wide"):
         output.dump(answer, args.output)
@@ -88,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_OK
     now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
-    output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
+    output.table(COLUMNS, rows, args)
     return output.EXIT_OK
 
 

@@ -7,19 +7,20 @@ from datetime import datetime
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.output import NONE, Column
+from waggle.output import NONE
+from waggle.tables import Column
 
 COLUMNS = (
-    Column("ORDER", right=True),
+    Column("ORDER", right=True, minor=3),
     Column("RECONCILER"),
-    Column("TARGET"),
+    Column("TARGET", minor=2),
     Column("NEEDS"),
     Column("OBJECTS", right=True),
     Column("ERRORS", right=True, style=lambda text: "green" if text == "0" else "red"),
     Column("WAITING", right=True),
     Column("DRIFTED", right=True),
     Column("LAST-RUN", right=True),
-    Column("DURATION", right=True),
+    Column("DURATION", right=True, minor=1),
     Column("SUMMARY", wide=True),
 )
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_OK
     now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
-    output.table(COLUMNS, rows, wide=args.output == "wide", color=args.color)
+    output.table(COLUMNS, rows, args)
     return output.EXIT_OK
 
 

@@ -8,11 +8,37 @@ import sys
 from typing import Any
 
 from resources.option_declarations import InvalidOption
+from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, NONE, exit_statuses
+from waggle.tables import Column
 
 NAME = "render"
+
+PEERS = (
+    Column("PEER"),
+    Column("ADDRESS"),
+    Column("LOCAL-AS", right=True),
+    Column("PEER-AS", right=True),
+    Column("ROUTER-ID", minor=1),
+    Column("FAMILIES"),
+    Column("ROUTES", right=True),
+    Column("LOCAL-ADDRESS", wide=True),
+    Column("HOLD/KA/RETRY", wide=True),
+    Column("AUTH", wide=True),
+    Column("GR", wide=True),
+    Column("ACCEPT", wide=True),
+)
+ROUTES = (
+    Column("PEER"),
+    Column("PREFIX"),
+    Column("NEXT-HOP"),
+    Column("COMMUNITIES"),
+    Column("LP", right=True, minor=1),
+    Column("ORIGIN-OBJECT"),
+    Column("ORIGIN", wide=True),
+)
 
 
 def add_parser(
@@ -42,13 +68,7 @@ def add_parser(
         help="a file or a directory tree of YAML or JSON, or - for standard input; may be repeated",
     )
     parser.add_argument("--node", required=True, metavar="NAME", help="the node")
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("json", "yaml", "table"),
-        default="json",
-        help="the format (default: %(default)s)",
-    )
+    output.add_output_flags(parser, ("json", "yaml", "table", "wide"), "json")
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are problems")
     add_intent_flags(parser, dialects)
     parser.set_defaults(dialects=dialects)
@@ -78,51 +98,20 @@ def run(args: argparse.Namespace) -> int:
 
         print(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), end="")
     else:
-        _table(document)
+        _tables(document, args)
     return EXIT_ERROR if args.strict and document["problems"] else EXIT_OK
 
 
-def _table(document: dict[str, Any]) -> None:
+def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     """Print peers, routes and problems as tables."""
-    from waggle.output import Column, table
-
-    titles: tuple[str, ...]
-    peers, routes = [], []
-    for instance in document["instances"]:
-        for peer in instance["peers"]:
-            name = f"{instance['name']}/{peer['name']}"
-            where = f"[{peer['address']}]" if ":" in peer["address"] else peer["address"]
-            asn = str(peer["peerASN"]) if peer["peerASN"] else "any"
-            families = ",".join(peer["families"])
-            peers.append(
-                [
-                    name,
-                    f"{where}:{peer['peerPort']}",
-                    str(instance["localASN"]),
-                    asn,
-                    instance["routerID"],
-                    families,
-                    str(len(peer["advertise"])),
-                ]
-            )
-            routes += [
-                [
-                    name,
-                    route["prefix"],
-                    route["nextHop"] or "self",
-                    " ".join((*route["communities"], *route["largeCommunities"])) or "-",
-                    "-" if route["localPreference"] is None else str(route["localPreference"]),
-                    " ".join(_origin(origin) for origin in route["origins"]),
-                ]
-                for route in peer["advertise"]
-            ]
+    peers = [(instance, peer) for instance in document["instances"] for peer in instance["peers"]]
+    peers.sort(key=lambda of: output.peer_order({**of[1], "instance": of[0]["name"]}))
+    routes = [_route(*of, route) for of in peers for route in of[1]["advertise"]]
     if peers:
-        titles = ("PEER", "ADDRESS", "LOCAL-AS", "PEER-AS", "ROUTER-ID", "FAMILIES", "ROUTES")
-        table([Column(title) for title in titles], peers)
+        output.table(PEERS, [_peer(*of) for of in peers], args)
     if routes:
         print()
-        titles = ("PEER", "PREFIX", "NEXT-HOP", "COMMUNITIES", "LP", "ORIGIN-OBJECT")
-        table([Column(title) for title in titles], routes)
+        output.table(ROUTES, routes, args)
     for condition in document["conditions"]:
         if condition["status"] == "True":
             line = f"{condition['kind']}/{condition['name']}: {condition['message']}"
@@ -132,6 +121,39 @@ def _table(document: dict[str, Any]) -> None:
         print("! " + ": ".join(part for part in parts if part), file=sys.stderr)
     if not peers:
         print(f"No peers: no configuration selects node {document['node']}.", file=sys.stderr)
+
+
+def _peer(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:
+    where = peer["address"] or peer["interface"] or NONE
+    times = (peer[name] for name in ("holdTime", "keepaliveTime", "connectRetryTime"))
+    restart, accept = peer["gracefulRestart"], peer["accept"]
+    return [
+        f"{instance['name']}/{peer['name']}",
+        f"{f'[{where}]' if ':' in where else where}:{peer['peerPort']}",
+        str(instance["localASN"]),
+        str(peer["peerASN"] or "any"),
+        instance["routerID"],
+        ",".join(output.short_family(family) for family in peer["families"]),
+        str(len(peer["advertise"])),
+        peer["localAddress"] or NONE,
+        "/".join(NONE if time is None else f"{time:g}" for time in times),
+        "TCP MD5" if peer["password"] else NONE,
+        f"{restart['restartTime']:g}s" if restart else NONE,
+        accept if accept == "all" else f"{len(accept)} rules" if accept else "none",
+    ]
+
+
+def _route(instance: dict[str, Any], peer: dict[str, Any], route: dict[str, Any]) -> list[str]:
+    preference = route["localPreference"]
+    return [
+        f"{instance['name']}/{peer['name']}",
+        route["prefix"],
+        route["nextHop"] or "self",
+        " ".join((*route["communities"], *route["largeCommunities"])),
+        NONE if preference is None else str(preference),
+        " ".join(_origin(origin) for origin in route["origins"]),
+        route["origin"],
+    ]
 
 
 def _origin(origin: dict[str, str | None]) -> str:

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from waggle import ask_agent, output
-from waggle.output import NONE, Column
+from waggle.output import NONE
+from waggle.tables import Column
 
 TABLES = ("available", "advertised", "received")
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
@@ -36,34 +37,34 @@ _DETAILS = (
     Column("LP/MED", wide=True),
 )
 ADVERTISED = (
-    Column("NODE"),
+    Column("NODE", minor=1),
     Column("PEER"),
     Column("PREFIX"),
     Column("NEXT-HOP"),
     Column("ORIGIN-OBJECT"),
     Column("COMMUNITIES"),
-    Column("LP/MED"),
-    Column("AGE", right=True),
+    Column("LP/MED", minor=2),
+    Column("AGE", right=True, minor=3),
     Column("INSTANCE", wide=True),
     Column("AS-PATH", wide=True),
     Column("LARGE", wide=True),
 )
 RECEIVED = (
-    Column("NODE"),
+    Column("NODE", minor=1),
     Column("PEER"),
     Column("PREFIX"),
     Column("NEXT-HOP"),
-    Column("AS-PATH"),
+    Column("AS-PATH", minor=2),
     Column("STATUS"),
     *_DETAILS,
 )
 AVAILABLE = (
-    Column("NODE"),
+    Column("NODE", minor=1),
     Column("PREFIX"),
-    Column("NEXT-HOP"),
+    Column("NEXT-HOP", minor=3),
     Column("FROM"),
     Column("BEST"),
-    Column("AS-PATH"),
+    Column("AS-PATH", minor=2),
     Column("STATUS"),
     *_DETAILS,
 )
@@ -131,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         columns, draw = DRAWN[selection.table]
         rows = [draw(item) for item in answer["items"]]
-        output.table(columns, rows, wide=args.output == "wide", color=args.color)
+        output.table(columns, rows, args)
     return status
 
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from cells.text import escape
 from waggle import ask_agent, output
+from waggle.tables import Column
 
 CONDITIONS = (
-    output.Column("OBJECT"),
-    output.Column("CONDITION"),
-    output.Column("STATUS"),
-    output.Column("MESSAGE"),
+    Column("OBJECT"),
+    Column("CONDITION"),
+    Column("STATUS"),
+    Column("MESSAGE"),
 )
 
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         reported = conditions(item)
         if reported:
             sys.stdout.write("\n")
-            output.table(CONDITIONS, reported, wide=args.output == "wide", color=args.color)
+            output.table(CONDITIONS, reported, args)
     return output.EXIT_OK if item["ready"] and item["health"] == "ok" else output.EXIT_ERROR
 
 
@@ -71,7 +72,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
     found.append(f"status     {item['reporting']}")
     found += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
     instance = None
-    for peer in item.get("peers", []):
+    for peer in sorted(item.get("peers", []), key=output.peer_order):
         if peer["instance"] != instance:
             instance = peer["instance"]
             found.append(f"instance   {instance}, AS {peer.get('localASN', '-')}")

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from waggle import ask_agent, output
-from waggle.output import NONE, Column
+from waggle.output import NONE
+from waggle.tables import Column
 
 COLUMNS = (
     Column("RECONCILER"),
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output not in ("table", "wide"):
         output.dump(found, args.output)
     elif items:
-        output.table(COLUMNS, list(map(row, items)), color=args.color)
+        output.table(COLUMNS, list(map(row, items)), args)
     else:
         print("no drift")
     return output.EXIT_ERROR if items else output.EXIT_OK

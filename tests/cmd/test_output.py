@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.cells.test_text import HOSTILE
 from waggle import output
-from waggle.output import Column
+from waggle.tables import Column
 
 COLUMNS = (
     Column("PEER"),
@@ -32,9 +33,19 @@ class Terminal(io.StringIO):
         return True
 
 
-def drawn(rows: list[list[str]], stream: io.StringIO | None = None, **options: object) -> str:
+def drawn(
+    rows: list[list[str]],
+    stream: io.StringIO | None = None,
+    *,
+    wide: bool = False,
+    color: str = "auto",
+    headers: bool = True,
+) -> str:
     stream = stream or io.StringIO()
-    output.table(COLUMNS, rows, stream=stream, **options)  # type: ignore[arg-type]  # test shorthand
+    args = argparse.Namespace(
+        output="wide" if wide else "table", color=color, no_headers=not headers
+    )
+    output.table(COLUMNS, rows, args, stream=stream)
     return stream.getvalue()
 
 
@@ -97,8 +108,23 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "xterm")
     shown = drawn([["x" * 100, "Idle", "-", "0"]], Terminal(), color="never")
-    assert all(len(line) <= 40 for line in shown.splitlines())
-    assert "…" in shown
+    lines = shown.splitlines()
+    assert all(len(line) <= 40 for line in lines)
+    assert lines[0].split() == ["PEER", "STATE", "SENT"]
+    assert "".join(line.split()[0] for line in lines[1:]) == "x" * 100
+
+
+def test_titles_can_be_left_out() -> None:
+    rows = [["tor-1", "Idle", "2", "0"]]
+    assert drawn(rows, headers=False) == "tor-1  Idle  2\n"
+    assert drawn(rows, Terminal(), headers=False, color="never") == "tor-1  Idle  2\n"
+
+
+def test_addresses_are_in_order_of_their_numbers() -> None:
+    texts = ["eth0", "fe80::1%eth0", "10.0.0.10", "2001:db8::1", "10.0.0.9", "9.0.0.0/8"]
+    assert sorted(texts, key=output.address_order) == [
+        "9.0.0.0/8", "10.0.0.9", "10.0.0.10", "2001:db8::1", "fe80::1%eth0", "eth0",
+    ]  # fmt: skip
 
 
 def test_json_and_yaml_have_the_same_items() -> None:

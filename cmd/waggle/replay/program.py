@@ -17,7 +17,7 @@ from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from speaker.peer.actions import Action, Close, Connect, ReportEvent, SetTtl, Write
 from speaker.recording import BadRecording, Player, Step
 from waggle import output, peers, routes
-from waggle.output import Column
+from waggle.tables import Column
 
 Json = dict[str, Any]
 
@@ -186,7 +186,7 @@ def _print(items: list[Json], player: Player, args: argparse.Namespace) -> None:
         output.complain("waggle replay", f"nothing to show: no {args.show}")
         return
     columns, rows = _table(items, player, args)
-    output.table(columns, rows, wide=args.output == "wide", color=args.color)
+    output.table(columns, rows, args)
 
 
 def _table(

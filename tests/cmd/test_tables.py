@@ -1,0 +1,128 @@
+"""Tables on a terminal: long texts are wrapped, and no column is left out without a word."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cmd.terminal import run_in_terminal
+from waggle import explain, peers, routes
+from waggle.tables import Column, Layout, fitted, text_width, wrap
+
+PEER = [
+    "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "v4,v6",
+    "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-", "4s", "-",
+    "connection refused by the peer, perhaps for a wrong password (retry in 12s)",
+]  # fmt: skip
+EXPLAINED = [
+    "default", "tor-1", "198.51.100.10/32", "Service/shop/web", "LoadBalancerIP", "no",
+    "NoLocalEndpoint", "CiliumBGPAdvertisement/services",
+    "externalTrafficPolicy is Local, and no endpoint of the Service is ready on this node",
+]  # fmt: skip
+ADVERTISED = [
+    "worker-1", "tor-1", "2001:db8:100:200::10/128", "2001:db8::1", "Service/shop/web", "65000:80",
+    "100/-", "3d5h", "default", "65000", "-",
+]  # fmt: skip
+RECEIVED = [
+    "worker-1", "tor-1", "2001:db8:100:200::10/128", "2001:db8::1", "65000 65001 65002",
+    "not accepted by the import policy", "default", "-", "-", "-",
+]  # fmt: skip
+
+
+def words(lines: list[str]) -> str:
+    return "".join("".join(lines).split())
+
+
+def narrow(columns: tuple[Column, ...], row: list[str], width: int) -> list[str]:
+    shown = [at for at, column in enumerate(columns) if not column.wide]
+    found = fitted(
+        [columns[at] for at in shown],
+        [[row[at] for at in shown]],
+        Layout(),
+        width=width,
+        complete=False,
+    )
+    assert all(text_width(line) <= width for line in found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "kept"),
+    [
+        (peers.COLUMNS, PEER, {"PEER", "ADDRESS", "PEER-AS", "STATE", "SINCE", "REASON"}),
+        (explain.COLUMNS, EXPLAINED, {"PEER", "PREFIX", "ADVERTISED", "REASON", "WHY"}),
+        (routes.ADVERTISED, ADVERTISED, {"PEER", "PREFIX", "NEXT-HOP", "ORIGIN-OBJECT"}),
+        (routes.RECEIVED, RECEIVED, {"PEER", "PREFIX", "NEXT-HOP", "AS-PATH", "STATUS"}),
+    ],
+)
+def test_at_80_columns_the_important_columns_are_complete(
+    columns: tuple[Column, ...], row: list[str], kept: set[str]
+) -> None:
+    lines = narrow(columns, row, 80)
+    titles = set(lines[0].split())
+    assert kept <= titles
+    by_title = dict(zip([column.title for column in columns], row, strict=True))
+    at = {title: lines[0].index(title) for title in lines[0].split()}
+    order = sorted(at, key=at.__getitem__)
+    body = [line for line in lines[1:] if not line.startswith("(")]
+    for title, following in zip(order, [*order[1:], None], strict=True):
+        right = next(column.right for column in columns if column.title == title)
+        if not right and title != "PEER-AS":
+            end = at[following] if following else None
+            cell = words([line[at[title] : end] for line in body])
+            assert by_title[title].replace(" ", "") in cell
+    missing = {column.title for column in columns if not column.wide} - titles
+    note = " ".join(line for line in lines if line not in (lines[0], *body))
+    assert all(title in note for title in missing)
+    assert ("-o wide" in note) is bool(missing)
+
+
+def test_a_terminal_too_narrow_for_the_columns_has_a_block_for_each_row() -> None:
+    lines = narrow(peers.COLUMNS, PEER, 40)
+    titles = [column.title for column in peers.COLUMNS if not column.wide]
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == titles
+    assert words(lines[-3:]).endswith("awrongpassword(retryin12s)")
+
+
+def test_wide_leaves_nothing_out() -> None:
+    lines = fitted(peers.COLUMNS, [PEER, PEER], Layout(), width=80, complete=True)
+    assert lines.count("") == 1
+    for column, value in zip(peers.COLUMNS, PEER, strict=True):
+        assert column.title in words(lines)
+        assert words([value]) in words(lines)
+
+
+def test_numbers_and_states_are_not_broken() -> None:
+    columns = (Column("NAME"), Column("STATE", style=lambda _: ""), Column("N", right=True))
+    lines = fitted(
+        columns, [["a" * 60, "Established", "1234567"]], Layout(), width=40, complete=True
+    )
+    assert lines[1].split()[1:] == ["Established", "1234567"]
+
+
+@given(st.text(st.characters(exclude_categories=("C", "Z"))), st.integers(2, 30))
+def test_a_wrapped_text_is_whole_and_fits(text: str, width: int) -> None:
+    lines = wrap(f"{text} {text}", width)
+    assert all(text_width(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text + text
+
+
+def test_a_long_word_is_broken_where_it_has_parts() -> None:
+    assert wrap("Service/production/frontend", 20) == ["Service/production/", "frontend"]
+
+
+def test_a_real_terminal_of_80_columns_shows_peer_state_and_reason() -> None:
+    command = ["render", "-f", "examples/quickstart", "--node", "node-1", "-o", "table"]
+    shown = run_in_terminal(["waggle", *command], columns=80)
+    assert shown.status == 0
+    assert all(len(line) <= 80 for line in shown.text.splitlines())
+    explained = run_in_terminal(
+        ["waggle", "explain", "--all", "-f", "examples/quickstart", "--node", "node-1", "--color",
+         "never"],
+        columns=80,
+    )  # fmt: skip
+    lines = explained.text.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert {"PEER", "PREFIX", "ADVERTISED", "REASON", "WHY"} <= set(lines[0].split())
+    assert "-o wide" in lines[-1]
