@@ -92,6 +92,7 @@ def peer_item(node: str, status: PeerStatus) -> PeerItem:
         interface=status.interface,
         local_asn=status.local_asn,
         peer_asn=status.peer_asn or None,
+        peer_type=status.peer_type,
         state=status.state,
         since_time=datetime.fromtimestamp(int(status.since), UTC),
         families=[str(entry.family) for entry in status.families],

@@ -70,6 +70,8 @@ class PeerItem(Item, frozen=True, kw_only=True):
     interface: str | None = None
     local_asn: int | None = msgspec.field(name="localASN", default=None)
     peer_asn: int | None = msgspec.field(name="peerASN", default=None)
+    peer_type: str | None = None
+    """``internal`` or ``external``, where that is configured in place of a number."""
     state: str
     since_time: datetime | None = None
     families: list[str]

@@ -105,7 +105,7 @@ def row(item: dict[str, Any], now: datetime) -> list[str]:
         item["name"],
         item.get("address") or item.get("interface") or NONE,
         _text(item.get("localASN")),
-        _text(item.get("peerASN"), "any"),
+        _text(item.get("peerASN"), item.get("peerType", "any")),
         item["state"],
         output.age(since, now),
         ",".join(output.short_family(family) for family in item["families"]) or NONE,

@@ -108,7 +108,7 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     peers.sort(key=lambda of: output.peer_order({**of[1], "instance": of[0]["name"]}))
     routes = [_route(*of, route) for of in peers for route in of[1]["advertise"]]
     if peers:
-        output.table(PEERS, [_peer(*of) for of in peers], args)
+        output.table(PEERS, [peer_row(*of) for of in peers], args)
     if routes:
         print()
         output.table(ROUTES, routes, args)
@@ -123,7 +123,8 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
         print(f"No peers: no configuration selects node {document['node']}.", file=sys.stderr)
 
 
-def _peer(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:
+def peer_row(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:
+    """Return the cells of one peer, in the order of `PEERS`."""
     where = peer["address"] or peer["interface"] or NONE
     times = (peer[name] for name in ("holdTime", "keepaliveTime", "connectRetryTime"))
     restart, accept = peer["gracefulRestart"], peer["accept"]
@@ -131,7 +132,7 @@ def _peer(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:
         f"{instance['name']}/{peer['name']}",
         f"{f'[{where}]' if ':' in where else where}:{peer['peerPort']}",
         str(instance["localASN"]),
-        str(peer["peerASN"] or "any"),
+        str(peer["peerASN"] or peer["peerType"] or "any"),
         instance["routerID"],
         ",".join(output.short_family(family) for family in peer["families"]),
         str(len(peer["advertise"])),

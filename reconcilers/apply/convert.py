@@ -65,7 +65,7 @@ def peer_config(
         name=peer.name,
         address=peer.address,
         interface=peer.interface,
-        peer_asn=_peer_asn(peer),
+        peer_asn=peer.peer_asn,
         local_asn=peer.local_asn,
         port=peer.peer_port,
         local_address=peer.local_address,
@@ -102,20 +102,13 @@ def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:
         return None
     # An iBGP peer rejects a path with its own AS as a loop (RFC 4271 section 9.1.2). A peer AS of 0 is
     # any AS, so possibly our own.
-    external = peer.peer_asn not in (0, asn)
+    external = peer.peer_asn not in (0, asn, "internal")
     changes = Set(
         local_preference=0,
         add_communities=(GRACEFUL_SHUTDOWN,),
         prepend=(asn,) * peer.graceful_shutdown.prepend if external else (),
     )
     return Policy(name="drain", terms=(Term(name="last choice", set=changes),))
-
-
-def _peer_asn(peer: Peer) -> int:
-    """Return the AS number. Classes of numbers are rejected by `reconcilers.intent.unsupported`."""
-    if isinstance(peer.peer_asn, str):
-        raise TypeError(f"an AS number that is only known to be {peer.peer_asn} is not supported")
-    return peer.peer_asn
 
 
 @functools.lru_cache(maxsize=4096)

@@ -67,8 +67,6 @@ def _invalid_end(row: Peer) -> str | None:
 
 
 def _of_peer(row: Peer) -> Iterator[str]:
-    if isinstance(row.peer_asn, str):
-        yield f"an AS number that is only known to be {row.peer_asn}"
     if row.reject:
         yield f"a list of prefixes that are never accepted ({row.reject[0].prefix} ...)"
     if isinstance(row.password, FieldRef):

@@ -77,7 +77,8 @@ class Occurrences:
         row = self._intent.peers.get(snapshot, (event.instance, event.peer))
         where = f"instance {event.instance}, peer {event.peer} ({event.address or 'no address'})"
         if row is not None and row.peer_asn:
-            where = f"{where[:-1]}, AS {row.peer_asn})"
+            asn = row.peer_asn
+            where = f"{where[:-1]}, {f'{asn} AS' if isinstance(asn, str) else f'AS {asn}'})"
         origin = row.origins[0] if row is not None and row.origins else None
         regarding = self._regarding(snapshot, origin) or self._of_node(snapshot)
         self._report(Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}"))

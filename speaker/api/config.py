@@ -21,6 +21,9 @@ MAX_UINT32 = 0xFFFFFFFF
 DEFAULT_FAMILIES = (IPV4_UNICAST, IPV6_UNICAST)
 
 AddPathMode = Literal["none", "receive", "send", "both"]
+PeerAs = int | Literal["internal", "external"]
+"""A number; 0 is any AS; ``internal`` only our own, ``external`` any other. All but a number are
+learnt from the peer's OPEN."""
 Export = Literal["set", "all", "local", "none"]
 
 
@@ -162,8 +165,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The common settings of configured and dynamic peers."""
 
     name: str
-    peer_asn: int = 0
-    """0 accepts any AS of the peer's OPEN."""
+    peer_asn: PeerAs = 0
     local_asn: int | None = None
     """The AS number that this peer sees in place of the instance's."""
     hold_time: int = 90
@@ -214,7 +216,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.enforce_first_as
 
     def _check(self, kind: str) -> None:
-        if self.peer_asn:
+        if self.peer_asn and not isinstance(self.peer_asn, str):
             check_asn(kind, self.name, "peer_asn", self.peer_asn)
         if self.local_asn is not None:
             check_asn(kind, self.name, "local_asn", self.local_asn)
@@ -292,7 +294,7 @@ class PeerConfig(PeerSettings, frozen=True, kw_only=True):
             _check_range("peer", self.name, "local_port", self.local_port, 0, 65535)
 
     @property
-    def identity(self) -> tuple[str | None, str | None, int]:
+    def identity(self) -> tuple[str | None, str | None, PeerAs]:
         """A different identity makes it another peer."""
         return (self.address, self.interface, self.peer_asn)
 

@@ -46,6 +46,8 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     local_asn: int
     peer_asn: int
     """The configured AS number, or the one of the peer's OPEN; 0 while unknown."""
+    peer_type: str | None = None
+    """``internal`` or ``external``, where that is configured in place of a number."""
     state: str
     """Idle, Connect, Active, OpenSent, OpenConfirm or Established (RFC 4271 section 8.2.2)."""
     reason: str

@@ -35,6 +35,7 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         local_address=session.local[0] or config.local_address,
         local_asn=peer.local_asn,
         peer_asn=peer.remote_asn,
+        peer_type=config.peer_asn if isinstance(config.peer_asn, str) else None,
         state=str(session.state),
         reason=peer.reason,
         since=session.since,

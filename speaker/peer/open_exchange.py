@@ -6,7 +6,7 @@ parameters, or rejected with the NOTIFICATION that the RFC requires.
 
 from __future__ import annotations
 
-from speaker.api import PeerConfig
+from speaker.api import PeerAs, PeerConfig
 from speaker.capability import (
     AddPath,
     Capability,
@@ -89,10 +89,12 @@ def accept_open(
     local_asn: int,
     local_router_id: int,
     offered: tuple[Capability, ...],
+    instance_asn: int = 0,
     confederation: bool = False,
 ) -> Negotiated:
     """Validate the peer's OPEN and return the negotiated parameters. Raises `NotificationError`.
 
+    ``local_asn`` is the AS number that the peer sees, ``instance_asn`` that of the instance.
     ``offered`` are the capabilities of the OPEN that is sent; ``confederation``: the peer is in
     another member AS of the confederation (RFC 5065).
     """
@@ -101,6 +103,7 @@ def accept_open(
         opened,
         peer_asn=config.peer_asn,
         local_asn=local_asn,
+        instance_asn=instance_asn,
         local_router_id=local_router_id,
         role=role,
         role_strict=config.role_strict,
@@ -140,19 +143,28 @@ def accept_open(
 def check_open(
     opened: Open,
     *,
-    peer_asn: int,
+    peer_asn: PeerAs,
     local_asn: int,
+    instance_asn: int = 0,
     local_router_id: int,
     role: int | None = None,
     role_strict: bool = False,
 ) -> None:
     """Reject an OPEN that is not this peer's (RFC 4271 section 6.2). Raises `NotificationError`.
 
-    A ``peer_asn`` of 0 accepts any AS; ``role`` is the local role towards an external peer.
+    ``role`` is the local role towards an external peer. With a local AS of its own for the peer,
+    an internal peer has that one; an external one has neither that nor the instance's.
     """
     asn = opened.asn
-    if peer_asn and asn != peer_asn:
-        raise open_error(OpenSubcode.BAD_PEER_AS, detail=f"peer AS {asn}, expected {peer_asn}")
+    expected: str | None = None
+    if peer_asn == "internal":
+        expected = None if asn == local_asn else str(local_asn)
+    elif peer_asn == "external":
+        expected = "another than the local one" if asn in (local_asn, instance_asn) else None
+    elif peer_asn not in (0, asn):
+        expected = str(peer_asn)
+    if expected is not None:
+        raise open_error(OpenSubcode.BAD_PEER_AS, detail=f"peer AS {asn}, expected {expected}")
     if asn == local_asn and opened.router_id == local_router_id:
         # RFC 6286 section 2.2: within an AS identifiers are unique.
         raise open_error(

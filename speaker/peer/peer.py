@@ -92,7 +92,7 @@ class Peer:
     def _inside(self, confederation: Confederation) -> bool:
         # An AS that is still to be learnt counts as outside: this side may send its OPEN first.
         asn = self.config.peer_asn
-        return asn == self.instance.local_asn or asn in confederation.members
+        return asn in ("internal", self.instance.local_asn, *confederation.members)
 
     @property
     def confederation_peer(self) -> bool:
@@ -103,8 +103,13 @@ class Peer:
     @property
     def remote_asn(self) -> int:
         """The peer's AS number, from its OPEN where it is not configured; 0 while unknown."""
+        asn = self.config.peer_asn
+        if asn == "internal":
+            return self.local_asn
+        if asn != "external" and asn:
+            return asn
         opened = self.connections.primary.peer_open
-        return self.config.peer_asn or (opened.asn if opened is not None else 0)
+        return opened.asn if opened is not None else 0
 
     @property
     def ebgp(self) -> bool:
@@ -302,6 +307,7 @@ class Peer:
             self.config,
             opened,
             local_asn=self.local_asn,
+            instance_asn=self.instance.local_asn,
             local_router_id=self.instance.router_id,
             offered=self._offered(),
             confederation=self.confederation_peer,

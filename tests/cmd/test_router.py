@@ -61,6 +61,13 @@ def test_a_prefix_makes_a_dynamic_neighbour(tmp_path: Path) -> None:
     assert (peer.prefix, peer.hold_time, peer.keepalive_time) == ("10.0.0.0/8", 9, 3)
 
 
+def test_a_neighbours_as_may_be_a_class(tmp_path: Path) -> None:
+    for text in ("internal", "external"):
+        config = load(write(tmp_path, MINIMAL + f"neighbors: [{{address: 10.0.0.1, asn: {text}}}]"))
+        (peer,) = config.peers()
+        assert peer.peer_asn == text
+
+
 def test_a_neighbour_names_its_policies(tmp_path: Path) -> None:
     text = """
 prefixLists: {ours: [192.0.2.0/24, {prefix: 10.0.0.0/8, ge: 16, le: 24}]}

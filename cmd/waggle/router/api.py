@@ -279,6 +279,7 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
         "name": status.name,
         "address": status.address,
         "asn": status.peer_asn,
+        "type": status.peer_type,
         "state": status.state,
         "reason": status.reason,
         "since": status.since,

@@ -110,8 +110,8 @@ class Neighbor(_Value, frozen=True):
     address: str | None = None
     prefix: str | None = None
     name: str | None = None
-    asn: Asn = 0
-    """0 accepts any AS."""
+    asn: Asn | Literal["internal", "external"] = 0
+    """See `speaker.api.PeerAs`."""
     local_asn: Asn | None = msgspec.field(name="localASN", default=None)
     port: Port = 179
     passive: bool = False

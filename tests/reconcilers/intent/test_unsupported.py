@@ -75,8 +75,6 @@ def test_a_field_of_an_instance_rejects_the_instance_with_its_peers(
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("peer_asn", "internal", "an AS number that is only known to be internal"),
-        ("peer_asn", "external", "an AS number that is only known to be external"),
         (
             "reject",
             (PrefixRule("10.0.0.0/8"),),

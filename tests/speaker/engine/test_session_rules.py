@@ -8,6 +8,7 @@ from speaker.api import (
     Confederation,
     InstanceConfig,
     MaximumPrefixes,
+    PeerAs,
     PeerConfig,
     PrefixLimit,
     RouteAttributes,
@@ -21,7 +22,7 @@ from tests.speaker.network import INSTANCE, Host, Network
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.3"
 
 
-def config(name: str, address: str, asn: int, **changes: object) -> PeerConfig:
+def config(name: str, address: str, asn: PeerAs, **changes: object) -> PeerConfig:
     """An open peer."""
     values: dict[str, object] = {"import_": "all", "export": "all", **changes}
     return PeerConfig(name=name, address=address, peer_asn=asn, **values)  # type: ignore[arg-type]
@@ -39,6 +40,60 @@ def pair(a: dict[str, object], b: dict[str, object]) -> tuple[Network, Host, Hos
 
 def prefixes(count: int, octet: int = 8) -> dict[str, RouteAttributes | None]:
     return {f"10.{octet}.{n}.0/24": RouteAttributes() for n in range(count)}
+
+
+# ------------------------------------------------------------ internal, external
+
+
+@pytest.mark.parametrize(
+    ("peer_asn", "theirs", "ttl"), [("external", 65002, 1), ("internal", 65001, 0), (0, 65001, 1)]
+)
+def test_an_as_is_learnt_from_the_open(peer_asn: PeerAs, theirs: int, ttl: int) -> None:
+    network = Network()
+    left, right = network.host("a", A, 65001), network.host("b", B, theirs)
+    left.peer(config("b", B, peer_asn))
+    assert left.status().peer_asn == (65001 if peer_asn == "internal" else 0)
+    right.peer(config("a", A, 65001, passive=True))
+    network.run(5)
+    assert left.status().established
+    assert left.status().peer_asn == theirs
+    assert left.status().peer_type == (peer_asn or None)
+    assert left.connects[0].ttl == ttl
+    # An external path grows by the AS, an internal one does not.
+    left.routes({"10.8.0.0/24": RouteAttributes()})
+    network.run(1)
+    as_path = right.available(IPV4_UNICAST)["10.8.0.0/24"].as_path
+    assert as_path == ("" if theirs == 65001 else "65001")
+
+
+@pytest.mark.parametrize(("peer_asn", "theirs"), [("external", 65001), ("internal", 65002)])
+def test_rfc4271_6_2_a_peer_of_the_wrong_class_is_a_bad_peer_as(
+    peer_asn: PeerAs, theirs: int
+) -> None:
+    network = Network()
+    left, right = network.host("a", A, 65001), network.host("b", B, theirs)
+    left.peer(config("b", B, peer_asn))
+    right.peer(config("a", A, 65001, passive=True))
+    network.run(5)
+    assert not left.status().established
+    sent = [e for e in left.events if isinstance(e, SessionError) and e.sent]
+    assert (sent[0].code, sent[0].subcode) == (2, 2)
+    assert f"peer AS {theirs}, expected" in left.status().reason
+
+
+def test_an_internal_peer_is_in_the_member_as_of_a_confederation() -> None:
+    network = Network()
+    left, right = network.host("a", A, 64601), network.host("b", B, 64601)
+    for host, router_id in ((left, A), (right, B)):
+        host.give(SetInstance(InstanceConfig(
+            name=INSTANCE, local_asn=64601, router_id=router_id,
+            confederation=Confederation(65000, (64602,)),
+        )))  # fmt: skip
+    left.peer(config("b", B, "internal"))
+    right.peer(config("a", A, "internal", passive=True))
+    network.run(5)
+    assert left.status().established
+    assert (left.status().local_asn, left.status().peer_asn) == (64601, 64601)
 
 
 # ------------------------------------------------------------ maximum prefixes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from speaker.api import PeerConfig
+from speaker.api import PeerAs, PeerConfig
 from speaker.capability import Capability, FourOctetAs, Multiprotocol, RoleCapability
 from speaker.errors import NotificationError
 from speaker.iana import AS_TRANS, IPV4_UNICAST, IPV6_UNICAST, OpenSubcode, Role
@@ -21,7 +21,8 @@ def accepted(
     *capabilities: Capability,
     asn: int = 65002,
     router_id: int = 0x0A000002,
-    peer_asn: int = 65002,
+    peer_asn: PeerAs = 65002,
+    local_asn: int = LOCAL_ASN,
     confederation: bool = False,
     plain: bool = False,
     **settings: object,
@@ -30,9 +31,10 @@ def accepted(
     return accept_open(
         config,
         Open(asn=asn, hold_time=90, router_id=router_id, capabilities=capabilities or BASIC),
-        local_asn=LOCAL_ASN,
+        local_asn=local_asn,
+        instance_asn=LOCAL_ASN,
         local_router_id=LOCAL_ID,
-        offered=offered_capabilities(config, LOCAL_ASN, plain=plain),
+        offered=offered_capabilities(config, local_asn, plain=plain),
         confederation=confederation,
     )
 
@@ -46,6 +48,25 @@ def rejected(*capabilities: Capability, **how: object) -> tuple[int, bytes]:
 
 def test_rfc4271_6_2_another_as_is_a_bad_peer_as() -> None:
     assert rejected(asn=65003) == (OpenSubcode.BAD_PEER_AS, b"")
+
+
+def test_rfc4271_6_2_an_internal_peer_has_the_local_as() -> None:
+    internal = accepted(asn=LOCAL_ASN, peer_asn="internal")
+    assert (internal.peer_asn, internal.ebgp) == (LOCAL_ASN, False)
+    assert rejected(asn=65002, peer_asn="internal") == (OpenSubcode.BAD_PEER_AS, b"")
+    # The AS number that the peer sees decides, where it has one of its own.
+    other = accepted(asn=65100, peer_asn="internal", local_asn=65100)
+    assert (other.peer_asn, other.ebgp) == (65100, False)
+
+
+def test_rfc4271_6_2_an_external_peer_has_any_as_but_the_local_ones() -> None:
+    external = accepted(asn=65009, peer_asn="external")
+    assert (external.peer_asn, external.ebgp) == (65009, True)
+    assert rejected(asn=LOCAL_ASN, peer_asn="external") == (OpenSubcode.BAD_PEER_AS, b"")
+    for asn in (LOCAL_ASN, 65100):
+        bad = (OpenSubcode.BAD_PEER_AS, b"")
+        assert rejected(asn=asn, peer_asn="external", local_asn=65100) == bad
+    assert rejected(asn=AS_TRANS, peer_asn="external") == (OpenSubcode.BAD_PEER_AS, b"")
 
 
 def test_rfc6793_9_as_trans_is_rejected_even_where_any_as_is_accepted() -> None:
