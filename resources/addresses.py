@@ -10,11 +10,13 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterator
+from typing import Final
 
-from resources.errors import FieldError
+from resources.errors import FieldError, shortened
 
 _ZONE = re.compile(r"[!-$&-.0-9;-~]{1,15}")
 """The name of a network interface: no space, slash, colon or percent sign, at most 15 octets."""
+_BROADCAST: Final = ipaddress.IPv4Address("255.255.255.255")
 
 
 def canonical_address(text: str, *, zone: bool = False) -> str:
@@ -55,13 +57,25 @@ def _is_dotted_quad(text: str) -> bool:
     return True
 
 
-def address_errors(text: str | None, path: str, *, zone: bool = False) -> Iterator[FieldError]:
-    """Yield an error when a text is not an address."""
-    if text is not None and not _is_dotted_quad(text):
-        try:
-            canonical_address(text, zone=zone)
-        except ValueError as error:
-            yield FieldError(path, _message(text, error, "an IP address"))
+def address_errors(
+    text: str | None, path: str, *, zone: bool = False, unicast: bool = False
+) -> Iterator[FieldError]:
+    """Yield an error when a text is not an address; ``unicast``: or not one that a host can have."""
+    if text is None or (_is_dotted_quad(text) and not unicast):
+        return
+    try:
+        address = ipaddress.ip_address(canonical_address(text, zone=zone))
+    except ValueError as error:
+        yield FieldError(path, _message(text, error, "an IP address"))
+        return
+    if unicast and (address.is_multicast or address.is_unspecified or address == _BROADCAST):
+        yield FieldError(path, f"{text!r} is not the address of a host")
+
+
+def interface_errors(text: str, path: str) -> Iterator[FieldError]:
+    """Yield an error when a text cannot be the name of a network interface, or of a VRF's."""
+    if not _ZONE.fullmatch(text) or text in (".", ".."):
+        yield FieldError(path, f"{shortened(text)} cannot be the name of an interface")
 
 
 def prefix_errors(text: str | None, path: str) -> Iterator[FieldError]:
@@ -86,4 +100,6 @@ def router_id_errors(text: str | None, path: str) -> Iterator[FieldError]:
 
 def _message(text: str, error: ValueError, what: str) -> str:
     message = str(error)
+    if len(text) > 64:
+        return f"{shortened(text)} is not {what}"
     return message if repr(text) in message else f"{text!r} is not {what}: {message}"

@@ -16,6 +16,11 @@ class FieldError(msgspec.Struct, frozen=True, order=True):
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
+def shortened(text: str) -> str:
+    """Return a text in quotes, cut after 64 characters, for messages."""
+    return repr(text if len(text) <= 64 else text[:63] + "…")
+
+
 class ObjectName(msgspec.Struct, frozen=True, order=True):
     """Names one object."""
 

@@ -7,7 +7,8 @@ is the set that a program reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -65,6 +66,7 @@ class Kind(Generic[T]):
         convert: Callable[[Any], T] | None = None,
         encoded: type[msgspec.Struct] | None = None,
         value_errors: Callable[[Any], Iterator[FieldError]] | None = None,
+        former: Mapping[str, type[Resource]] = MappingProxyType({}),
     ) -> None:
         self.table = table
         """The name of its StateDB table; the primary index is (namespace, name)."""
@@ -85,6 +87,10 @@ class Kind(Generic[T]):
         """True if unknown fields are reported: the row declares every field of the kind."""
         self.definition = definition
         """Of its CustomResourceDefinition; None for kinds whose definition is not ours."""
+        self.former = former
+        """Row types of versions with fields of their own, by version; only manifests have them.
+
+        ``convert`` makes rows of the kind of them."""
         self._errors = errors
         self._decoder = msgspec.json.Decoder(row, dec_hook=decode_field)
 
@@ -96,6 +102,11 @@ class Kind(Generic[T]):
     def api_versions(self) -> tuple[str, ...]:
         """``group/version`` of each version."""
         return tuple(f"{self.group}/{v}" if self.group else v for v in self.versions)
+
+    @property
+    def read_api_versions(self) -> tuple[str, ...]:
+        """``group/version`` of each version that is read from manifests."""
+        return (*self.api_versions, *(f"{self.group}/{v}" for v in self.former))
 
     @property
     def custom(self) -> bool:
@@ -156,7 +167,7 @@ class Kind(Generic[T]):
         if not self.strict:
             return []
         ignored = ("metadata", "status")
-        errors = unknown_fields(value, self.row)
+        errors = unknown_fields(value, self._shape_of(value))
         found = [
             error
             for error in errors
@@ -177,6 +188,10 @@ class Kind(Generic[T]):
         if self._convert_value is not None:
             return self._convert_value(value)
         return msgspec.convert(value, self.row, dec_hook=decode_field)
+
+    def _shape_of(self, value: Any) -> type[Resource]:  # noqa: ANN401
+        version = value.get("apiVersion") if isinstance(value, dict) else None
+        return self.former.get(str(version).rpartition("/")[2], self.row)
 
     def _with_namespace(self, value: Any) -> Any:  # noqa: ANN401
         metadata = value.get("metadata") if isinstance(value, dict) else None
@@ -216,7 +231,7 @@ class Kinds:
         )
         self._by_name = {kind.name: kind for kind in self._all}
         self._by_version = {
-            (version, kind.name): kind for kind in self._all for version in kind.api_versions
+            (version, kind.name): kind for kind in self._all for version in kind.read_api_versions
         }
         if len(self._by_name) < len(self._all):
             raise ValueError(f"two kinds of one name among {self._all}")

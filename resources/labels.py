@@ -5,15 +5,16 @@ An empty selector selects everything; the meaning of an absent one (None) depend
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from resources.crds.patterns import LABEL_VALUE
 from resources.crds.schema_markers import ATOMIC_LIST, doc
-from resources.errors import FieldError
+from resources.errors import FieldError, shortened
 from resources.meta import Struct
 
 LabelValue = Annotated[str, Meta(max_length=63, pattern=LABEL_VALUE)]
@@ -112,3 +113,40 @@ def selector_errors(selector: LabelSelector | None, path: str) -> Iterator[Field
                 yield FieldError(where, f"at least one value with operator {requirement.operator}")
         elif requirement.values:
             yield FieldError(where, f"no values with operator {requirement.operator}")
+
+
+_LABEL_KEY: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+"""A qualified name, with a DNS subdomain of at most 253 characters before the slash."""
+_LABEL_VALUE: Final = re.compile(LABEL_VALUE)
+
+
+def strict_selector_errors(selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
+    """Check a selector as ``metav1.LabelSelectorAsSelector`` does: keys and values of labels as well.
+
+    For kinds whose definition says nothing of them, so that an API server stores any text.
+    """
+    if selector is None:
+        return
+    for key, value in selector.match_labels.items():
+        yield from _key_errors(key, f"{path}.matchLabels")
+        yield from _value_errors(value, f"{path}.matchLabels.{key}")
+    for i, requirement in enumerate(selector.match_expressions):
+        where = f"{path}.matchExpressions[{i}]"
+        yield from _key_errors(requirement.key, f"{where}.key")
+        for j, value in enumerate(requirement.values):
+            yield from _value_errors(value, f"{where}.values[{j}]")
+    yield from selector_errors(selector, path)
+
+
+def _key_errors(key: str, path: str) -> Iterator[FieldError]:
+    prefix = key.rpartition("/")[0]
+    if len(prefix) > 253 or not _LABEL_KEY.fullmatch(key):
+        yield FieldError(path, f"{shortened(key)} is not the key of a label")
+
+
+def _value_errors(value: str, path: str) -> Iterator[FieldError]:
+    if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
+        yield FieldError(path, f"{shortened(value)} is not the value of a label")

@@ -134,7 +134,7 @@ def _decode(
             unread[api_version, kind_name] += 1
             return
         name = known.name_of(value)
-        read = " and ".join(known.api_versions)
+        read = " and ".join(known.read_api_versions)
         problem(name, "apiVersion", f"{api_version} {kind_name} is not read; {read} are")
         items.append(Item(known, name, None, line, document.number))
         return

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.labels import LabelSelector, LabelSelectorRequirement
+from resources.labels import LabelSelector, LabelSelectorRequirement, strict_selector_errors
 
 _KEYS, _VALUES = st.sampled_from("ab"), st.sampled_from("12")
 _LABELS = st.dictionaries(_KEYS, _VALUES)
@@ -62,3 +62,24 @@ def test_both_is_the_conjunction_of_two_selectors(
 ) -> None:
     expected = one.matches(labels) and other.matches(labels)
     assert one.both(other).matches(labels) == expected
+
+
+@pytest.mark.parametrize("key", ["", "-a", "a/", "/a", "a b", "A.example/x", "x" * 64, "a/b/c"])
+def test_a_strict_selector_has_no_impossible_key(key: str) -> None:
+    selector = LabelSelector(match_labels={key: "x"})
+    assert [e.path for e in strict_selector_errors(selector, "s")] == ["s.matchLabels"]
+    requirement = LabelSelectorRequirement(key=key, operator="Exists")
+    [error] = strict_selector_errors(LabelSelector(match_expressions=(requirement,)), "s")
+    assert error.path == "s.matchExpressions[0].key"
+
+
+@pytest.mark.parametrize("value", ["@", "-", "a b", "x" * 64, "a\n"])
+def test_a_strict_selector_has_no_impossible_value(value: str) -> None:
+    requirement = LabelSelectorRequirement(key="a", operator="In", values=("ok", value))
+    [error] = strict_selector_errors(LabelSelector(match_expressions=(requirement,)), "s")
+    assert error.path == "s.matchExpressions[0].values[1]"
+
+
+def test_a_strict_selector_takes_qualified_names_and_empty_values() -> None:
+    labels = {"kubernetes.io/hostname": "n-1.x_y", "a": ""}
+    assert not list(strict_selector_errors(LabelSelector(match_labels=labels), "s"))
