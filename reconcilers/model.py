@@ -8,6 +8,7 @@ appears at the edges.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -237,6 +238,8 @@ class Origin(msgspec.Struct, frozen=True, order=True):
 
     object: ObjectRef
     rule: ObjectRef
+    type: str = ""
+    """Which of the object's addresses, in the words of the dialect: LoadBalancerIP, PodCIDR ..."""
 
 
 class Contribution(msgspec.Struct, frozen=True):
@@ -335,6 +338,18 @@ class Generated(msgspec.Struct, frozen=True):
     """The object as JSON: ``apiVersion``, ``kind``, ``metadata``, ``spec``."""
     by_operator: bool = False
     """True for what the cluster-wide part of a dialect generates, not the part of one node."""
+    dialect: str = ""
+
+
+class ObjectAnnotations(msgspec.Struct, frozen=True):
+    """Annotations to set on an object that belongs to another writer; others of it are unchanged."""
+
+    object: ObjectRef
+    annotations: Mapping[str, str]
+    uid: str = ""
+    """Of the object: another one of the same name is not annotated."""
+    by_operator: bool = False
+    """True for what the cluster-wide part of a dialect sets."""
     dialect: str = ""
 
 

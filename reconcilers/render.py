@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcilers.model import Attributes, Peer, PrefixRule, Route
+from reconcilers.model import Attributes, Confederation, Peer, PrefixRule, Route
 from reconcilers.tables import KEY, IntentTables
 from resources.tables import Tables
 from speaker.nlri import prefix_to_text
@@ -34,6 +34,7 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
                 "localASN": row.local_asn,
                 "routerID": row.router_id,
                 "listenPort": row.listen_port,
+                "confederation": _confederation(row.confederation),
                 "peers": [
                     _peer(peer, _routes(snapshot, intent, peer.route_set, routes))
                     for peer in sorted(
@@ -59,8 +60,23 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
             row.content
             for row in sorted(intent.generated.all(snapshot), key=lambda row: row.object)
         ],
+        "annotations": [
+            {
+                "kind": row.object.kind,
+                "namespace": row.object.namespace or None,
+                "name": row.object.name,
+                "set": dict(sorted(row.annotations.items())),
+            }
+            for row in sorted(intent.annotations.all(snapshot), key=lambda row: row.object)
+        ],
         "problems": _problems(snapshot, resources, intent),
     }
+
+
+def _confederation(found: Confederation | None) -> Json | None:
+    if found is None:
+        return None
+    return {"identifier": found.identifier, "members": sorted(found.members)}
 
 
 def _routes(
@@ -80,7 +96,7 @@ def _address_order(row: Route) -> tuple[int, bytes, int]:
 
 def _route(row: Route) -> Json:
     attributes: Attributes = row.attributes
-    objects = sorted({contribution.origin.object for contribution in row.contributions})
+    origins = sorted({(c.origin.object, c.origin.type) for c in row.contributions})
     return {
         "prefix": prefix_to_text(row.family, row.nlri),
         "communities": [community_text(value) for value in attributes.communities],
@@ -91,8 +107,13 @@ def _route(row: Route) -> Json:
         "nextHop": attributes.next_hop,
         "origin": "incomplete" if attributes.incomplete else "igp",
         "origins": [
-            {"kind": ref.kind, "namespace": ref.namespace or None, "name": ref.name}
-            for ref in objects
+            {
+                "kind": ref.kind,
+                "namespace": ref.namespace or None,
+                "name": ref.name,
+                "type": type_ or None,
+            }
+            for ref, type_ in origins
         ],
     }
 

@@ -6,6 +6,7 @@ from reconcilers.model import (
     Condition,
     Generated,
     Instance,
+    ObjectAnnotations,
     ObjectRef,
     Peer,
     Problem,
@@ -76,6 +77,10 @@ class IntentTables:
             "generated",
             Index(KEY, lambda row: (row.object.kind, row.object.namespace, row.object.name)),
         )
+        self.annotations: Table[ObjectAnnotations] = db.table(
+            "annotations", Index(KEY, lambda row: (object_id(row.object), row.by_operator))
+        )
+        """What dialects set on objects of other writers."""
         self.reconcile_statuses: Table[ReconcileStatus] = db.table(
             "reconcile_statuses", Index(KEY, lambda row: (row.reconciler, row.object))
         )

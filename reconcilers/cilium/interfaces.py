@@ -29,7 +29,7 @@ def contributions(
         for entry in entries:
             if entry.type != ADVERTISEMENT_TYPE or entry.interface != device.name:
                 continue
-            contribution = Contribution(Origin(ref, entry.rule), entry.attributes)
+            contribution = Contribution(Origin(ref, entry.rule, entry.type), entry.attributes)
             for route_family, nlri in routes:
                 if route_family == family:
                     yield family, nlri, contribution

@@ -16,7 +16,8 @@ def contributions(node: Node, route_set: RouteSet) -> Iterator[tuple[Family, byt
     for family, entries in route_set.entries.items():
         for entry in entries:
             if entry.type == "PodCIDR":
-                origin = Origin(ObjectRef("Node", "", node.metadata.name), entry.rule)
+                ref = ObjectRef("Node", "", node.metadata.name)
+                origin = Origin(ref, entry.rule, entry.type)
                 for prefix_family, nlri in prefixes:
                     if prefix_family == family:
                         yield family, nlri, Contribution(origin, entry.attributes)

@@ -41,7 +41,7 @@ def contributions(
             if entry.type != ADVERTISEMENT_TYPE or entry.selector is None:
                 continue
             if entry.selector.matches(labels):
-                contribution = Contribution(Origin(ref, entry.rule), entry.attributes)
+                contribution = Contribution(Origin(ref, entry.rule, entry.type), entry.attributes)
                 for prefix_family, nlri in prefixes:
                     if prefix_family == family:
                         yield family, nlri, contribution

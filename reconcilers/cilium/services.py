@@ -183,7 +183,9 @@ def _prefixes(
 
 def contributions(service: ServiceAddresses, route_set: RouteSet) -> Iterator[Contributed]:
     """Yield the prefixes of one Service in one set: each address once for an object that selects it."""
-    selected: dict[tuple[Family, bytes, ObjectRef, ServiceAddress | None], list[Attributes]] = {}
+    selected: dict[
+        tuple[Family, bytes, ObjectRef, str, ServiceAddress | None], list[Attributes]
+    ] = {}
     for family, entries in route_set.entries.items():
         for entry in entries:
             if not _selects(entry, service):
@@ -195,8 +197,9 @@ def contributions(service: ServiceAddresses, route_set: RouteSet) -> Iterator[Co
                 if group.incomplete:
                     attributes = replace(attributes, incomplete=True)
                 for nlri, address in _prefixes(entry, group, family):
-                    key = (family, nlri, entry.rule, address)
+                    key = (family, nlri, entry.rule, group.type, address)
                     selected.setdefault(key, []).append(attributes)
-    for (family, nlri, rule, address), attributes_of_entries in selected.items():
-        contribution = Contribution(Origin(service.ref, rule), united(attributes_of_entries))
+    for (family, nlri, rule, type_, address), attributes_of_entries in selected.items():
+        origin = Origin(service.ref, rule, type_)
+        contribution = Contribution(origin, united(attributes_of_entries))
         yield Contributed(route_set.name, family, nlri, contribution, address)

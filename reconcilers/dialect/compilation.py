@@ -7,7 +7,15 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from reconcilers.model import Condition, Generated, Instance, ObjectRef, Peer, Problem
+from reconcilers.model import (
+    Condition,
+    Generated,
+    Instance,
+    ObjectAnnotations,
+    ObjectRef,
+    Peer,
+    Problem,
+)
 from resources.host.network import Host
 from resources.kind import Kind
 from resources.meta import Resource
@@ -38,6 +46,8 @@ class NodeIntent(msgspec.Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     problems: tuple[Problem, ...] = ()
     generated: tuple[Generated, ...] = ()
+    annotations: tuple[ObjectAnnotations, ...] = ()
+    """What the operator's part sets on objects of this node, for ``waggle render``."""
 
 
 class NodeContext(msgspec.Struct, frozen=True):
@@ -90,6 +100,8 @@ class ClusterIntent(msgspec.Struct, frozen=True):
     outdated: frozenset[ObjectRef] = frozenset()
     """Those of ``generated`` that the API server lacks, or has differently."""
     deletions: tuple[Delete, ...] = ()
+    annotations: tuple[ObjectAnnotations, ...] = ()
+    """Annotations that the API server lacks, or has with other values."""
     conditions: tuple[Condition, ...] = ()
     reported: tuple[ObjectRef, ...] = ()
     """Objects whose managed conditions are ours, also where there is none to report."""

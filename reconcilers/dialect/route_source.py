@@ -171,7 +171,7 @@ class KindSource(Generic[T]):
             if selection is None:
                 continue
             for address in self._addresses(row):
-                origin = Origin(address.object, selection.rule)
+                origin = Origin(address.object, selection.rule, address.type)
                 contribution = Contribution(origin, selection.attributes)
                 field = address.service_field
                 named = None if field is None else ServiceAddress(field, address.nlri)

@@ -194,6 +194,7 @@ class IntentCompiler:
             intent.conditions,
             intent.problems,
             intent.generated,
+            intent.annotations,
         ) as txn:
             if configuration:
                 self._write_configuration(txn, snapshot)
@@ -319,6 +320,18 @@ class IntentCompiler:
                     _of_node(row, name)
                     for name, node_intent in compiled
                     for row in node_intent.generated
+                ),
+            ],
+        )
+        replace_all(
+            txn,
+            intent.annotations,
+            [
+                *(row for row in intent.annotations.all(snapshot) if row.by_operator),
+                *(
+                    replace(row, dialect=name, by_operator=False)
+                    for name, node_intent in compiled
+                    for row in node_intent.annotations
                 ),
             ],
         )

@@ -9,9 +9,10 @@ from reconcilers.operator.local import LocalOperator
 from reconcilers.operator.planner import Plan, Planner
 from reconcilers.operator.rivals import RunningRival, running_rivals
 from reconcilers.operator.stored_conditions import StoredConditions
-from reconcilers.operator.writes import Apply, Write
+from reconcilers.operator.writes import Annotate, Apply, Write
 
 __all__ = [
+    "Annotate",
     "Apply",
     "Delete",
     "LocalOperator",

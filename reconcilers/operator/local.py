@@ -42,13 +42,16 @@ class LocalOperator:
             return
         intents = tuple(self._planner.operate(snapshot).values())
         tables = self._intent
-        with self._db.write(tables.generated, tables.conditions, tables.problems) as txn:
+        written = (tables.generated, tables.conditions, tables.problems, tables.annotations)
+        with self._db.write(*written) as txn:
             generated = (row for intent in intents for row in intent.generated)
             _replace_operator_rows(txn, tables.generated, generated)
             conditions = (row for intent in intents for row in intent.conditions)
             _replace_operator_rows(txn, tables.conditions, conditions)
             problems = (row for intent in intents for row in intent.problems)
             _replace_operator_rows(txn, tables.problems, problems)
+            annotations = (row for intent in intents for row in intent.annotations)
+            _replace_operator_rows(txn, tables.annotations, annotations)
         self._revisions = revisions
 
 

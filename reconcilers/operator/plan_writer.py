@@ -8,7 +8,7 @@ one that the operator's watch does not confirm is repeated after `UNCONFIRMED_SE
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, TypeAlias, final
 
@@ -19,7 +19,7 @@ from reconcilers.dialect import Delete
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator.planner import Plan
 from reconcilers.operator.stored_conditions import StoredConditions
-from reconcilers.operator.writes import Apply, Write
+from reconcilers.operator.writes import Annotate, Apply, Write
 from resources.kind import Kind, Kinds
 from resources.kubernetes import ApplyClient, Backoff, KubernetesError, StatusError, apply_owned
 
@@ -35,7 +35,7 @@ SHORTEST_PAUSE_SECONDS = 0.05
 """Between two passes over a plan."""
 
 Key: TypeAlias = tuple[ObjectRef, bool]
-Verb: TypeAlias = Literal["apply", "status", "delete", "adopt"]
+Verb: TypeAlias = Literal["apply", "status", "delete", "adopt", "annotate"]
 
 
 class PlanClient(ApplyClient, Protocol):
@@ -46,6 +46,9 @@ class PlanClient(ApplyClient, Protocol):
 
     async def delete(self, path: str, uid: str) -> None:
         """Delete the object with this UID."""
+
+    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> dict[str, Any]:
+        """Apply annotations under a field manager of the dialect's own, without force."""
 
 
 class WriteOutcome(msgspec.Struct, frozen=True):
@@ -190,6 +193,8 @@ class PlanWriter:
         if isinstance(write, Delete):
             await self._client.delete(self._path(ref), write.uid)
             return {}
+        if isinstance(write, Annotate):
+            return await self._client.annotate(self._path(ref), write.content, write.dialect)
         if write.status:
             return await self._client.apply(f"{self._path(ref)}/status", write.content)
         return await apply_owned(
@@ -250,4 +255,6 @@ class PlanWriter:
 def _verb(write: Write) -> Verb:
     if isinstance(write, Delete):
         return "delete"
+    if isinstance(write, Annotate):
+        return "annotate"
     return "status" if write.status else "apply"

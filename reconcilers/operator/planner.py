@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect
-from reconcilers.model import Condition, ObjectRef, Problem
-from reconcilers.operator.writes import Apply, Write
+from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
+from reconcilers.operator.writes import Annotate, Apply, Write
 from statedb import Database, Snapshot, Table
 
 
@@ -44,6 +44,7 @@ class Planner:
         self._dialects = tuple(dialects)
         self._report = report
         self._context = ClusterContext(secrets_namespace, stored=stored)
+        self._kinds = {kind.name: kind for dialect in dialects for kind in dialect.cluster_kinds}
         self._last: dict[str, ClusterIntent] = {}
         """The last intent of each dialect that did not fail."""
 
@@ -81,8 +82,20 @@ class Planner:
             if row.object in intent.outdated
         ]
         writes += [deletion for intent in intents for deletion in intent.deletions]
+        writes += [self._annotate(row) for intent in intents for row in intent.annotations]
         problems = tuple(problem for intent in intents for problem in intent.problems)
         return Plan(tuple(writes), conditions, problems)
+
+    def _annotate(self, row: ObjectAnnotations) -> Annotate:
+        ref, kind = row.object, self._kinds[row.object.kind]
+        metadata: dict[str, Any] = {"name": ref.name, "annotations": dict(row.annotations)}
+        if ref.namespace:
+            metadata["namespace"] = ref.namespace
+        if row.uid:
+            # An object that is deleted meanwhile is not created by the write.
+            metadata["uid"] = row.uid
+        content = {"apiVersion": kind.api_versions[0], "kind": ref.kind, "metadata": metadata}
+        return Annotate(ref, content, row.dialect)
 
     def is_ready(self, snapshot: Snapshot) -> bool:
         """True if every source has been read once."""
@@ -98,6 +111,7 @@ class Planner:
                 generated=tuple(replace(row, **marks) for row in intent.generated),
                 outdated=intent.outdated,
                 deletions=intent.deletions,
+                annotations=tuple(replace(row, **marks) for row in intent.annotations),
                 conditions=tuple(replace(row, **marks) for row in intent.conditions),
                 reported=intent.reported,
                 problems=tuple(replace(row, **marks) for row in intent.problems),

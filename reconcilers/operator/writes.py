@@ -26,4 +26,20 @@ class Apply(msgspec.Struct, frozen=True):
         return (self.object, self.status)
 
 
-Write = Apply | Delete
+class Annotate(msgspec.Struct, frozen=True):
+    """Set annotations of another writer's object, and nothing else; values that exist are kept.
+
+    Server-side apply by a field manager of the dialect's own, without force.
+    """
+
+    object: ObjectRef
+    content: JsonObject
+    dialect: str
+
+    @property
+    def key(self) -> tuple[ObjectRef, bool]:
+        """The object, and that it is not its status."""
+        return (self.object, False)
+
+
+Write = Apply | Delete | Annotate

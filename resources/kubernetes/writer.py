@@ -89,6 +89,15 @@ class Writer:
         parameters = [("fieldManager", self._manager), ("force", "true")]
         return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
 
+    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> JsonObject:
+        """Apply annotations of an object of another writer. Raises `KubernetesError`.
+
+        The field manager is ``<manager>-<dialect>``. Without force: a value that another manager has
+        set meanwhile is a `StatusError` with status 409.
+        """
+        parameters = [("fieldManager", f"{self._manager}-{dialect}")]
+        return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
+
     async def merge(self, path: str, content: Mapping[str, Any]) -> JsonObject:
         """Send a JSON merge patch (RFC 7386) for an existing object. Raises `KubernetesError`.
 

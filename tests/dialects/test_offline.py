@@ -43,6 +43,7 @@ def test_render_prints_instance_peer_routes_and_conditions(
     (route,) = peer["advertise"]
     assert (instance["name"], peer["address"]) == ("beacon", "192.0.2.9")
     assert (route["prefix"], route["communities"]) == ("198.51.100.1/32", ["0:65000"])
+    assert [origin["type"] for origin in route["origins"]] == ["LoadBalancerIP"]
     (condition,) = document["conditions"]
     assert (condition["type"], condition["status"]) == ("test.waggle.dev/NoNode", "False")
     assert document["problems"] == []

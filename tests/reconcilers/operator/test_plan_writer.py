@@ -66,6 +66,11 @@ class Api:
         assert uid
         self._called("delete", path)
 
+    async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> dict[str, Any]:
+        assert dialect
+        self._called("annotate", path)
+        return dict(content)
+
     def times(self, verb: str, name: str = "") -> list[float]:
         return [at for at, called, path in self.calls if called == verb and name in path]
 
