@@ -86,6 +86,10 @@ class WriteTxn:
         if written is not None:
             self._written.setdefault(table, []).append(written)
 
+    def snapshot(self) -> Snapshot:
+        """Return a snapshot with the writes so far, whether they are committed later or not."""
+        return Snapshot(tuple(self._root))
+
     def close(self) -> tuple[dict[int, TableState], dict[Table[Any], list[Written]]]:
         """End the transaction; return the new states and the written rows."""
         self._closed = True
@@ -162,6 +166,14 @@ class Database:
             for name in reversed(names):
                 self._locks[name].release()
         self._notify(states)
+
+    def trial(self, *tables: Table[Any]) -> WriteTxn:
+        """Return a transaction on tables that is never committed, to see what writes would result in.
+
+        It locks nothing and nobody else sees it. Its revisions are those that a later commit has
+        again, with other rows.
+        """
+        return WriteTxn(self._root, tables)
 
     def _commit(
         self, states: dict[int, TableState], written: dict[Table[Any], list[Written]]

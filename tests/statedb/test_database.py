@@ -31,6 +31,22 @@ def test_only_the_transaction_reads_its_uncommitted_writes() -> None:
         assert table.get(db.snapshot(), ("s", "a")) is None
 
 
+def test_a_trial_shows_what_writes_would_result_in_and_changes_nothing() -> None:
+    db = Database()
+    table = rows_table(db)
+    put(db, table, A)
+    seen: list[int] = []
+    table.observable.subscribe(seen.append)
+    emitted = list(seen)
+    trial = db.trial(table)
+    table.upsert(trial, B)
+    with db.write(table) as txn:  # no lock is held
+        table.delete(txn, ("s", "a"))
+    assert set(table.all(trial.snapshot())) == {A, B}
+    assert set(table.all(db.snapshot())) == set()
+    assert len(seen) == len(emitted) + 1
+
+
 def test_tables_are_committed_together() -> None:
     db = Database()
     one, two = rows_table(db, "one"), rows_table(db, "two")
