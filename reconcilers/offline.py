@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from reconcilers.admission import node_groups
 from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
 from reconcilers.intent.explain import Explainer
@@ -40,6 +41,17 @@ def kinds_of(dialects: Iterable[type[Dialect]]) -> Kinds:
     return Kinds(*groups, (NODE_NETWORK,))
 
 
+def _store(db: Database, tables: Tables, loaded: Loaded) -> None:
+    for kind, event in loaded.replacements:
+        table = tables.of(kind)
+        with db.write(table) as txn:
+            for row in event.objects:
+                table.upsert(txn, row)
+    with db.write(tables.source_problems) as txn:
+        for problem in loaded.problems:
+            tables.source_problems.upsert(txn, problem)
+
+
 class OfflineIntent:
     """The intent of one node, compiled from manifests."""
 
@@ -51,14 +63,7 @@ class OfflineIntent:
         self.settings = settings
         self.resources = Tables(self.db, kinds_of(dialect_types))
         self.intent = IntentTables(self.db)
-        for kind, event in loaded.replacements:
-            table = self.resources.of(kind)
-            with self.db.write(table) as txn:
-                for row in event.objects:
-                    table.upsert(txn, row)
-        with self.db.write(self.resources.source_problems) as txn:
-            for problem in loaded.problems:
-                self.resources.source_problems.upsert(txn, problem)
+        _store(self.db, self.resources, loaded)
         instances = [
             dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
             for dialect in dialect_types
@@ -85,6 +90,54 @@ class OfflineIntent:
     def explainer(self) -> Explainer:
         """Return what explains the intent."""
         return self._compiler.explainer()
+
+
+def check(
+    paths: Iterable[str],
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    nodes: Iterable[str] = (),
+    stdin: BinaryIO | None = None,
+) -> Json:
+    """Read manifests, and return the problems of all their nodes: the document of ``waggle check``.
+
+    ``nodes``: these alone; of manifests without a Node one without labels is checked. Raises
+    `resources.manifests.UnreadablePathError`.
+    """
+    loaded = load(paths, kinds_of(dialects), stdin)
+    found: dict[str, Json] = {}
+    members = _node_groups(loaded, dialects, settings, nodes)
+    for names in members:
+        node_settings = msgspec.structs.replace(settings, node=names[0])
+        for problem in OfflineIntent(loaded, dialects, node_settings).document()["problems"]:
+            key = msgspec.json.encode(problem).decode()
+            found.setdefault(key, {**problem, "nodes": []})["nodes"] += names
+    for problem in found.values():
+        problem["nodes"].sort()
+    return {
+        "nodes": sorted(name for names in members for name in names),
+        "problems": sorted(found.values(), key=lambda p: (p["objects"], p["field"], p["message"])),
+    }
+
+
+def _node_groups(
+    loaded: Loaded,
+    dialects: Sequence[type[Dialect]],
+    settings: OfflineSettings,
+    nodes: Iterable[str],
+) -> list[Sequence[str]]:
+    """Return the nodes that are checked, in groups of which the first one stands for all."""
+    db = Database()
+    tables = Tables(db, kinds_of(dialects))
+    _store(db, tables, loaded)
+    snapshot = db.snapshot()
+    names = set(nodes) or {row.metadata.name for row in tables.nodes.all(snapshot)}
+    used = [
+        dialect(tables, settings.dialects.get(dialect.name, dialect.options_type()))
+        for dialect in dialects
+        if any(tables.of(kind).count(snapshot) for kind in dialect.kinds if kind.custom)
+    ]
+    return list(node_groups(used, snapshot, names or {"node"}).values())
 
 
 def render(

@@ -36,6 +36,7 @@ COMMANDS = (
     "reconcilers",
     "verify",
     "render",
+    "check",
     "convert",
     "crds",
     "decode",
@@ -45,7 +46,7 @@ COMMANDS = (
 )
 """Modules of this package with ``add_parser(subparsers)`` and ``run(args)``, which returns the exit
 status. ``add_parser`` imports nothing slow."""
-OF_DIALECTS = frozenset({"explain", "render", "convert", "crds"})
+OF_DIALECTS = frozenset({"explain", "render", "check", "convert", "crds"})
 """Those whose ``add_parser(subparsers, dialects)`` takes the API dialects as well."""
 
 EPILOG = exit_statuses(

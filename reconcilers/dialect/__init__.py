@@ -22,6 +22,7 @@ from reconcilers.dialect.compilation import (
     RouteSetRules,
 )
 from reconcilers.dialect.extensions import ApiPath, Ask, Command, Converter, Gauge
+from reconcilers.dialect.feeding import feeders_first
 from reconcilers.dialect.installation import RbacRule, Rival
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.protocol import Dialect
@@ -65,4 +66,5 @@ __all__ = [
     "Selection",
     "ServiceAddress",
     "Target",
+    "feeders_first",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from reconcilers.dialect.candidate import Candidate, Target
@@ -52,6 +52,8 @@ class Dialect:
     """The kinds whose conditions the operator writes."""
     generated_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose objects the operator writes and deletes."""
+    reviewed_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """The kinds whose objects the operator's webhook reviews before the API server stores them."""
     rbac: ClassVar[tuple[RbacRule, ...]] = ()
     """Permissions that do not follow from the kinds."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
@@ -94,7 +96,11 @@ class Dialect:
         return False
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:  # noqa: ARG002
-        """Compile the objects of a snapshot for one node."""
+        """Compile the objects of a snapshot for one node.
+
+        Nothing may be kept by a revision: the admission review compiles snapshots that never become
+        present ones.
+        """
         return NodeIntent()
 
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
@@ -161,6 +167,26 @@ class Dialect:
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:  # noqa: ARG002
         """Generate what the cluster has to have, and report on its objects."""
         return ClusterIntent()
+
+    # Admission
+
+    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:  # noqa: ARG002
+        """Return a value that is equal for nodes on which the same objects have the same problems.
+
+        Of such nodes one is compiled for all. By default each node is one group.
+        """
+        return node
+
+    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:  # noqa: ARG002
+        """Return labels of a node that an object selects, or None where it selects none by labels.
+
+        An object that selects no present node is reviewed for one with these labels.
+        """
+        return None
+
+    def review_warnings(self, row: Any) -> Iterable[str]:  # noqa: ANN401, ARG002
+        """Yield warnings about an object that is admitted: sentences without their end."""
+        return ()
 
     # Status
 

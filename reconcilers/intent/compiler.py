@@ -7,8 +7,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
-import graphlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, NodeContext, NodeIntent
+from reconcilers.dialect import Dialect, NodeContext, NodeIntent, feeders_first
 from reconcilers.intent import drain
 from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.explain import Explainer
@@ -85,7 +84,7 @@ class IntentCompiler:
         self._db = db
         self._resources = resources
         self._intent = intent
-        self._dialects = _feeders_first(dialects)
+        self._dialects = feeders_first(dialects)
         self._context = NodeContext(
             node, secrets_namespace, operator_in_process=operator_in_process
         )
@@ -386,22 +385,3 @@ class IntentCompiler:
 
 def _of_node(row: Generated, dialect: str) -> Generated:
     return replace(row, dialect=dialect, by_operator=False)
-
-
-def _feeders_first(dialects: Iterable[Dialect]) -> dict[str, Dialect]:
-    """Order dialects so that one comes before the one that it feeds; otherwise by name.
-
-    Raises `ValueError` where dialects feed each other in a circle.
-    """
-    by_name = {dialect.name: dialect for dialect in dialects}
-    order: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
-    for name in sorted(by_name):
-        order.add(name)
-        feeds = by_name[name].feeds
-        if feeds is not None and feeds in by_name:
-            order.add(feeds, name)
-    try:
-        return {name: by_name[name] for name in order.static_order()}
-    except graphlib.CycleError as error:
-        circle = " -> ".join(error.args[1])
-        raise ValueError(f"dialects feed each other: {circle}") from None

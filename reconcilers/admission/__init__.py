@@ -1,0 +1,24 @@
+"""Reviews changes before they are made: which problems they would cause, and on which nodes.
+
+`Reviewer` compares the problems of all nodes without and with a change, and decides as an admission
+webhook does. ``waggle check`` lists the problems of all nodes in manifests. Pure, but for the trial
+transactions of the database, which nobody else sees.
+"""
+
+from reconcilers.admission.cluster_problems import (
+    ClusterProblem,
+    NodeGroups,
+    cluster_problems,
+    node_groups,
+)
+from reconcilers.admission.review import Request, Reviewer, Verdict
+
+__all__ = [
+    "ClusterProblem",
+    "NodeGroups",
+    "Request",
+    "Reviewer",
+    "Verdict",
+    "cluster_problems",
+    "node_groups",
+]

@@ -1,0 +1,101 @@
+"""The problems of a dialect's objects on all nodes: nodes with the same objects are compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.dialect import ClusterContext, Dialect, NodeContext
+from reconcilers.model import Generated, Problem
+from statedb import Snapshot
+
+
+class ClusterProblem(msgspec.Struct, frozen=True, order=True):
+    """A problem, and the nodes on which the objects have it."""
+
+    problem: Problem
+    nodes: tuple[str, ...] = ()
+    """In the order of their names; empty where it is not a node's."""
+
+
+NodeGroups = Mapping[Hashable, Sequence[str]]
+"""The names of nodes by group; the first one is compiled for all."""
+
+
+def node_groups(
+    dialects: Iterable[Dialect], snapshot: Snapshot, nodes: Iterable[str]
+) -> NodeGroups:
+    """Return the groups of nodes for which all dialects compile the same objects."""
+    groups: dict[Hashable, list[str]] = {}
+    every = list(dialects)
+    for node in sorted(nodes):
+        group = tuple(dialect.node_group(snapshot, node) for dialect in every)
+        groups.setdefault(group, []).append(node)
+    return groups
+
+
+def cluster_problems(
+    dialects: Mapping[str, Dialect],
+    snapshot: Snapshot,
+    nodes: Iterable[str],
+    secrets_namespace: str,
+) -> list[ClusterProblem]:
+    """Return the problems of the dialects' objects on nodes, and those of the operator's part.
+
+    ``dialects`` are by name, one that feeds another before it. A dialect that cannot be compiled is
+    a problem without objects.
+    """
+    nodes_of: dict[Problem, list[str]] = {}
+    cluster = ClusterContext(secrets_namespace)
+    for name, dialect in dialects.items():
+        try:
+            found = dialect.operate(snapshot, cluster).problems
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            found = (_failure(dialect, error),)
+        for problem in found:
+            nodes_of.setdefault(replace(problem, dialect=name), [])
+    for members in node_groups(dialects.values(), snapshot, nodes).values():
+        context = NodeContext(members[0], secrets_namespace)
+        for problem in _node_problems(dialects, snapshot, context):
+            nodes_of.setdefault(problem, []).extend(members)
+    return sorted(
+        ClusterProblem(problem, tuple(sorted(set(names)))) for problem, names in nodes_of.items()
+    )
+
+
+def _node_problems(
+    dialects: Mapping[str, Dialect], snapshot: Snapshot, context: NodeContext
+) -> list[Problem]:
+    """Return the problems of one node, each with the name of its dialect."""
+    problems: list[Problem] = []
+    fed: dict[str, list[Generated]] = {}
+    for name, dialect in dialects.items():
+        try:
+            intent = dialect.compile(snapshot, replace(context, fed=tuple(fed.get(name, ()))))
+        except Exception as error:  # noqa: BLE001  as above
+            problems.append(_failure(dialect, error))
+            continue
+        problems += (_of_any_node(problem, name) for problem in intent.problems)
+        if dialect.feeds is not None:
+            fed.setdefault(dialect.feeds, []).extend(intent.generated)
+    return problems
+
+
+def _of_any_node(problem: Problem, dialect: str) -> Problem:
+    # What a node does without is its own; the problem is the same one on every node.
+    return replace(problem, dialect=dialect, leaves_out=())
+
+
+def _failure(dialect: Dialect, error: Exception) -> Problem:
+    text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
+    return Problem((), "", text, dialect=dialect.name)
+
+
+def described(value: Any) -> str:  # noqa: ANN401
+    """Return names in a sentence: three of them, and how many more there are."""
+    names = list(value)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(str, names[:3])) + more

@@ -1,0 +1,202 @@
+"""The review of one change: allowed, allowed with warnings, or denied with every reason.
+
+A change is denied for what it makes worse: a broken rule of the object itself, or an ``invalid`` or
+``conflict`` problem that was not there before. What was there before and is no larger is a warning,
+so that people can repair; a reference to what is not there yet (``unresolved``) is one as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems, described
+from reconcilers.dialect import Dialect, feeders_first
+from reconcilers.model import ObjectRef, Problem
+from resources.core import Node
+from resources.errors import FieldError, InvalidObject
+from resources.kind import Kind
+from resources.meta import ObjectMeta
+from resources.tables import Tables
+from statedb import Database, Snapshot, Table, WriteTxn
+
+_INDEX: Final = re.compile(r"\[\d+\]")
+_DENIED: Final = frozenset({"invalid", "conflict"})
+HYPOTHETICAL_NODE: Final = "(no present node)"
+"""The name of a node that an object would select; no name of an object has such characters."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One change of an object (admission.k8s.io/v1 AdmissionRequest, the fields that count)."""
+
+    operation: str
+    """CREATE, UPDATE, DELETE or CONNECT."""
+    api_version: str
+    kind: str
+    object: Any = None
+    """As JSON; None for a deletion."""
+    old_object: Any = None
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The answer to a request: each message and warning is a sentence without its end."""
+
+    allowed: bool
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class Reviewer:
+    """Reviews changes of the objects of dialects against what the tables have."""
+
+    def __init__(
+        self,
+        db: Database,
+        tables: Tables,
+        dialects: Iterable[Dialect],
+        secrets_namespace: str = "kube-system",
+    ) -> None:
+        self._db = db
+        self._tables = tables
+        self._dialects = feeders_first(dialects)
+        self._secrets_namespace = secrets_namespace
+        self._reviewed = {
+            kind.name: (kind, dialect)
+            for dialect in self._dialects.values()
+            for kind in dialect.reviewed_kinds
+        }
+        self._present: tuple[tuple[int, ...], list[ClusterProblem]] = ((), [])
+        """The problems without a change, and the revisions of the tables that they are of."""
+
+    def review(self, request: Request) -> Verdict:
+        """Decide about one change."""
+        if request.operation not in ("CREATE", "UPDATE") or request.kind not in self._reviewed:
+            return Verdict(allowed=True)
+        kind, dialect = self._reviewed[request.kind]
+        if request.api_version not in kind.api_versions:
+            served = " and ".join(kind.api_versions)
+            text = f"{request.kind} {request.api_version} is not reviewed: {served} is"
+            return Verdict(allowed=True, warnings=(text,))
+        try:
+            row = kind.decode(request.object)
+        except InvalidObject as error:
+            return _judge_rules(kind, request, error.errors)
+        except (ValueError, TypeError) as error:
+            return Verdict(allowed=False, message=f"is not a {kind.name}: {error}")
+        warnings = [str(error) for error in kind.unknown_fields(request.object)]
+        warnings += dialect.review_warnings(row)
+        problems, worse = self._compare(kind, dialect, row)
+        warnings += (_sentence(problem) for problem in problems)
+        if worse:
+            return Verdict(
+                allowed=False,
+                message="; ".join(map(_sentence, worse)),
+                warnings=tuple(dict.fromkeys(warnings)),
+            )
+        return Verdict(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
+
+    def _compare(
+        self,
+        kind: Kind[Any],
+        dialect: Dialect,
+        row: Any,  # noqa: ANN401
+    ) -> tuple[list[ClusterProblem], list[ClusterProblem]]:
+        """Return the problems of an object that it may have, and those that a change makes worse."""
+        ref = ObjectRef(kind.name, row.metadata.namespace, row.metadata.name)
+        table, nodes = self._tables.of(kind), self._tables.nodes
+        trial = self._db.trial(table, nodes)
+        table.upsert(trial, row)
+        labels = self._unselected_labels(dialect, trial.snapshot(), ref)
+        if labels is None:
+            before = self._present_problems()
+        else:
+            without = self._db.trial(nodes)
+            _add_node(without, nodes, labels)
+            before = self._problems(without.snapshot())
+            _add_node(trial, nodes, labels)
+        after = self._problems(trial.snapshot())
+        worse = [p for p in _worse(before, after) if p.problem.category in _DENIED]
+        mine = [p for p in after if ref in p.problem.objects and p not in worse]
+        return mine, worse
+
+    def _unselected_labels(
+        self, dialect: Dialect, snapshot: Snapshot, ref: ObjectRef
+    ) -> Mapping[str, str] | None:
+        """Return the labels of a node for an object that selects no present one, or None."""
+        labels = dialect.selected_labels(snapshot, ref)
+        if labels is None:
+            return None
+        wanted = labels.items()
+        found = any(
+            wanted <= node.metadata.labels.items() for node in self._tables.nodes.all(snapshot)
+        )
+        return None if found else labels
+
+    def _present_problems(self) -> list[ClusterProblem]:
+        """Return the problems as the tables are; kept until one of them changes."""
+        snapshot = self._db.snapshot()
+        revisions = tuple(table.revision(snapshot) for table in self._tables.resources)
+        if revisions != self._present[0]:
+            self._present = (revisions, self._problems(snapshot))
+        return self._present[1]
+
+    def _problems(self, snapshot: Snapshot) -> list[ClusterProblem]:
+        nodes = [node.metadata.name for node in self._tables.nodes.all(snapshot)]
+        return cluster_problems(self._dialects, snapshot, nodes, self._secrets_namespace)
+
+
+def _add_node(txn: WriteTxn, nodes: Table[Any], labels: Mapping[str, str]) -> None:
+    nodes.upsert(txn, Node(metadata=ObjectMeta(name=HYPOTHETICAL_NODE, labels=dict(labels))))
+
+
+def _judge_rules(kind: Kind[Any], request: Request, errors: Sequence[FieldError]) -> Verdict:
+    """Decide about an object that breaks rules: the former one may have broken the same ones."""
+    broken = set(errors)
+    try:
+        if request.old_object is not None:
+            kind.decode(request.old_object)
+    except InvalidObject as error:
+        if broken <= set(error.errors):
+            return Verdict(allowed=True, warnings=tuple(map(str, errors)))
+    except (ValueError, TypeError):
+        pass
+    return Verdict(allowed=False, message="; ".join(map(str, errors)))
+
+
+def _worse(
+    before: Iterable[ClusterProblem], after: Iterable[ClusterProblem]
+) -> list[ClusterProblem]:
+    """Return the problems that were not there before, or that are of more objects or nodes now."""
+    known: dict[tuple[str, str, str], list[ClusterProblem]] = {}
+    for one in before:
+        known.setdefault(_subject(one.problem), []).append(one)
+    worse = []
+    for one in after:
+        former = known.get(_subject(one.problem), [])
+        same = next((other for other in former if _is_no_larger(one, other)), None)
+        if same is None:
+            worse.append(one)
+        else:
+            former.remove(same)
+    return worse
+
+
+def _subject(problem: Problem) -> tuple[str, str, str]:
+    # Without indexes: a change may move an element of a list.
+    return (problem.dialect, problem.category, _INDEX.sub("", problem.field))
+
+
+def _is_no_larger(now: ClusterProblem, former: ClusterProblem) -> bool:
+    return set(now.problem.objects) <= set(former.problem.objects) and set(now.nodes) <= set(
+        former.nodes
+    )
+
+
+def _sentence(one: ClusterProblem) -> str:
+    problem = one.problem
+    parts = (described(problem.objects), problem.field, problem.message)
+    where = f" (node {described(one.nodes)})" if one.nodes else ""
+    return ": ".join(part for part in parts if part) + where

@@ -1,0 +1,82 @@
+"""``waggle check``: every node of the manifests, one line for each problem."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.reconcilers.admission.claims import ClaimDialect, claim
+from waggle.__main__ import main
+from waggle.dialects import DialectEntry, Dialects
+
+CLAIMS = Dialects((DialectEntry("claims", ClaimDialect.options_type, lambda: ClaimDialect),))
+
+
+def node(name: str, rack: str) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"rack": rack}},
+    }
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Path:
+    """Two racks; on the nodes of one of them two Claims are in conflict."""
+    objects = [node(f"a{i}", "a") for i in range(5)] + [node("b0", "b")]
+    objects += [claim("one", 1), claim("two", 2, labels={"rack": "a"})]
+    path = tmp_path / "all.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    return path
+
+
+def check(*arguments: str | Path) -> int:
+    return main(["check", *map(str, arguments)], dialects=CLAIMS)
+
+
+def test_a_problem_is_one_line_with_the_nodes_that_have_it(
+    manifests: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check("-f", manifests) == 1
+    out, err = capsys.readouterr()
+    assert out == ("Claim/one, Claim/two: spec.value: port: 1 and 2 (on a0, a1, a2 and 2 more)\n")
+    assert err == "1 problem on 6 nodes\n"
+
+
+def test_nodes_with_the_same_objects_are_compiled_once(manifests: Path) -> None:
+    ClaimDialect.compiled = 0
+    check("-f", manifests)
+    assert ClaimDialect.compiled == 2
+
+
+def test_json_has_every_node(manifests: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    check("-f", manifests, "-o", "json")
+    document = json.loads(capsys.readouterr().out)
+    assert document["nodes"] == ["a0", "a1", "a2", "a3", "a4", "b0"]
+    (problem,) = document["problems"]
+    assert problem["objects"] == ["Claim/one", "Claim/two"]
+    assert problem["nodes"] == ["a0", "a1", "a2", "a3", "a4"]
+
+
+def test_selected_nodes_alone(manifests: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("-f", manifests, "--node", "b0") == 0
+    assert capsys.readouterr().err == "no problems on 1 node\n"
+
+
+def test_manifests_without_a_node_are_checked_for_one_without_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(yaml.safe_dump_all([claim("one", 1), claim("two", 2)]))
+    assert check("-f", path) == 1
+    assert "Claim/one, Claim/two" in capsys.readouterr().out
+
+
+def test_a_path_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("-f", "/no/such/path") == 2
+    assert capsys.readouterr().err == (
+        "waggle check: /no/such/path: there is no such file or directory\n"
+    )

@@ -1,0 +1,109 @@
+"""A dialect for tests of admission: a Claim gives a subject a value on the nodes that it selects.
+
+Two Claims with one subject and two values are a conflict on the nodes that both select.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from reconcilers.dialect import Dialect, NodeContext, NodeIntent
+from reconcilers.model import ObjectRef, Problem, ref_to
+from resources.core.kinds import NODE
+from resources.kind import Kind
+from resources.meta import Resource, Struct
+from statedb import Snapshot
+
+
+class ClaimSpec(Struct, frozen=True):
+    """What is claimed, and on which nodes."""
+
+    subject: str
+    value: int
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    refers_to: str | None = None
+
+
+class ClaimRow(Resource, frozen=True):
+    """An object of kind Claim."""
+
+    spec: ClaimSpec
+
+
+CLAIM = Kind(
+    "Claim",
+    ClaimRow,
+    group="claims.example",
+    versions=("v1",),
+    plural="claims",
+    namespaced=False,
+    table="claims",
+    strict=True,
+)
+
+
+class ClaimDialect(Dialect):
+    """Compiles Claims to their conflicts."""
+
+    name, title = "claims", "Claims"
+    kinds = (NODE, CLAIM)
+    cluster_kinds = (NODE, CLAIM)
+    reviewed_kinds = (CLAIM,)
+    compiled = 0
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+        """Report the conflicts on a node."""
+        ClaimDialect.compiled += 1
+        by_subject = defaultdict(list)
+        problems = []
+        for row in self._selecting(snapshot, context.node):
+            by_subject[row.spec.subject].append(row)
+            if row.spec.value < 0:
+                raise ValueError("a defect")
+            if row.spec.refers_to is not None:
+                text = f"{row.spec.refers_to} is not there"
+                problems.append(
+                    Problem((ref_to(CLAIM, row),), "spec.refersTo", text, category="unresolved")
+                )
+        for subject, rows in by_subject.items():
+            if len({row.spec.value for row in rows}) > 1:
+                values = " and ".join(str(row.spec.value) for row in rows)
+                refs = tuple(ref_to(CLAIM, row) for row in rows)
+                problems.append(
+                    Problem(refs, "spec.value", f"{subject}: {values}", category="conflict")
+                )
+        return NodeIntent(problems=tuple(problems))
+
+    def _selecting(self, snapshot: Snapshot, node: str) -> list[ClaimRow]:
+        row = self.tables.nodes.get(snapshot, ("", node))
+        labels = {} if row is None else row.metadata.labels
+        claims = sorted(self.tables.of(CLAIM).all(snapshot), key=lambda one: one.metadata.name)
+        return [one for one in claims if one.spec.labels.items() <= labels.items()]
+
+    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
+        """Group the nodes that the same Claims select."""
+        return tuple(row.metadata.name for row in self._selecting(snapshot, node))
+
+    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
+        """Return the labels that a Claim selects."""
+        row = self.tables.of(CLAIM).get(snapshot, (ref.namespace, ref.name))
+        return None if row is None else row.spec.labels
+
+    def review_warnings(self, row: Any) -> Iterable[str]:  # noqa: ANN401
+        """Warn of a value that nobody means."""
+        if row.spec.value == 0:
+            yield "spec.value: 0 is a value, too"
+
+
+def claim(name: str, value: int, subject: str = "port", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Spell a Claim."""
+    return {
+        "apiVersion": "claims.example/v1",
+        "kind": "Claim",
+        "metadata": {"name": name},
+        "spec": {"subject": subject, "value": value, **spec},
+    }
