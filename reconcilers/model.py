@@ -105,6 +105,11 @@ class SecretRef(msgspec.Struct, frozen=True):
     name: str
     key: str = "password"
 
+    @property
+    def owner(self) -> ObjectRef:
+        """The Secret."""
+        return ObjectRef("Secret", self.namespace, self.name)
+
     def __str__(self) -> str:
         """Return the reference in the form of problems."""
         return f"Secret {self.namespace}/{self.name}"
@@ -118,6 +123,11 @@ class FieldRef(msgspec.Struct, frozen=True):
 
     object: ObjectRef
     field: str
+
+    @property
+    def owner(self) -> ObjectRef:
+        """The object with the field."""
+        return self.object
 
     def __str__(self) -> str:
         """Return the reference in the form of problems."""

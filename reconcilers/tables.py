@@ -12,7 +12,6 @@ from reconcilers.model import (
     Problem,
     ReconcileStatus,
     Route,
-    SecretRef,
 )
 from statedb import Database, Index, Key, Table
 
@@ -21,8 +20,8 @@ BY_OBJECT = "object"
 """Routes by (route set, object that caused it)."""
 BY_ROUTE_SET = "by-route-set"
 """Peers by (route set that they get, instance)."""
-BY_SECRET = "by-secret"  # noqa: S105  the name of an index
-"""Peers by (namespace, name) of the Secret with their password."""
+BY_PASSWORD = "by-password"  # noqa: S105  the name of an index
+"""Peers by (kind, namespace, name) of the object with their password."""
 
 
 def object_id(ref: ObjectRef) -> str:
@@ -39,9 +38,11 @@ def _peer_route_sets(peer: Peer) -> tuple[Key, ...]:
     return () if peer.route_set is None else ((peer.route_set, peer.instance),)
 
 
-def _peer_secrets(peer: Peer) -> tuple[Key, ...]:
-    ref = peer.password
-    return ((ref.namespace, ref.name),) if isinstance(ref, SecretRef) else ()
+def _peer_passwords(peer: Peer) -> tuple[Key, ...]:
+    if peer.password is None:
+        return ()
+    owner = peer.password.owner
+    return ((owner.kind, owner.namespace, owner.name),)
 
 
 def _problem_key(row: Problem) -> Key:
@@ -56,7 +57,7 @@ class IntentTables:
         self.peers: Table[Peer] = db.table(
             "peers",
             Index(KEY, lambda row: (row.instance, row.name)),
-            [Index(BY_ROUTE_SET, keys=_peer_route_sets), Index(BY_SECRET, keys=_peer_secrets)],
+            [Index(BY_ROUTE_SET, keys=_peer_route_sets), Index(BY_PASSWORD, keys=_peer_passwords)],
         )
         self.routes: Table[Route] = db.table(
             "routes",

@@ -22,7 +22,7 @@ def make_peers(
     database: Database, intent_tables: IntentTables, tables: Tables, speaker: SpeakerPort
 ) -> Peers:
     """Return the reconciler of peers."""
-    return Peers(database, intent_tables, tables.secrets, speaker)
+    return Peers(database, intent_tables, tables, speaker)
 
 
 def make_runner(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from reconcilers.model import Attributes, Instance, PasswordRef, Peer
+from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
+    BfdProfile,
     GracefulRestart,
     Import,
     InstanceConfig,
+    Match,
     PeerConfig,
     Policy,
     PrefixRule,
@@ -22,9 +25,12 @@ from speaker.api import (
 from speaker.api.secret import InvalidSecret
 from speaker.attribute import address_text
 from speaker.iana import Origin
-from speaker.nlri import IPV6_UNICAST
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
 GRACEFUL_SHUTDOWN = "65535:0"
+NEVER = "never"
+ACCEPT = "accept"
+"""The terms of an import policy."""
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
 
 
@@ -47,20 +53,22 @@ def peer_config(
 ) -> PeerConfig:
     """Return the configuration of a peer of an instance with this AS.
 
-    A peer whose password is missing or invalid is disabled, with the reason. Raises
+    A peer whose password is missing or invalid is disabled, with the reason; so is one whose
+    password is withheld, for which ``password_of`` raises LookupError. Raises
     `speaker.api.InvalidConfig`.
     """
     down = peer.down_reason
     password: Secret | None = None
     if peer.password is not None and down is None:
-        octets = password_of(peer.password)
-        if octets is None:
-            down = f"no {peer.password}"
+        try:
+            octets = password_of(peer.password)
+            password = None if octets is None else Secret(octets)
+        except InvalidSecret as error:
+            down = f"{peer.password}: {error}"
+        except LookupError:
+            down = f"{peer.password}: not known until the API server can be read"
         else:
-            try:
-                password = Secret(octets)
-            except InvalidSecret as error:
-                down = f"{peer.password}: {error}"
+            down = f"no {peer.password}" if octets is None else None
     return PeerConfig(
         name=peer.name,
         address=peer.address,
@@ -84,16 +92,42 @@ def peer_config(
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),
         import_=import_policy(peer),
+        next_hop_ipv4=peer.next_hop(IPV4_UNICAST),
         next_hop_ipv6=peer.next_hop(IPV6_UNICAST),
+        bfd=_bfd(peer),
         disabled_reason=down,
     )
 
 
 def import_policy(peer: Peer) -> Import:
-    """Return the import policy of a peer: all, none, or what is within these prefixes."""
-    if peer.accept is None:
-        return "all"
-    return tuple(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in peer.accept) or "none"
+    """Return the import policy of a peer: what is rejected, then what is accepted.
+
+    Without prefixes that are never accepted: all, none, or what is within these prefixes.
+    """
+    accept = None if peer.accept is None else prefix_rules(peer.accept)
+    if not peer.reject:
+        return "all" if accept is None else accept or "none"
+    never = Term(name=NEVER, match=Match(prefixes=prefix_rules(peer.reject)), action="reject")
+    return Policy(name="import", terms=(never, Term(name=ACCEPT, match=Match(prefixes=accept))))
+
+
+def prefix_rules(rules: Iterable[IntentRule]) -> tuple[PrefixRule, ...]:
+    """Return the rules of the speaker, in order; a rule of two objects is one."""
+    return tuple(dict.fromkeys(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in rules))
+
+
+def _bfd(peer: Peer) -> BfdProfile | None:
+    row = peer.bfd
+    if row is None:
+        return None
+    return BfdProfile(
+        receive_interval=row.receive_interval,
+        transmit_interval=row.transmit_interval,
+        detect_multiplier=row.detect_multiplier,
+        echo_interval=row.echo_interval,
+        passive=row.passive,
+        minimum_ttl=row.minimum_ttl,
+    )
 
 
 def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reconcilers.apply.convert import peer_config
+from reconcilers.apply.passwords import Passwords
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts
 from reconcilers.apply.single_value import SingleValue
-from reconcilers.model import FieldRef, PasswordRef
-from reconcilers.tables import BY_SECRET, KEY, IntentTables
-from resources.core import Secret
+from reconcilers.tables import KEY, IntentTables
+from resources.tables import Tables
 from speaker.api import DynamicPeerConfig, PeerConfig, SpeakerPort
-from statedb import Database, Snapshot, Table
+from statedb import Database, Snapshot
 
 
 class Peers(SingleValue):
@@ -26,29 +26,26 @@ class Peers(SingleValue):
     )
 
     def __init__(
-        self, db: Database, intent: IntentTables, secrets: Table[Secret], speaker: SpeakerPort
+        self, db: Database, intent: IntentTables, resources: Tables, speaker: SpeakerPort
     ) -> None:
         self._intent = intent
-        self._secrets = secrets
+        self._passwords = Passwords(db, intent, resources)
         self._speaker = speaker
         self._instance_changes = intent.instances.changes(db)
         self._peer_changes = intent.peers.changes(db)
-        self._secret_changes = secrets.changes(db)
 
     def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
-        """Peers that changed, those of changed instances, and those whose Secret changed."""
+        """Peers that changed, those of changed instances, and those whose password may have."""
         peers = self._intent.peers
-        found: dict[ObjectKey, Parts] = {
-            (change.row.instance, change.row.name): None
-            for change in self._peer_changes.next(snapshot)
-        }
+        found: dict[ObjectKey, Parts] = {}
+        for change in self._peer_changes.next(snapshot):
+            found[change.row.instance, change.row.name] = None
+            self._passwords.follow(change.row.password)
         for instance in self._instance_changes.next(snapshot):
             for row in peers.prefix(snapshot, KEY, (instance.row.name,)):
                 found[row.instance, row.name] = None
-        for secret in self._secret_changes.next(snapshot):
-            metadata = secret.row.metadata
-            for row in peers.find(snapshot, BY_SECRET, (metadata.namespace, metadata.name)):
-                found[row.instance, row.name] = None
+        for row in self._passwords.changed(snapshot):
+            found[row.instance, row.name] = None
         return found
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
@@ -74,21 +71,11 @@ class Peers(SingleValue):
 
     def desired_value(self, snapshot: Snapshot, key: ObjectKey) -> PeerConfig:
         """See `SingleValue`. Raises `speaker.api.InvalidConfig`."""
-
-        def password_of(ref: PasswordRef) -> bytes | None:
-            if isinstance(ref, FieldRef):
-                raise TypeError(f"a password in a field ({ref}) is not supported")
-            secret = self._secrets.get(snapshot, (ref.namespace, ref.name))
-            if secret is None or ref.key not in secret.data:
-                return None
-            # A newline at the end comes from an editor and is not part of the password.
-            return secret.data[ref.key].reveal().rstrip(b"\r\n")
-
         row = self._intent.peers.get(snapshot, key)
         instance = self._intent.instances.get(snapshot, key[0])
         if row is None or instance is None:
             raise KeyError(key)
-        return peer_config(row, instance.local_asn, password_of)
+        return peer_config(row, instance.local_asn, self._passwords.reader(snapshot))
 
     def actual_value(self, key: ObjectKey) -> PeerConfig | DynamicPeerConfig | None:
         """See `SingleValue`."""

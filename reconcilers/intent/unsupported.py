@@ -1,12 +1,11 @@
-"""Rejects intent that cannot be applied yet, with a problem for each instance or peer. Pure."""
+"""Rejects intent that cannot be applied, and reports what is not done yet. Pure."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
 
-from reconcilers.model import FieldRef, Instance, Peer, Problem
-from speaker.nlri import IPV6_UNICAST
+from reconcilers.model import Instance, Peer, Problem
 
 
 def supported(
@@ -37,12 +36,10 @@ def supported(
             text = f"peer {peer.name!r} is left out: {invalid}"
             problems.append(Problem(peer.origins, "", text, names, "invalid", peer.dialect))
             continue
-        reason = next(_of_peer(peer), None)
-        if reason is None:
-            sessions.append(peer)
-            continue
-        text = f"peer {peer.name!r} is left out: {reason} is not supported"
-        problems.append(Problem(peer.origins, "", text, names, "unsupported", peer.dialect))
+        sessions.append(peer)
+        if peer.bfd is not None:
+            text = f"peer {peer.name!r} has a session without BFD, which is not supported"
+            problems.append(Problem(peer.origins, "", text, (), "unsupported", peer.dialect))
     return kept, sessions
 
 
@@ -64,15 +61,3 @@ def _invalid_end(row: Peer) -> str | None:
     except ValueError:
         return f"{row.address!r} is not an IP address"
     return None
-
-
-def _of_peer(row: Peer) -> Iterator[str]:
-    if row.reject:
-        yield f"a list of prefixes that are never accepted ({row.reject[0].prefix} ...)"
-    if isinstance(row.password, FieldRef):
-        yield f"a password in a field ({row.password})"
-    if row.bfd is not None:
-        yield "BFD"
-    for hop in row.next_hops:
-        if hop.family != IPV6_UNICAST or row.address is None or ":" in row.address:
-            yield f"the next hop {hop.address} for {hop.family}"

@@ -60,6 +60,22 @@ class GracefulRestart(msgspec.Struct, frozen=True):
     """Whether packets are forwarded during a restart; on a node the kernel forwards them."""
 
 
+class BfdProfile(msgspec.Struct, frozen=True):
+    """The BFD session that a peer should have (RFC 5880, RFC 5883); intervals in milliseconds.
+
+    Carried for a BFD process: the speaker speaks no BFD, and a change has no effect on sessions.
+    """
+
+    receive_interval: int = 300
+    transmit_interval: int = 300
+    detect_multiplier: int = 3
+    echo_interval: int | None = None
+    """None: the echo function is off."""
+    passive: bool = False
+    minimum_ttl: int | None = None
+    """Of received packets of a multihop session; None is the default."""
+
+
 class MaximumPrefixes(msgspec.Struct, frozen=True):
     """How many prefixes a peer may send in a family, before policy (RFC 4486 section 4)."""
 
@@ -205,6 +221,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     next_hop_ipv4: str | None = None
     next_hop_ipv6: str | None = None
     """The next hop of a family, in place of the session's local address."""
+    bfd: BfdProfile | None = None
     disabled_reason: str | None = None
     """Keeps the session down and is its reason in the status (a missing Secret, for example)."""
 

@@ -7,6 +7,7 @@ address, interface, peer AS                    another peer: removed and added
 route set, export, import, policies, limits    the difference is sent or applied; no reset
 next hops                                      routes are advertised again; no reset
 connect-retry and idle-hold time, name         none until the next attempt
+BFD                                            none: it is carried for a BFD process
 any other                                      reset; the status shows the reason
 =============================================  ==========================================
 """
@@ -29,7 +30,7 @@ class Effect(enum.Enum):
     REPLACE = enum.auto()
 
 
-WITHOUT_EFFECT: Final = frozenset({"name", "connect_retry_time", "idle_hold_time"})
+WITHOUT_EFFECT: Final = frozenset({"name", "connect_retry_time", "idle_hold_time", "bfd"})
 SOFT: Final = frozenset(
     {
         "route_set",

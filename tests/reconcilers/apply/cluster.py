@@ -28,7 +28,7 @@ def reconcilers(cluster: Cluster, speaker: SpeakerPort) -> list[Reconciler]:
         Instances(db, intent, speaker),
         RouteSets(db, intent, speaker),
         ImportPolicies(db, intent, speaker),
-        Peers(db, intent, cluster.resources.secrets, speaker),
+        Peers(db, intent, cluster.resources, speaker),
     ]
 
 

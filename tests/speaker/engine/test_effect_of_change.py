@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from speaker.api import (
+    BfdProfile,
     Confederation,
     GracefulRestart,
     InstanceConfig,
@@ -56,6 +57,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"next_hop_ipv6": "fd00::1"}, Effect.SOFT),
     ({"local_port": 1179}, Effect.RESET),
     ({"disabled_reason": "no Secret"}, Effect.RESET),
+    ({"bfd": BfdProfile()}, Effect.NONE),
     ({"address": "10.0.0.3"}, Effect.REPLACE),
     ({"peer_asn": 65003}, Effect.REPLACE),
     ({"interface": "eth0"}, Effect.REPLACE),

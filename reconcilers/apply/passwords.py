@@ -1,0 +1,61 @@
+"""The passwords of peers: of Secrets, and of fields of the objects that configure them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reconcilers.model import FieldRef, PasswordRef, Peer
+from reconcilers.tables import BY_PASSWORD, IntentTables
+from resources.field_path import value_at
+from resources.secret_value import SecretValue
+from resources.tables import Tables
+from statedb import ChangeIterator, Database, Snapshot
+
+
+class Passwords:
+    """Reads passwords, and follows the objects that have them."""
+
+    def __init__(self, db: Database, intent: IntentTables, resources: Tables) -> None:
+        self._db = db
+        self._peers = intent.peers
+        self._resources = resources
+        self._changes: dict[str, ChangeIterator[Any]] = {}
+        """By kind: its objects have a password of some peer, or had one."""
+
+    def follow(self, ref: PasswordRef | None) -> None:
+        """Follow the kind of object that has a password; a read of `changed` begins with all."""
+        if ref is None:
+            return
+        kind = self._resources.kinds.named(ref.owner.kind)
+        if kind is not None and kind.name not in self._changes:
+            self._changes[kind.name] = self._resources.of(kind).changes(self._db)
+
+    def changed(self, snapshot: Snapshot) -> Iterator[Peer]:
+        """Iterate over the peers whose password is in an object that has changed since then."""
+        for kind, changes in self._changes.items():
+            for change in changes.next(snapshot):
+                yield from self._peers.find(snapshot, BY_PASSWORD, (kind, *change.row.key))
+
+    def reader(self, snapshot: Snapshot) -> Callable[[PasswordRef], bytes | None]:
+        """Return a function that reads a password: None without one, LookupError if withheld."""
+
+        def read(ref: PasswordRef) -> bytes | None:
+            value = self._value(snapshot, ref)
+            # A newline at the end comes from an editor and is not part of the password.
+            return None if value is None else value.reveal().rstrip(b"\r\n")
+
+        return read
+
+    def _value(self, snapshot: Snapshot, ref: PasswordRef) -> SecretValue | None:
+        owner = ref.owner
+        kind = self._resources.kinds.named(owner.kind)
+        row = (
+            None
+            if kind is None
+            else self._resources.of(kind).get(snapshot, (owner.namespace, owner.name))
+        )
+        if row is None:
+            return None
+        value = value_at(row, ref.field) if isinstance(ref, FieldRef) else row.data.get(ref.key)
+        return value if isinstance(value, SecretValue) else None
