@@ -103,6 +103,7 @@ def peer_item(node: str, status: PeerStatus) -> PeerItem:
         hold_seconds=status.hold_time if up else None,
         keepalive_seconds=status.keepalive_time if up else None,
         retry_seconds=None if status.retry_in is None else round(status.retry_in, 1),
+        likely_cause=status.likely_cause or None,
         messages_received=status.messages_received,
         messages_sent=status.messages_sent,
         flaps=status.flaps,

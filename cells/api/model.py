@@ -61,7 +61,11 @@ class FamilyCount(Item, frozen=True, kw_only=True):
 
 
 class PeerItem(Item, frozen=True, kw_only=True):
-    """One session. Counts are there only while it is Established, ``reason`` only otherwise."""
+    """One session. Counts are there only while it is Established, ``reason`` only otherwise.
+
+    ``since_time`` is when it became Established; where it is not, when it last was, or when the peer
+    was configured.
+    """
 
     node: str
     instance: str
@@ -83,6 +87,8 @@ class PeerItem(Item, frozen=True, kw_only=True):
     keepalive_seconds: float | None = None
     retry_seconds: float | None = None
     """Until the next attempt to connect."""
+    likely_cause: str | None = None
+    """What to check where the peer does not come up."""
     messages_received: int | None = None
     messages_sent: int | None = None
     flaps: int | None = None

@@ -17,6 +17,7 @@ from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.speaker.events import SpeakerEvents
+from cells.speaker.sessions import Sessions
 from cells.watch import Watch
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.report.event_writer import EventOutcome, EventWriter
@@ -26,6 +27,7 @@ from reconcilers.report.status_writer import StatusOutcome, StatusWriter
 from reconcilers.tables import IntentTables
 from resources.streams import guarded
 from resources.tables import Tables
+from speaker.api import SpeakerPort
 from statedb import Database, Table
 
 MANAGER = "waggle-agent"
@@ -66,6 +68,8 @@ class Report:
         statuses: Table[ObjectStatus],
         dialects: Group[Dialect],
         speaker_events: SpeakerEvents,
+        speaker: SpeakerPort,
+        sessions: Sessions,
         options: ReportOptions,
         health: Health,
         jobs: Jobs,
@@ -92,14 +96,17 @@ class Report:
             intent_tables,
             node.name,
             dialects,
+            speaker.peers,
             report=self._record,
             resolved=self._events.resolve,
+            now=time.time,
         )
         self._problems = Signal(
             tables.source_problems.observable,
             intent_tables.problems.observable,
             intent_tables.reconcile_statuses.observable,
             intent.done,
+            sessions.table.observable,
         )
         search = Watch(self._find)
         speaker_events.observable.subscribe(guarded(self._occurrences.receive, search.fail))

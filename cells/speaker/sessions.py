@@ -1,20 +1,27 @@
-"""The state of each session: the table ``sessions`` and the health tree, for people and for status.
+"""The state of each session: the table ``sessions``, the health tree, the log of those that stay down.
 
 Reads the speaker after its events, and writes only what differs; routes do not wait for it.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+
 import msgspec
+import structlog
 
 from cells.hive import Health, Jobs, Signal
 from cells.hive.rounds import run_rounds
 from cells.speaker.events import SpeakerEvents
-from speaker.api import ESTABLISHED, SpeakerPort
+from reconcilers.report import overdue
+from speaker.api import ESTABLISHED, PeerStatus, SpeakerPort
 from statedb import Database, Index, Table
 
 REFRESH_INTERVAL_SECONDS = 0.1
 """Between two readings of all sessions, at least."""
+
+log = structlog.get_logger("waggle.speaker")
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -27,7 +34,9 @@ class Session(msgspec.Struct, frozen=True):
     reason: str
     """Why it is not Established; empty when it is."""
     since: float
-    """When it entered its state, as Unix time."""
+    """When it became Established, or since when it is not, as Unix time."""
+    overdue: bool = False
+    """Whether it should have come up by now."""
 
 
 class Sessions:
@@ -40,7 +49,9 @@ class Sessions:
         events: SpeakerEvents,
         health: Health,
         jobs: Jobs,
+        now: Callable[[], float] = time.time,
     ) -> None:
+        """``now`` is Unix time."""
         self.table: Table[Session] = database.table(
             "sessions", primary=Index("key", key=lambda row: (row.instance, row.peer))
         )
@@ -48,12 +59,15 @@ class Sessions:
         self._speaker = speaker
         self._signal = Signal(events.observable)
         self._health = health
+        self._now = now
         self._instances: set[str] = set()
+        self._logged: dict[tuple[str, str], set[str]] = {}
+        """Of the sessions that are overdue: the reasons that the log has."""
         jobs.add("sessions", self._run)
 
     async def _run(self) -> None:
-        async def refresh(_: float | None) -> None:
-            self.refresh()
+        async def refresh(_: float | None) -> float | None:
+            return self.refresh()
 
         # Routes do not depend on it, so a thousand flapping sessions cost one pass.
         await run_rounds(self._signal, refresh, interval=REFRESH_INTERVAL_SECONDS)
@@ -62,9 +76,14 @@ class Sessions:
         """Refresh soon without an event (a peer was added or removed)."""
         self._signal.raise_flag()
 
-    def refresh(self) -> None:
-        """Compare the speaker's sessions with the table, and write what differs."""
+    def refresh(self) -> float | None:
+        """Compare the speaker's sessions with the table, and write what differs.
+
+        Returns the seconds until the next session is overdue, None where no event makes one so.
+        """
         self._forget_instances()
+        now, statuses = self._now(), self._speaker.peers()
+        self._log_overdue(statuses, now)
         found = {
             (status.instance, status.name): Session(
                 status.instance,
@@ -73,9 +92,15 @@ class Sessions:
                 status.state,
                 status.reason,
                 round(status.since, 3),
+                overdue.is_overdue(status, now),
             )
-            for status in self._speaker.peers()
+            for status in statuses
         }
+        self._write(found)
+        pauses = (overdue.due_in(status, now) for status in statuses)
+        return min((pause for pause in pauses if pause is not None), default=None)
+
+    def _write(self, found: dict[tuple[str, str], Session]) -> None:
         snapshot = self._database.snapshot()
         known = {(row.instance, row.peer): row for row in self.table.all(snapshot)}
         changed = [row for key, row in found.items() if not _same(known.get(key), row)]
@@ -95,6 +120,30 @@ class Sessions:
                 scope.degraded(f"{row.state}: {row.reason}")
         for instance, peer in gone:
             self._health.scope(instance).scope(peer).remove()
+
+    def _log_overdue(self, statuses: Sequence[PeerStatus], now: float) -> None:
+        """Log each session that does not come up: once, and again for another reason."""
+        before, self._logged = self._logged, {}
+        for status in statuses:
+            if not overdue.is_overdue(status, now):
+                continue
+            key = (status.instance, status.name)
+            reasons = self._logged[key] = before.get(key, set())
+            if status.reason in reasons:
+                continue
+            reasons.add(status.reason)
+            log.warning(
+                "session does not come up",
+                event_name="peer.not_established",
+                instance=status.instance,
+                peer=status.name,
+                peer_address=status.address,
+                state=status.state,
+                reason=status.reason,
+                likely_cause=status.likely_cause or None,
+                failures=status.failures,
+                down_seconds=round(now - status.since),
+            )
 
     def _forget_instances(self) -> None:
         present = {status.name for status in self._speaker.instances()}

@@ -40,6 +40,7 @@ COLUMNS = (
     Column("NEXT-RETRY", wide=True, right=True),
     Column("LAST-ERROR", wide=True),
     Column("REASON"),
+    Column("LIKELY-CAUSE", wide=True),
 )
 
 
@@ -120,8 +121,17 @@ def row(item: dict[str, Any], now: datetime) -> list[str]:
         NONE if restart is None else f"{restart}s",
         NONE if retry is None else output.duration(retry),
         _text(item.get("lastError")),
-        _text(item.get("reason"), "" if item["state"] == ESTABLISHED else "unknown"),
+        reason(item),
+        _text(item.get("likelyCause")),
     ]
+
+
+def reason(item: dict[str, Any]) -> str:
+    """Return why a session is not Established, with the time to the next attempt; else empty."""
+    if item["state"] == ESTABLISHED:
+        return ""
+    text, retry = item.get("reason") or "unknown", item.get("retrySeconds")
+    return text if retry is None else f"{text} (retry in {output.duration(retry)})"
 
 
 def _text(value: object, missing: str = NONE) -> str:

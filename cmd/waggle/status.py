@@ -9,6 +9,7 @@ from typing import Any
 
 from cells.text import escape
 from waggle import ask_agent, output
+from waggle.peers import ESTABLISHED, reason
 from waggle.tables import Column
 
 CONDITIONS = (
@@ -100,8 +101,14 @@ def _name(of: dict[str, Any]) -> str:
 
 def _peer(peer: dict[str, Any], now: datetime) -> str:
     state = peer["state"]
-    if "sinceTime" in peer:
-        state += f" for {output.age(output.read_time(peer['sinceTime']), now)}"
+    age = output.age(output.read_time(peer["sinceTime"]), now) if "sinceTime" in peer else None
+    if state == ESTABLISHED:
+        state += f" for {age}" if age else ""
+    else:
+        state += f", down for {age}" if age else ""
+        state += f": {reason(peer)}" if "reason" in peer else ""
+        if "likelyCause" in peer:
+            state += f"; likely {peer['likelyCause']}"
     advertised = {count["family"]: count["routes"] for count in peer.get("advertised", [])}
     counts = [
         f"{count['family']} {count['routes']} received, {advertised.get(count['family'], 0)} "

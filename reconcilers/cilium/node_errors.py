@@ -1,6 +1,6 @@
-"""The condition BGPReconcileError of a NodeConfig: a node's problems and failures, by instance.
+"""The conditions of a NodeConfig: a node's problems and failures, and its sessions that stay down.
 
-The message lists the first errors of each instance, as one mistake often causes many.
+The messages list the first errors of each instance, as one mistake often causes many.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from reconcilers.model import Condition, ObjectRef, Problem, ReconcileStatus
-from resources.cilium.condition_types import RECONCILE_ERROR
+from resources.cilium.condition_types import RECONCILE_ERROR, SESSIONS_DOWN
 
 MAX_ERRORS_SHOWN: Final = 5
 """Errors of one instance that the message lists."""
@@ -59,6 +59,21 @@ def errors_of(
 
 def reconcile_error(ref: ObjectRef, errors: Errors, generation: int | None) -> Condition:
     """Return the condition BGPReconcileError with these errors."""
+    message = _message(errors)
+    return Condition(ref, RECONCILE_ERROR, bool(errors), "BGPReconcileError", message, generation)
+
+
+def sessions_down(
+    ref: ObjectRef,
+    sessions: Iterable[tuple[tuple[str, str], str]],
+    generation: int | None,
+) -> Condition:
+    """Return the condition of sessions that do not come up: (instance, peer), and the reason."""
+    message = _message([(key[0], f"peer {key[1]}: {reason}") for key, reason in sessions])
+    return Condition(ref, SESSIONS_DOWN, True, "SessionNotEstablished", message, generation)
+
+
+def _message(errors: Errors) -> str:
     by_instance: dict[str, list[str]] = {}
     for instance, text in errors:
         by_instance.setdefault(instance, []).append(" ".join(text.split()))
@@ -71,4 +86,4 @@ def reconcile_error(ref: ObjectRef, errors: Errors, generation: int | None) -> C
     message = "\n".join(lines)
     if len(message) > MAX_MESSAGE_CHARACTERS:
         message = message[: MAX_MESSAGE_CHARACTERS - 1] + "…"
-    return Condition(ref, RECONCILE_ERROR, bool(errors), "BGPReconcileError", message, generation)
+    return message

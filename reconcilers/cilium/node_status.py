@@ -1,18 +1,20 @@
-"""The status of one NodeConfig: the states of its sessions, and the condition BGPReconcileError.
+"""The status of one NodeConfig: the states of its sessions, and its conditions.
 
 Source: Cilium's CiliumBGPNodeConfig. A session that is not established has no timers, no established
-time and no route counts.
+time and no route counts. The states that it passes in every attempt are reported as `active`: a dead
+router must not cost a write for each attempt of each node.
 """
 
 from __future__ import annotations
 
 import calendar
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from reconcilers import conditions
 from reconcilers.model import Condition
+from reconcilers.report.overdue import is_tried
 from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import Afi, Safi
@@ -23,7 +25,7 @@ from resources.cilium.status import (
     PeerStatus,
     RouteCount,
 )
-from speaker.api import FamilyStatus
+from speaker.api import ESTABLISHED, FamilyStatus
 from speaker.api import PeerStatus as Session
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
@@ -39,6 +41,7 @@ STATES: Final = {
     "Established": "established",
 }
 """The states of RFC 4271 section 8.2.2, in Cilium's spelling."""
+ACTIVE: Final = STATES["Active"]
 FAMILIES: Final[dict[Family, tuple[Afi, Safi]]] = {
     IPV4_UNICAST: ("ipv4", "unicast"),
     IPV6_UNICAST: ("ipv6", "unicast"),
@@ -56,11 +59,11 @@ def timestamp(seconds: float) -> str:
 def node_status(
     config: CiliumBGPNodeConfig,
     sessions: Sessions,
-    error: Condition,
+    reported: Sequence[Condition],
     before: NodeConfigStatus | None,
     now: float,
 ) -> NodeConfigStatus:
-    """Return the status; ``before`` is the last one, ``now`` Unix time."""
+    """Return the status with these conditions; ``before`` is the last one, ``now`` Unix time."""
     last = before if before is not None else NodeConfigStatus()
     instances = {instance.name: instance for instance in last.bgp_instances}
     known = {condition.type: condition for condition in last.conditions}
@@ -69,7 +72,9 @@ def node_status(
             _instance(instance, sessions, instances.get(instance.name))
             for instance in config.spec.bgp_instances
         ),
-        conditions=(conditions.encode(error, known.get(error.type), timestamp(now)),),
+        conditions=tuple(
+            conditions.encode(one, known.get(one.type), timestamp(now)) for one in reported
+        ),
     )
 
 
@@ -102,7 +107,7 @@ def _peer(
             name=peer.name,
             peer_address=address,
             peer_asn=session.peer_asn or peer.peer_asn or None,
-            peering_state=STATES[session.state],
+            peering_state=_state(session, before),
         )
     return PeerStatus(
         name=peer.name,
@@ -116,6 +121,15 @@ def _peer(
         established_time=_established_time(session.since, before),
         route_count=tuple(_counts(session.families)),
     )
+
+
+def _state(session: Session, before: PeerStatus | None) -> str:
+    """Return the state of a session that is not established, `ACTIVE` after the first change."""
+    state = STATES[session.state]
+    last = before.peering_state if before is not None else None
+    if last in (None, state, STATES[ESTABLISHED]) or not is_tried(session):
+        return state
+    return ACTIVE
 
 
 def _established_time(since: float, before: PeerStatus | None) -> str:

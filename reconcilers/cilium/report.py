@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconcilers.cilium.node_errors import errors_of, reconcile_error
+from reconcilers.cilium.node_errors import errors_of, reconcile_error, sessions_down
 from reconcilers.cilium.node_status import node_status
 from reconcilers.dialect import ObjectStatus, ReportContext
 from reconcilers.model import ObjectRef
+from reconcilers.report.overdue import describe, is_overdue
 from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.kinds import NODE_CONFIG
 from resources.tables import Tables
@@ -47,12 +48,20 @@ def statuses(tables: Tables, snapshot: Snapshot, context: ReportContext) -> Iter
             if status.object.partition("/")[0] not in foreign
         ),
     )
-    error = reconcile_error(ref, errors, config.metadata.generation or None)
+    generation = config.metadata.generation or None
+    conditions = [reconcile_error(ref, errors, generation)]
+    overdue = [
+        (key, describe(session))
+        for key, session in sorted(states.items())
+        if is_overdue(session, context.now)
+    ]
+    if overdue:
+        conditions.append(sessions_down(ref, overdue, generation))
     last = context.before.get(ref)
     before = None if last is None else last.status
     return (
         ObjectStatus(
-            ref, config.metadata.uid, node_status(config, states, error, before, context.now)
+            ref, config.metadata.uid, node_status(config, states, conditions, before, context.now)
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Finds what becomes an Event: sessions up and down, rejected configuration, failures, drains.
+"""Finds what becomes an Event: sessions up, down and overdue, rejected configuration, failures, drains.
 
 Reads the tables and receives the speaker's events; writes nothing. A problem is reported when it
 appears and resolved when it disappears.
@@ -12,11 +12,12 @@ from typing import Literal, final
 from reconcilers.dialect import Dialect
 from reconcilers.intent import drain
 from reconcilers.model import ObjectRef, Problem
+from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence, Regarding
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE
 from resources.tables import Tables
-from speaker.api import ESTABLISHED, Event, StateChanged
+from speaker.api import ESTABLISHED, Event, PeerStatus, StateChanged
 from statedb import Database, Snapshot
 
 
@@ -31,11 +32,18 @@ class Occurrences:
         intent: IntentTables,
         node: str,
         dialects: Sequence[Dialect],
+        sessions: Callable[[], Sequence[PeerStatus]],
         *,
         report: Callable[[Occurrence], None],
         resolved: Callable[[Occurrence], None],
+        now: Callable[[], float],
     ) -> None:
-        """``report`` receives each occurrence, ``resolved`` those that no longer apply."""
+        """``sessions`` returns the state of all sessions, ``now`` Unix time.
+
+        ``report`` receives each occurrence, ``resolved`` those that no longer apply.
+        """
+        self._sessions = sessions
+        self._now = now
         self._database = database
         self._tables = tables
         self._intent = intent
@@ -51,9 +59,10 @@ class Occurrences:
         if not isinstance(event, StateChanged) or event.new == event.old:
             return
         if event.new == ESTABLISHED:
-            self._session(event, "Normal", "SessionEstablished", "is Established")
+            self._report(self._session(event, "Normal", "SessionEstablished", "is Established"))
         elif event.old == ESTABLISHED:
-            self._session(event, "Warning", "SessionDown", f"is down: {event.reason or 'unknown'}")
+            text = f"is down: {event.reason or 'unknown'}"
+            self._report(self._session(event, "Warning", "SessionDown", text))
 
     def compare(self) -> None:
         """Report the problems that are new since the last call, resolve those that are gone."""
@@ -63,6 +72,7 @@ class Occurrences:
             *self._problems(snapshot),
             *self._failures(snapshot),
             *self._drained(snapshot),
+            *self._overdue(snapshot),
         }
         for occurrence in sorted(found - self._reported, key=repr):
             self._report(occurrence)
@@ -72,16 +82,44 @@ class Occurrences:
 
     def _session(
         self, event: StateChanged, type_: Literal["Normal", "Warning"], reason: str, what: str
-    ) -> None:
+    ) -> Occurrence:
         snapshot = self._database.snapshot()
-        row = self._intent.peers.get(snapshot, (event.instance, event.peer))
-        where = f"instance {event.instance}, peer {event.peer} ({event.address or 'no address'})"
+        key = (event.instance, event.peer)
+        return self._of_session(snapshot, key, event.address, type_, reason, what)
+
+    def _overdue(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """Sessions that do not come up, with the reason and the likely cause."""
+        now = self._now()
+        for session in self._sessions():
+            if overdue.is_overdue(session, now):
+                key, text = (session.instance, session.name), overdue.describe(session)
+                yield self._of_session(
+                    snapshot,
+                    key,
+                    session.address,
+                    "Warning",
+                    "SessionNotEstablished",
+                    f"does not come up: {text}",
+                )
+
+    def _of_session(
+        self,
+        snapshot: Snapshot,
+        key: tuple[str, str],
+        address: str | None,
+        type_: Literal["Normal", "Warning"],
+        reason: str,
+        what: str,
+    ) -> Occurrence:
+        """Return an occurrence at the session ``key`` (instance, peer)."""
+        row = self._intent.peers.get(snapshot, key)
+        where = f"instance {key[0]}, peer {key[1]} ({address or 'no address'})"
         if row is not None and row.peer_asn:
             asn = row.peer_asn
             where = f"{where[:-1]}, {f'{asn} AS' if isinstance(asn, str) else f'AS {asn}'})"
         origin = row.origins[0] if row is not None and row.origins else None
         regarding = self._regarding(snapshot, origin) or self._of_node(snapshot)
-        self._report(Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}"))
+        return Occurrence(regarding, type_, reason, "BGPSession", f"{where} {what}")
 
     def _invalid(self, snapshot: Snapshot) -> Iterator[Occurrence]:
         """Objects that the API server accepted and Waggle does not."""

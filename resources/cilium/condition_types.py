@@ -1,4 +1,4 @@
-"""The condition types of Cilium's objects; the names are Cilium's, except one."""
+"""The condition types of Cilium's objects; the names are Cilium's, except two."""
 
 from __future__ import annotations
 
@@ -11,3 +11,5 @@ MISSING_AUTH_SECRET: Final = "cilium.io/MissingAuthSecret"  # noqa: S105  the na
 RECONCILE_ERROR: Final = "cilium.io/BGPReconcileError"
 CONFLICTING_PEERING_POLICY: Final = "cilium.io/ConflictingPeeringPolicy"
 """Not one of Cilium's: v1 has no conditions."""
+SESSIONS_DOWN: Final = "waggle.dev/SessionsDown"
+"""Not one of Cilium's: sessions that do not come up, with the reason; only while there are any."""

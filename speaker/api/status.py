@@ -51,9 +51,10 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     """Idle, Connect, Active, OpenSent, OpenConfirm or Established (RFC 4271 section 8.2.2)."""
     reason: str
-    """Why it is not Established, as text; empty when it is."""
+    """Why it is not Established, as text; empty when it is. It has no countdown: see `retry_in`."""
     since: float
-    """When it entered its state, as Unix time."""
+    """When it became Established; where it is not, when it last was, or when the peer was configured.
+    As Unix time."""
     families: tuple[FamilyStatus, ...]
     peer_router_id: str | None
     hold_time: int | None
@@ -78,6 +79,10 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     graceful_restart_time: int | None
     dynamic: bool
     route_set: str | None
+    likely_cause: str = ""
+    """What to check where the peer does not come up, as text; empty where nothing is known."""
+    failures: int = 0
+    """Failed attempts since the session was last Established."""
     initial_table_sent: bool = False
     """Whether the initial table, up to End-of-RIB, was written since Established; the kernel has
     accepted it once `queued_octets` is 0."""

@@ -38,7 +38,9 @@ def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
         peer_type=config.peer_asn if isinstance(config.peer_asn, str) else None,
         state=str(session.state),
         reason=peer.reason,
-        since=session.since,
+        likely_cause=peer.likely_cause,
+        failures=peer.session_end.failures,
+        since=peer.since,
         families=tuple(
             _family_status(family, established)
             if established is not None

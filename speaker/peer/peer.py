@@ -50,6 +50,8 @@ class Peer:
         self.backoff = RetryBackoff(context)
         self.connections = Connections(context, self, outgoing=not config.passive)
         self.flaps = 0
+        self.down_since = context.now
+        """When the session was last Established; before the first one, when the peer was configured."""
         self.neighbor: str | None = None
         """Of an unnumbered peer: the address that was discovered on its interface."""
         self.stopped = False
@@ -153,6 +155,19 @@ class Peer:
         return peer_status.reason(
             self.connections.primary, self.config, address=self.address, down=self.down
         )
+
+    @property
+    def likely_cause(self) -> str:
+        """What to check where the session does not come up, as text; empty where nothing is known."""
+        if self.address is None or self.down is not None:
+            return ""
+        return peer_status.likely_cause(self.connections.primary, self.config)
+
+    @property
+    def since(self) -> float:
+        """When the session became Established, or since when it is not (`down_since`)."""
+        primary = self.connections.primary
+        return primary.since if primary.state is State.ESTABLISHED else self.down_since
 
     @property
     def may_come_up(self) -> bool:
@@ -345,6 +360,7 @@ class Peer:
             return
         if before is State.ESTABLISHED:
             self.flaps += 1
+            self.down_since = self._context.now
             self.instance.session_down(self, restart=self.may_restart(session))
             self.backoff.ended()
             self.session_end.damped()

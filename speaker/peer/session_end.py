@@ -5,9 +5,14 @@ Decides nothing: damping, graceful restart and the next OPEN read their facts he
 
 from __future__ import annotations
 
+from typing import Final
+
 from speaker.iana import ErrorCode, OpenSubcode
 from speaker.message import Notification
 
+NO_ANSWER: Final = "no answer to the connection attempt"
+"""The failure of a connection attempt that nothing has answered."""
+CONNECTION_LOST: Final = "connection lost"
 _REFUSES_CAPABILITIES = (
     OpenSubcode.UNSUPPORTED_OPTIONAL_PARAMETER,
     OpenSubcode.UNSUPPORTED_CAPABILITY,
@@ -24,6 +29,8 @@ class SessionEnd:
         """Why the last session ended."""
         self.trouble: str | None = None
         """A transport failure since then; kept apart, as ``failure`` is more specific."""
+        self.failures = 0
+        """Failed attempts, of any kind, since a session was Established."""
         self.refused_capabilities = False
         """The peer refused the capabilities: the next OPEN omits the optional ones (RFC 5492)."""
         self.hard = False
@@ -39,6 +46,7 @@ class SessionEnd:
     def established(self) -> None:
         """Clear the record: a session is Established."""
         self.failure = self.trouble = None
+        self.failures = 0
         self.refused_capabilities = False
         self.hard = False
         self.damped()
@@ -55,10 +63,12 @@ class SessionEnd:
     def connect_failed(self, reason: str) -> None:
         """Record a connection attempt that failed."""
         self.trouble = reason
+        self.failures += 1
 
     def connection_lost(self, reason: str, *, opened: bool) -> None:
         """Record the loss of the connection; ``opened``: after the peer's OPEN."""
-        self.last_error = f"connection lost: {reason}"
+        self.failures += 1
+        self.last_error = f"{CONNECTION_LOST}: {reason}"
         if opened:
             self.failed(self.last_error)
         else:
@@ -67,6 +77,7 @@ class SessionEnd:
 
     def notified(self, message: Notification, text: str, *, sent: bool, graceful: bool) -> None:
         """Record a NOTIFICATION; ``graceful``: RFC 8538 was negotiated on the session."""
+        self.failures += 1
         self.last_error = f"{'sent' if sent else 'received'}: {text}"
         if not sent:
             self.failed(f"the peer sent {text}")

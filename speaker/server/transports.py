@@ -21,6 +21,7 @@ from speaker.engine.inputs import (
     TransportFailed,
 )
 from speaker.peer.actions import Close, Connect, SetTtl, Write
+from speaker.peer.session_end import NO_ANSWER
 from speaker.server import sockets
 from speaker.server.connection import READ, Connection
 from speaker.server.read_queue import LONG_PIECE, PIECE, ReadQueue
@@ -99,7 +100,7 @@ class Transports:
             await loop.create_connection(lambda: connection, sock=sock)
         except TimeoutError:
             sock.close()
-            self._feed(TransportFailed(number, "no answer to the connection attempt"))
+            self._feed(TransportFailed(number, NO_ANSWER))
             return
         except OSError as error:
             sock.close()

@@ -13,12 +13,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+from structlog.testing import capture_logs
 
 from cells.hive import Health, Jobs, Level, Lifecycle, Supervisor
 from cells.speaker.cell import SpeakerOptions, make_speaker
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Session, Sessions
+from reconcilers.report import overdue
 from speaker.api import (
     ConnectionsRefused,
     Event,
@@ -112,7 +114,10 @@ class Bench:
         self.supervisor = Supervisor(self.errors.append, random.Random(1))  # noqa: S311
         jobs = Jobs("speaker", self.supervisor, self.lifecycle, self.health)
         speaker = cast("Speaker", self.stub)
-        self.sessions = Sessions(self.database, speaker, self.events, self.health, jobs)
+        self.now = 1000.0
+        self.sessions = Sessions(
+            self.database, speaker, self.events, self.health, jobs, now=lambda: self.now
+        )
 
     def rows(self) -> list[Session]:
         return list(self.sessions.table.all(self.database.snapshot()))
@@ -134,6 +139,67 @@ def test_sessions_follow_the_speaker_and_leave_with_their_peers() -> None:
     bench.sessions.refresh()
     assert bench.rows() == []
     assert bench.levels() == {}
+
+
+def test_a_session_that_does_not_come_up_is_logged_once_for_each_reason() -> None:
+    down = msgspec.structs.replace(DOWN, retry_in=4.0, likely_cause="a cause", failures=1)
+    bench = Bench(down)
+    with capture_logs() as lines:
+        assert bench.sessions.refresh() == overdue.DOWN_SECONDS
+        assert not bench.rows()[0].overdue
+        bench.stub.statuses = [msgspec.structs.replace(down, failures=overdue.FAILURES)]
+        assert bench.sessions.refresh() == overdue.FAILING_SECONDS
+        bench.now += overdue.FAILING_SECONDS
+        assert bench.sessions.refresh() is None
+        bench.now += 600
+        bench.sessions.refresh()
+    assert bench.rows()[0].overdue
+    assert lines == [
+        {
+            "log_level": "warning",
+            "event": "session does not come up",
+            "event_name": "peer.not_established",
+            "instance": "i",
+            "peer": "tor-1",
+            "peer_address": "192.0.2.1",
+            "state": "Active",
+            "reason": "connection refused",
+            "likely_cause": "a cause",
+            "failures": overdue.FAILURES,
+            "down_seconds": 10,
+        }
+    ]
+    with capture_logs() as lines:
+        bench.stub.statuses = [msgspec.structs.replace(down, reason="no route to host")]
+        bench.sessions.refresh()
+        bench.stub.statuses = [down]
+        bench.sessions.refresh()
+    assert [line["reason"] for line in lines] == ["no route to host"]
+    # Up and down again is another outage.
+    with capture_logs() as lines:
+        for status in (UP, msgspec.structs.replace(down, failures=overdue.FAILURES)):
+            bench.stub.statuses = [status]
+            bench.sessions.refresh()
+    assert [line["reason"] for line in lines] == ["connection refused"]
+
+
+def test_a_silent_peer_is_logged_without_another_event() -> None:
+    bench = Bench(msgspec.structs.replace(DOWN, retry_in=4.0, reason="connecting"))
+
+    async def scenario() -> None:
+        async with asyncio.TaskGroup() as group:
+            bench.supervisor.bind(group)
+            started = asyncio.get_running_loop().time()
+            bench.sessions._now = lambda: 1000.0 + asyncio.get_running_loop().time() - started
+            await bench.lifecycle.start()
+            await asyncio.sleep(overdue.DOWN_SECONDS - 1)
+            assert not bench.rows()[0].overdue
+            await asyncio.sleep(2)
+            assert bench.rows()[0].overdue
+            await bench.lifecycle.stop()
+
+    looptime.run(scenario())
+    assert bench.errors == []
 
 
 def test_nothing_is_written_when_nothing_has_changed() -> None:

@@ -55,7 +55,7 @@ DOWN = PeerItem(
     peer_asn=65002,
     state="Active",
     families=["ipv4-unicast"],
-    reason="connection refused (retry in 12s)",
+    reason="connection refused",
     retry_seconds=12,
     last_error="connection \x1b[31mrefused",
 )

@@ -157,6 +157,8 @@ class Network:
         self.now = 0.0
         self.rng = random.Random(seed)  # noqa: S311  a seed, no secret
         self.hosts: dict[str, Host] = {}
+        self.silent: set[str] = set()
+        """Addresses that answer to no connection attempt."""
         self.touched: dict[str, Host] = {}
         """Hosts whose engine was given something since it was last looked at."""
         self._deadlines: dict[str, float] = {}
@@ -206,6 +208,8 @@ class Network:
         return self.now + self.rng.uniform(*self._latency)
 
     def _connect(self, host: Host, action: Connect) -> None:
+        if action.address in self.silent:
+            return
         target = self.hosts.get(action.address)
         if target is None or not target.listens:
             host.give(TransportFailed(action.connection, "connection refused"))

@@ -282,6 +282,8 @@ def peer_object(status: PeerStatus) -> dict[str, Any]:
         "type": status.peer_type,
         "state": status.state,
         "reason": status.reason,
+        "likelyCause": status.likely_cause,
+        "retryIn": status.retry_in,
         "since": status.since,
         "routerID": status.peer_router_id,
         "holdTime": status.hold_time,

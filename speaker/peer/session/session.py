@@ -30,6 +30,7 @@ from speaker.peer.session.event_tables import (
 from speaker.peer.session.session_owner import SessionOwner
 from speaker.peer.session.session_timers import SessionTimers
 from speaker.peer.session.update_receiver import UpdateReceiver
+from speaker.peer.session_end import NO_ANSWER
 
 OPEN_DEADLINE_SECONDS: Final = 240.0
 """Until the peer's OPEN has to arrive: the large hold time of RFC 4271 section 8.2.2."""
@@ -248,6 +249,9 @@ class Session:
                 self.owner.session_end.failed("hold timer expired")
                 self.fire(Event.HOLD_TIMER_EXPIRES)
             case _:
+                if timer is Timer.CONNECT_RETRY and self.state is State.CONNECT:
+                    # The attempt is given up for a new one before its own time-out.
+                    self.owner.session_end.connect_failed(NO_ANSWER)
                 self.fire(EXPIRY_EVENT[timer])
 
     # -------------------------------------------------------------- transport

@@ -44,6 +44,8 @@ def test_an_exception_for_a_session_fails_the_job_and_later_sessions_are_reporte
         jobs=SimpleNamespace(add=jobs.__setitem__),
         statuses=None,
         kubernetes=None,
+        speaker=SimpleNamespace(peers=list),
+        sessions=SimpleNamespace(table=SimpleNamespace(observable=Subject())),
     )
     report = Report(
         database,
@@ -55,6 +57,8 @@ def test_an_exception_for_a_session_fails_the_job_and_later_sessions_are_reporte
         others.statuses,
         Group([dialect]),  # type: ignore[list-item]
         events,
+        others.speaker,
+        others.sessions,
         ReportOptions(),
         Health(),
         others.jobs,

@@ -157,6 +157,51 @@ def test_a_session_that_is_not_established_has_its_state_only(state: str, report
     ]
 
 
+def test_the_states_of_the_attempts_to_a_dead_peer_are_written_as_one() -> None:
+    reported = Reported(usual())
+    written = []
+    for number in range(50):
+        state = ("Idle", "Connect", "Active", "Connect", "OpenSent")[number % 5]
+        retry = 3.0 if state in ("Idle", "Active") else None
+        reported.sessions = [session(state=state, retry_in=retry, since=NOW)]
+        reported.cluster.run()
+        if reported.statuses.run(NOW + number / 2):
+            (instance,) = reported.status(NOW + number / 2)["bgpInstances"]
+            written.append(instance["peers"][0]["peeringState"])
+    assert written == ["idle", "active"]
+    reported.sessions = [session()]
+    (instance,) = reported.status()["bgpInstances"]
+    assert instance["peers"][0]["peeringState"] == "established"
+    # Nothing is tried any more: shut down.
+    reported.sessions = [session(state="Idle", since=NOW)]
+    (instance,) = reported.status()["bgpInstances"]
+    assert instance["peers"][0]["peeringState"] == "idle"
+
+
+def test_a_session_that_does_not_come_up_is_a_condition_with_its_reason() -> None:
+    down = session(state="Active", retry_in=2.0, since=NOW, likely_cause="a firewall")
+    reported = Reported(usual(), down)
+    types = [condition["type"] for condition in reported.status(NOW + 10)["conditions"]]
+    assert types == ["cilium.io/BGPReconcileError"]
+    error, sessions = reported.status(NOW + 60)["conditions"]
+    assert error["status"] == "False"
+    assert sessions == {
+        "type": "waggle.dev/SessionsDown",
+        "status": "True",
+        "reason": "SessionNotEstablished",
+        "message": "i: peer p: no route; likely a firewall",
+        "lastTransitionTime": "2026-01-01T00:01:00Z",
+    }
+    # The countdown and the attempts are no change.
+    reported.sessions = [session(state="Connect", since=NOW, likely_cause="a firewall")]
+    reported.status(NOW + 61)
+    reported.sessions = [down]
+    assert not reported.statuses.run(NOW + 62)
+    reported.sessions = [session()]
+    types = [condition["type"] for condition in reported.status(NOW + 70)["conditions"]]
+    assert types == ["cilium.io/BGPReconcileError"]
+
+
 def test_c40_a_learnt_as_number_is_reported() -> None:
     found = usual()
     config = kinds.CLUSTER_CONFIG

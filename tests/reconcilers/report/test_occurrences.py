@@ -1,0 +1,77 @@
+"""What becomes an Event: here a session that does not come up."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcilers.report import overdue
+from reconcilers.report.events import Occurrence
+from reconcilers.report.occurrences import Occurrences
+from speaker.api import PeerStatus
+from tests.reconcilers.build import NODE, usual
+from tests.reconcilers.cilium.test_report import NOW, session
+
+
+class Found:
+    """The occurrences of a usual cluster with these sessions."""
+
+    def __init__(self, *sessions: PeerStatus) -> None:
+        cluster = usual()
+        cluster.run()
+        self.sessions = list(sessions)
+        self.now = NOW
+        self.reported: list[Occurrence] = []
+        self.resolved: list[Occurrence] = []
+        self._occurrences = Occurrences(
+            cluster.db,
+            cluster.resources,
+            cluster.intent,
+            NODE,
+            [cluster.dialect],
+            lambda: self.sessions,
+            report=self.reported.append,
+            resolved=self.resolved.append,
+            now=lambda: self.now,
+        )
+
+    def compare(self) -> None:
+        self._occurrences.compare()
+
+
+def down(**fields: object) -> PeerStatus:
+    return session(**{"state": "Active", "retry_in": 3.0, "since": NOW, **fields})  # type: ignore[arg-type]
+
+
+def test_a_session_that_does_not_come_up_is_an_event_with_reason_and_cause() -> None:
+    found = Found(down(likely_cause="the peer is down, or a firewall drops the packets"))
+    found.compare()
+    assert found.reported == []
+    found.now += overdue.DOWN_SECONDS
+    found.compare()
+    found.compare()
+    (occurrence,) = found.reported
+    assert (occurrence.type, occurrence.reason) == ("Warning", "SessionNotEstablished")
+    assert occurrence.note == (
+        "instance i, peer p (192.0.2.9, AS 65010) does not come up: no route; likely the peer is "
+        "down, or a firewall drops the packets"
+    )
+    found.sessions = [session()]
+    found.compare()
+    assert found.resolved == [occurrence]
+
+
+@pytest.mark.parametrize("failures", [overdue.FAILURES - 1, overdue.FAILURES])
+def test_a_few_failed_attempts_are_enough(failures: int) -> None:
+    found = Found(down(failures=failures))
+    found.compare()
+    assert found.reported == []
+    found.now += overdue.FAILING_SECONDS
+    found.compare()
+    assert bool(found.reported) is (failures == overdue.FAILURES)
+
+
+def test_a_session_that_is_not_tried_is_no_event() -> None:
+    found = Found(down(state="Idle", retry_in=None))
+    found.now += 1000
+    found.compare()
+    assert found.reported == []
