@@ -30,11 +30,11 @@ class Facts(Protocol):
         instance: str | None,
         prefix: str | None,
     ) -> Iterator[Sequence[RouteItem]]:
-        """Yield the routes of a table in groups.
+        """Yield the routes of a table in slices.
 
         ``prefix`` is a prefix, or an address for the longest match of each table. Raises
         `NotFoundError`, and `BadRequestError` for a peer of several instances or a ``prefix`` that
-        is neither, before the first group.
+        is neither, before the first slice.
         """
 
     def explain(
@@ -42,7 +42,7 @@ class Facts(Protocol):
     ) -> Iterator[Sequence[ExplainItem]]:
         """Yield what becomes of a prefix or an object at each peer, or of everything.
 
-        Raises `NotFoundError` or `BadRequestError` before the first group.
+        In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
         """
 
 
@@ -76,6 +76,7 @@ def agent_resources(
             path="/v1/routes",
             kind="RouteList",
             parameters=("table", "family", "peer", "instance", "prefix"),
+            limited=True,
             read=routes,
         ),
         ApiResource(

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from cells.api.ages import RouteAges
 from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
 from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem
-from cells.api.prefix_filter import PrefixFilter, parse_prefix
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group, HealthTree, Readiness
 from cells.intent import IntentLoop
@@ -24,7 +23,14 @@ from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
 from reconcilers.tables import IntentTables
 from reconcilers.unused_objects import UnusedObjects
-from speaker.api import PeerStatus, RouteView, SpeakerPort
+from speaker.api import (
+    PeerStatus,
+    PrefixFilter,
+    RouteView,
+    SpeakerPort,
+    UnknownName,
+    parse_prefix,
+)
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from statedb import Database, Snapshot, Table
 
@@ -87,7 +93,7 @@ class AgentFacts:
         instance: str | None,
         prefix: str | None,
     ) -> Iterator[Sequence[RouteItem]]:
-        """Yield the routes of a table, one group for each peer (or instance) and family."""
+        """Yield the routes of a table in slices, by peer (or instance) and family."""
         families, wanted = _families(family, prefix)
         instances = [status.name for status in self._speaker.instances()]
         if instance is not None and instance not in instances:
@@ -108,27 +114,27 @@ class AgentFacts:
             chosen = instances if instance is None else [instance]
             if peer is not None:
                 chosen = sorted({status.instance for status in peers})
-            names = {p.name for p in peers} if peer else None
-            return self._available(chosen, families, names, wanted)
+            name = peers[0].name if peer else None
+            return self._available(chosen, families, name, wanted)
         return self._by_peer(table, peers, families, wanted)
 
     def _available(
         self,
         instances: Sequence[str],
         families: Sequence[Family],
-        peers: set[str] | None,
+        peer: str | None,
         wanted: PrefixFilter | None,
     ) -> Iterator[Sequence[RouteItem]]:
         prefixes = None if wanted is None else wanted.prefixes
         for instance in instances:
             for family in families:
-                views = (
-                    view
-                    for view in self._speaker.routes_available(instance, family, prefixes)
-                    if peers is None or view.peer in peers
-                )
-                matching = views if wanted is None else wanted.first_match(views)
-                yield [route_item(self._node, instance, view) for view in matching]
+                try:
+                    routes = self._speaker.routes_available(instance, family, prefixes, peer=peer)
+                except UnknownName:  # removed since the request
+                    continue
+                slices = routes.slices if wanted is None else wanted.first_match(routes.slices)
+                for views in slices:
+                    yield [route_item(self._node, instance, view) for view in views]
 
     def _by_peer(
         self,
@@ -143,14 +149,18 @@ class AgentFacts:
         for status in peers:
             snapshot = self._database.snapshot()
             for family in families:
-                views = read(status.instance, status.name, family, prefixes)
-                matching = views if wanted is None else wanted.first_match(views)
-                yield [
-                    route_item(self._node, status.instance, view)
-                    if received
-                    else self._advertised(snapshot, status, view)
-                    for view in matching
-                ]
+                try:
+                    routes = read(status.instance, status.name, family, prefixes)
+                except UnknownName:  # removed since the request
+                    continue
+                slices = routes.slices if wanted is None else wanted.first_match(routes.slices)
+                for views in slices:
+                    yield [
+                        route_item(self._node, status.instance, view)
+                        if received
+                        else self._advertised(snapshot, status, view)
+                        for view in views
+                    ]
 
     def _advertised(self, snapshot: Snapshot, status: PeerStatus, view: RouteView) -> RouteItem:
         family, nlri = prefix_to_wire(view.prefix)
@@ -191,11 +201,23 @@ class AgentFacts:
                 parsed = parse_target(target, self._kinds)
             except ValueError as error:
                 raise BadRequestError(str(error)) from None
+        return self._explanations(explainer.explain(parsed, chosen))
+
+    def _explanations(
+        self, slices: Iterator[Sequence[RouteExplanation]]
+    ) -> Iterator[Sequence[ExplainItem]]:
+        """Complete the explanations, slice by slice; each slice is of one peer."""
+        statuses = {(status.instance, status.name): status for status in self._speaker.peers()}
         try:
-            groups = explainer.explain(parsed, chosen)
+            for found in slices:
+                if not found:
+                    yield ()
+                    continue
+                first = found[0]
+                status = statuses.get((first.instance or "", first.peer or ""))
+                yield self._explained(found, status)
         except NothingFoundError as error:
             raise NotFoundError(str(error)) from None
-        return (self._explained(group) for group in groups)
 
     def _check_names(self, peer: str | None, instance: str | None) -> None:
         """Raise `NotFoundError` for a peer or instance that is neither configured nor rejected."""
@@ -210,19 +232,12 @@ class AgentFacts:
         if peer is not None and peer not in known:
             raise NotFoundError(f"no peer is called {peer}")
 
-    def _explained(self, group: Sequence[RouteExplanation]) -> list[ExplainItem]:
-        """Complete the intended routes by the state of the session and its Adj-RIB-Out."""
-        items = [explain_item(self._node, verdict) for verdict in group]
-        first = group[0]
-        status = next(
-            (
-                status
-                for status in self._speaker.peers()
-                if (status.instance, status.name) == (first.instance, first.peer)
-            ),
-            None,
-        )
-        if first.peer is None or not any(item.advertised for item in items):
+    def _explained(
+        self, found: Sequence[RouteExplanation], status: PeerStatus | None
+    ) -> list[ExplainItem]:
+        """Complete the intended routes at one peer by its session's state and Adj-RIB-Out."""
+        items = [explain_item(self._node, one) for one in found]
+        if found[0].peer is None or not any(item.advertised for item in items):
             return items
         if status is None:
             text = "the session has not been set up (yet): see waggle peers, and the agent's log"
@@ -235,24 +250,27 @@ class AgentFacts:
         for text in dict.fromkeys(text for item in items for text in item.advertised_prefixes):
             family, nlri = prefix_to_wire(text)
             expected.setdefault(family, []).append(nlri)
-        advertised = {
-            view.prefix
-            for family, prefixes in expected.items()
-            for view in self._speaker.routes_advertised(
-                status.instance, status.name, family, prefixes
-            )
-        }
-        found = []
+        try:
+            advertised = {
+                view.prefix
+                for family, prefixes in expected.items()
+                for view in self._speaker.routes_advertised(
+                    status.instance, status.name, family, prefixes
+                )
+            }
+        except UnknownName:  # removed since the request
+            advertised = set()
+        completed = []
         for item in items:
             if item.family in silent:
                 note = silent[item.family] or "the peer does not support the family"
-                found.append(_not_advertised(item, "FamilyNotNegotiated", note))
+                completed.append(_not_advertised(item, "FamilyNotNegotiated", note))
             elif not advertised.issuperset(item.advertised_prefixes):
                 text = "it has not been sent (yet)"
-                found.append(_not_advertised(item, "NotSent", text))
+                completed.append(_not_advertised(item, "NotSent", text))
             else:
-                found.append(item)
-        return found
+                completed.append(item)
+        return completed
 
 
 def _families(name: str | None, prefix: str | None) -> tuple[list[Family], PrefixFilter | None]:

@@ -51,6 +51,8 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
     errors: list[ErrorItem] = []
     notes: list[str] | msgspec.UnsetType = msgspec.UNSET
     """What may explain an answer without items, a sentence each; absent where nothing does."""
+    truncated: bool | msgspec.UnsetType = msgspec.UNSET
+    """True where there are more items than ``limit``; absent otherwise."""
 
 
 class FamilyCount(Item, frozen=True, kw_only=True):

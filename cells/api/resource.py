@@ -35,8 +35,9 @@ def no_notes() -> Sequence[str]:
 class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     """One path of the API.
 
-    ``read`` returns the items, or an iterator of groups of them where there may be many: groups are
-    encoded and sent in slices. It raises `NotFoundError` or `BadRequestError` before the first group.
+    ``read`` returns the items, or an iterator of slices of them where there may be many: less than 2
+    ms of work each, empty ones included. Between two slices the event loop is left to the sessions.
+    Raises `NotFoundError` or `BadRequestError` before the first item.
     """
 
     path: str
@@ -44,6 +45,8 @@ class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """Of the list, for example ``PeerList``."""
     parameters: tuple[str, ...] = ()
+    limited: bool = False
+    """Whether the parameter ``limit`` is known: the number of items after which the answer ends."""
     read: Callable[[Query], Sequence[Any] | Iterator[Sequence[Any]]]
     notes: Callable[[], Sequence[str]] = no_notes
     """Returns what may explain an answer without items."""

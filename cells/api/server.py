@@ -1,14 +1,15 @@
 """The api cell's server: HTTP over the Unix socket, answers as in `cells.api.model`.
 
-A GET reads, a POST runs an action. A long answer is encoded and sent in slices, so that a list of a
-million routes neither delays a session's keepalive nor fills the memory when the client is slow.
+A GET reads, a POST runs an action. An answer is read, encoded and sent in slices, no faster than the
+client reads it, and ends when the client leaves: a list of a million routes delays no session by more
+than a few milliseconds, and fills no memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,8 @@ from cells.api.resource import (
 )
 from cells.api.sockets import Bound, bind
 from cells.hive import Group, Health, Lifecycle, Options, setting
+from speaker.api import Limited
+from speaker.server import SlicedReader
 
 SLICE = 200
 """Items that are encoded between two turns of the loop: about a millisecond's work."""
@@ -73,6 +76,7 @@ class ApiServer:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._actions = actions
+        self._reader = SlicedReader()
         self._bound: Bound | None = None
         self._runner: web.AppRunner | None = None
         lifecycle.append("api", start=self.start, stop=self.stop)
@@ -82,7 +86,7 @@ class ApiServer:
         bound = bind(self.path)
         app = web.Application()
         for resource in self._resources:
-            app.router.add_get(resource.path, functools.partial(_get, resource))
+            app.router.add_get(resource.path, functools.partial(self._get, resource))
         for stream in self._streams:
             app.router.add_get(stream.path, functools.partial(self._follow, stream))
         for action in self._actions:
@@ -112,6 +116,22 @@ class ApiServer:
         if runner is not None:
             await runner.cleanup()
 
+    async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:
+        parameters = (*resource.parameters, "limit") if resource.limited else resource.parameters
+        found = _read(request, parameters, lambda query: _limited(resource, query), resource.kind)
+        if isinstance(found, web.Response):
+            return found
+        async with aclosing(self._reader.read(iter(found))) as slices:
+            try:
+                first = await anext(slices, None)
+            except BadRequestError as error:
+                return _refusal(400, "BadRequest", str(error), resource.kind)
+            except NotFoundError as error:
+                return _refusal(404, "NotFound", str(error), resource.kind)
+            if first is None:
+                return _answer(resource.kind, (), resource.notes())
+            return await _stream(request, resource.kind, first, slices, found)
+
     async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a handler runs in a task
@@ -120,15 +140,6 @@ class ApiServer:
             return await _follow(stream, request)
         finally:
             self._stream_tasks.discard(task)
-
-
-async def _get(resource: ApiResource, request: web.Request) -> web.StreamResponse:
-    found = _read(request, resource.parameters, resource.read, resource.kind)
-    if isinstance(found, web.Response):
-        return found
-    if isinstance(found, Sequence):
-        return _answer(resource.kind, found, () if found else resource.notes())
-    return await _stream(request, resource.kind, found)
 
 
 async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse:
@@ -194,22 +205,35 @@ def _refusal(status: int, code: str, message: str, kind: str) -> web.Response:
     )
 
 
+def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
+    """Read a resource; raises what it raises, and `BadRequestError` for a limit that is none."""
+    limit = None
+    if "limit" in query:
+        text = query["limit"]
+        if not text.isascii() or not text.isdigit() or not int(text):
+            raise BadRequestError(f"limit: a number of at least 1, not {text!r}")
+        limit = int(text)
+    found = resource.read(query)
+    if isinstance(found, Sequence):
+        found = iter([found[start : start + SLICE] for start in range(0, len(found), SLICE)])
+    return Limited(found, limit)
+
+
 async def _stream(
-    request: web.Request, kind: str, groups: Iterator[Sequence[Any]]
+    request: web.Request,
+    kind: str,
+    first: Sequence[Any],
+    others: AsyncGenerator[Sequence[Any]],
+    found: Limited[Any],
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
-    await response.write(_encoder.encode(head)[:-1] + b',"items":[')
-    first = True
-    for group in groups:
-        for start in range(0, len(group), SLICE):
-            part = _encoder.encode(group[start : start + SLICE])[1:-1]
-            await response.write(part if first else b"," + part)
-            first = False
-            # With a fast client write() never waits, so yield to the loop explicitly.
-            await asyncio.sleep(0)
-    await response.write(b"]}\n")
+    await response.write(_encoder.encode(head)[:-1] + b',"items":[' + _encoder.encode(first)[1:-1])
+    async for items in others:
+        # Waits while the client does not read.
+        await response.write(b"," + _encoder.encode(items)[1:-1])
+    await response.write(b'],"truncated":true}\n' if found.truncated else b"]}\n")
     await response.write_eof()
     return response
 

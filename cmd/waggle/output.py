@@ -38,6 +38,13 @@ NONE = "-"
 """The cell of an absent value."""
 
 
+def positive(text: str) -> int:
+    """Read a number of at least 1, for argparse. Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"not a number of at least 1: {text!r}")
+    return int(text)
+
+
 def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None) -> bool:
     """Decide on colours: ``--color``, then NO_COLOR (no-color.org), then TERM and the terminal."""
     env = os.environ if environ is None else environ

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import ipaddress
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -28,7 +29,8 @@ tables:
 examples:
   waggle routes received ipv6 --peer tor-1
   waggle routes 198.51.100.0/24
-  waggle routes received 198.51.100.10"""
+  waggle routes received 198.51.100.10
+  waggle routes received --limit 100"""
 
 _DETAILS = (
     Column("INSTANCE", wide=True),
@@ -102,6 +104,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument("--instance", metavar="I", help="only this instance")
+    parser.add_argument(
+        "--limit",
+        type=output.positive,
+        metavar="N",
+        help="only the first N routes of the answer",
+    )
     ask_agent.add_socket_flag(parser)
     output.add_output_flags(parser)
 
@@ -113,7 +121,8 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         output.complain("waggle routes", f"{error}; see waggle routes --help")
         return output.EXIT_USAGE
-    query = {**selection._asdict(), "peer": args.peer, "instance": args.instance}
+    given = {"peer": args.peer, "instance": args.instance, "limit": args.limit and str(args.limit)}
+    query = {**selection._asdict(), **given}
     answer = ask_agent.read("routes", "RouteList", args, "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR
@@ -133,6 +142,8 @@ def run(args: argparse.Namespace) -> int:
         columns, draw = DRAWN[selection.table]
         rows = [draw(item) for item in answer["items"]]
         output.table(columns, rows, args)
+        if answer.get("truncated"):
+            print(f"the first {args.limit} routes; there are more", file=sys.stderr)
     return status
 
 

@@ -6,9 +6,10 @@ snapshot; the answer is as of the last run of the compiler.
 
 from __future__ import annotations
 
+import heapq
 import ipaddress
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -30,6 +31,9 @@ EXPLAINED_KINDS: Final[Mapping[str, str]] = {
     "interface": "Interface",
 }
 """Aliases of the kinds of Kubernetes and of the host, in lower case."""
+
+SLICE_CANDIDATES: Final = 50
+"""Candidates of one slice of explanations."""
 
 
 class NothingFoundError(Exception):
@@ -93,12 +97,17 @@ class Explainer:
         target: Target | None = None,
         chosen: Callable[[str, str | None, str | None], bool] = lambda *_: True,
     ) -> Iterator[Sequence[RouteExplanation]]:
-        """Yield the explanations of the target at each peer, a group a peer; without one, of all.
+        """Yield the explanations of the target at each peer; without one, of all.
 
-        ``chosen`` selects peers by instance, name and address. Raises `NothingFoundError` before the
-        first group where no object of this node is the target.
+        In slices, each of one peer: a slice is a few milliseconds' work, and empty ones are work
+        without a result. ``chosen`` selects peers by instance, name and address. Raises
+        `NothingFoundError` before the first explanation where no object of this node is the target.
         """
-        found = self._candidates(target)
+        found: dict[str, Sequence[Candidate]] = {}
+        for name in self._dialects:
+            found[name] = yield from self._candidates(name, target)
+        if target is not None and not any(found.values()):
+            raise NothingFoundError(self._nothing(target))
         peers = [
             peer
             for peer in sorted(
@@ -109,35 +118,47 @@ class Explainer:
         general = self._left_out(chosen)
         if not peers and not general and not self._intent.peers.count(self._snapshot):
             general = [self._without_peers()]
-        groups: Iterator[Sequence[RouteExplanation]] = filter(
-            None, (self._at(peer, found, target) for peer in peers)
-        )
-        if peers and target is not None:
-            first = next(groups, None)
-            if first is None and not (general and _has(found, target)):
-                raise NothingFoundError(self._nothing(target))
-            groups = itertools.chain(filter(None, [first]), groups)
-        return itertools.chain(filter(None, [general]), groups)
+        if target is None or not peers or _has(found, target):
+            yield general
+            general, matched = [], bool(general) or not peers
+        else:
+            matched = False
+        for peer in peers:
+            for explanations in self._at(peer, found.get(peer.dialect, ()), target):
+                if explanations and general:
+                    yield general
+                    general = []
+                matched = matched or bool(explanations)
+                yield explanations
+        if target is not None and not matched:
+            raise NothingFoundError(self._nothing(target))
 
     def _at(
-        self,
-        peer: Peer,
-        found: Mapping[str, Sequence[Candidate]],
-        target: Target | None,
-    ) -> Sequence[RouteExplanation]:
+        self, peer: Peer, found: Sequence[Candidate], target: Target | None
+    ) -> Iterator[Sequence[RouteExplanation]]:
+        """Yield the explanations at one peer in slices."""
+        whole: list[RouteExplanation] = []
+        for start in range(0, len(found), SLICE_CANDIDATES):
+            some = self._explained(peer, found[start : start + SLICE_CANDIDATES])
+            if target is None or target.prefix is None:
+                yield some
+            else:
+                whole += some
+                yield ()
+        if target is not None and target.prefix is not None:
+            yield _longest_match(whole, *target.prefix)
+
+    def _explained(self, peer: Peer, found: Sequence[Candidate]) -> list[RouteExplanation]:
         dialect, sets = self._dialects[peer.dialect]
         rules = sets.get(peer.route_set) if peer.route_set is not None else None
-        explanations = [
+        return [
             replace(
                 self._with_rejections(one, dialect.explain(one, peer, rules)),
                 instance=peer.instance,
                 peer=peer.name,
             )
-            for one in found.get(peer.dialect, ())
+            for one in found
         ]
-        if target is None or target.prefix is None:
-            return explanations
-        return _longest_match(explanations, *target.prefix)
 
     def _with_rejections(
         self, candidate: Candidate, explanation: RouteExplanation
@@ -163,25 +184,27 @@ class Explainer:
 
     # Candidates
 
-    def _candidates(self, target: Target | None) -> dict[str, list[Candidate]]:
-        found = {
-            name: sorted(
-                (
-                    candidate
-                    for candidate in dialect.candidates(
-                        self._snapshot,
-                        self._context,
-                        {rules.name: rules for rules in sets.values()},
-                        target,
-                    )
-                    if _concerns(candidate, target)
-                ),
-                key=_order,
-            )
-            for name, (dialect, sets) in self._dialects.items()
-        }
-        if target is not None and not any(found.values()):
-            raise NothingFoundError(self._nothing(target))
+    def _candidates(
+        self, name: str, target: Target | None
+    ) -> Generator[Sequence[RouteExplanation], None, list[Candidate]]:
+        """Return the candidates of a dialect in order, after slices of work without a result."""
+        dialect, sets = self._dialects[name]
+        rules = {rules.name: rules for rules in sets.values()}
+        parts: list[list[Candidate]] = [[]]
+        candidates = dialect.candidates(self._snapshot, self._context, rules, target)
+        for looked_at, candidate in enumerate(candidates, 1):
+            if _concerns(candidate, target):
+                parts[-1].append(candidate)
+            if not looked_at % SLICE_CANDIDATES:
+                parts[-1].sort(key=_order)
+                parts.append([])
+                yield ()
+        parts[-1].sort(key=_order)
+        found: list[Candidate] = []
+        for candidate in heapq.merge(*parts, key=_order):
+            found.append(candidate)
+            if not len(found) % SLICE_CANDIDATES:
+                yield ()
         return found
 
     # Peers and objects that are missing

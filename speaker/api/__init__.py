@@ -7,6 +7,7 @@ protocol.
 * `policy`: which routes are accepted, and how they are changed
 * `status`: sessions, routes, events
 * `monitoring`: monitoring stations (BMP)
+* `routes`, `prefix_filter`: the routes of a view, and which of them
 * `port`: the methods of a speaker, as a protocol
 * `secret`: passwords that are never printed
 """
@@ -40,6 +41,8 @@ from speaker.api.monitoring import (
 )
 from speaker.api.policy import Match, Policy, PrefixRule, Set, Term
 from speaker.api.port import RouteChanges, SpeakerPort, UnknownName
+from speaker.api.prefix_filter import PrefixFilter, parse_prefix
+from speaker.api.routes import Limited, Routes
 from speaker.api.secret import InvalidSecret, Secret
 from speaker.api.status import (
     ESTABLISHED,
@@ -81,6 +84,7 @@ __all__ = [
     "InstanceStatus",
     "InvalidConfig",
     "InvalidSecret",
+    "Limited",
     "ListenChanged",
     "Match",
     "MaximumPrefixes",
@@ -90,6 +94,7 @@ __all__ = [
     "PeerSettings",
     "PeerStatus",
     "Policy",
+    "PrefixFilter",
     "PrefixLimit",
     "PrefixRule",
     "RecordingEnded",
@@ -97,6 +102,7 @@ __all__ = [
     "RouteChanges",
     "RouteLeftOut",
     "RouteView",
+    "Routes",
     "Secret",
     "SessionError",
     "Set",
@@ -106,4 +112,5 @@ __all__ = [
     "UnknownName",
     "check_asn",
     "check_next_hop",
+    "parse_prefix",
 ]

@@ -6,11 +6,12 @@ that speaks BGP. All methods are quick, never block, and belong to the event loo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from speaker.api.config import DynamicPeerConfig, InstanceConfig, PeerConfig, RouteAttributes
-from speaker.api.status import InstanceStatus, PeerStatus, RouteView
+from speaker.api.routes import Routes
+from speaker.api.status import InstanceStatus, PeerStatus
 from speaker.nlri import Family
 
 RouteChanges = Mapping[Family, Mapping[bytes, RouteAttributes | None]]
@@ -103,12 +104,18 @@ class SpeakerPort(Protocol):
         """Return the status of all instances, by name."""
 
     def routes_available(
-        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[RouteView]:
-        """Iterate over Loc-RIB and route sets: every path, with the reason why it is not the best.
+        self,
+        instance: str,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
+        *,
+        peer: str | None = None,
+    ) -> Routes:
+        """Return Loc-RIB and route sets: every path, with the reason why it is not the best.
 
         ``prefixes`` limits this view and the two below to some prefixes in wire form, in their
-        order, at the cost of a lookup each. Raises `UnknownName`.
+        order, at the cost of a lookup each; ``peer`` to the paths from one peer. Raises
+        `UnknownName`.
         """
 
     def routes_advertised(
@@ -117,8 +124,8 @@ class SpeakerPort(Protocol):
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
-        """Iterate over the Adj-RIB-Out of one peer, or of all. Raises `UnknownName`."""
+    ) -> Routes:
+        """Return the Adj-RIB-Out of one peer, or of all. Raises `UnknownName`."""
 
     def routes_received(
         self,
@@ -126,8 +133,8 @@ class SpeakerPort(Protocol):
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
-        """Iterate over the Adj-RIB-In of one peer, or of all, with why a route is not used.
+    ) -> Routes:
+        """Return the Adj-RIB-In of one peer, or of all, with why a route is not used.
 
         Raises `UnknownName`.
         """

@@ -18,7 +18,7 @@ from speaker.api import (
     InstanceConfig,
     InstanceStatus,
     PeerStatus,
-    RouteView,
+    Routes,
     UnknownName,
 )
 from speaker.engine import views
@@ -340,10 +340,17 @@ class Engine:
             yield views.instance_status(instance)
 
     def routes_available(
-        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[RouteView]:
+        self,
+        instance: str,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
+        *,
+        peer: str | None = None,
+    ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        return views.available(self.instance(instance), family, prefixes)
+        known = self.instance(instance)
+        name = None if peer is None else known.peer(peer).name
+        return Routes(views.available(known, family, prefixes, name))
 
     def _established(self, instance: str, peer: str | None) -> list[EstablishedPeer]:
         """Return the Established peers of an instance by name, or one. Raises `UnknownName`."""
@@ -359,10 +366,13 @@ class Engine:
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        for established in self._established(instance, peer):
-            yield from views.advertised(established, family, prefixes)
+        return Routes(
+            routes
+            for established in self._established(instance, peer)
+            for routes in views.advertised(established, family, prefixes)
+        )
 
     def routes_received(
         self,
@@ -370,7 +380,11 @@ class Engine:
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        for established in self._established(instance, peer):
-            yield from views.received(self.instance(instance), established, family, prefixes)
+        known = self.instance(instance)
+        return Routes(
+            routes
+            for established in self._established(instance, peer)
+            for routes in views.received(known, established, family, prefixes)
+        )

@@ -1,8 +1,14 @@
-"""The state of the core as values: sessions, instances, routes. Reads and never changes it."""
+"""The state of the core as values: sessions, instances, routes. Reads and never changes it.
+
+Routes come in slices, between which the core may go on: the keys of a table are copied when its turn
+comes, and looked up slice by slice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
@@ -13,10 +19,14 @@ from speaker.peer.peer import Peer
 from speaker.peer.peer_status import retry_in
 from speaker.rib.decision import Reason, explain
 from speaker.rib.export import export_attributes, export_next_hop
+from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path
+from speaker.rib.update_group import UpdateGroup
 
 ORIGINS = ("IGP", "EGP", "incomplete")
+SLICE_PREFIXES: Final = 100
+"""Prefixes that one slice of a view looks up: about a millisecond's work."""
 
 
 def peer_status(instance: Instance, peer: Peer) -> PeerStatus:
@@ -171,71 +181,99 @@ def _route(
 
 
 def available(
-    instance: Instance, family: Family, prefixes: Iterable[bytes] | None = None
-) -> Iterator[RouteView]:
-    """Iterate over the Loc-RIB, then over the routes that only route sets have.
+    instance: Instance,
+    family: Family,
+    prefixes: Iterable[bytes] | None = None,
+    peer: str | None = None,
+) -> Iterator[Sequence[RouteView]]:
+    """Iterate over the Loc-RIB, then over the routes that only route sets have, in slices.
 
-    With ``prefixes``: over the routes of each of them in turn, found by key.
+    With ``prefixes``: over the routes of each of them in turn, found by key. With ``peer`` only over
+    the paths from this peer.
     """
     loc = instance.outbound.loc.tables.get(family)
     sets = [ribs.tables[family] for ribs in instance.outbound.sets.values() if family in ribs]
-    if prefixes is None:
-        yield from _available(family, _items(loc), map(_items, sets))
+    view = _AvailableView(family, peer)
+    # The paths of a peer are in the Loc-RIB only.
+    tables = ([] if loc is None else [loc]) + (sets if peer is None else [])
+    if prefixes is not None:
+        for nlris in _slices_of(prefixes):
+            yield [
+                route for nlri in nlris for table in tables
+                for route in view.routes(table, (nlri,), local=table is not loc)
+            ]  # fmt: skip
         return
-    for nlri in prefixes:
-        yield from _available(family, _item(loc, nlri), [_item(table, nlri) for table in sets])
+    for table in tables:
+        for keys in key_slices((table.prefixes(),), SLICE_PREFIXES):
+            yield list(view.routes(table, keys, local=table is not loc))
 
 
-_Paths = Iterable[tuple[bytes, Sequence[Path]]]
+class _AvailableView:
+    """The routes of several tables of one family; equal local routes of several tables are one."""
 
+    def __init__(self, family: Family, peer: str | None) -> None:
+        self._family = family
+        self._peer = peer
+        self._shown: set[tuple[bytes, PathAttributes]] = set()
 
-def _items(table: LocRib | None) -> _Paths:
-    return () if table is None else table.items()
-
-
-def _item(table: LocRib | None, nlri: bytes) -> _Paths:
-    paths = () if table is None else table.paths(nlri)
-    return ((nlri, paths),) if paths else ()
-
-
-def _available(family: Family, loc: _Paths, sets: Iterable[_Paths]) -> Iterator[RouteView]:
-    shown: set[tuple[bytes, PathAttributes]] = set()
-    for nlri, paths in loc:
-        for path in paths:
-            reason = Reason.BEST if path is paths[0] else explain(path, paths)
-            peer = None if path.source.local else path.source.name
-            if peer is None:
-                shown.add((nlri, path.attributes))
-            yield _route(
-                family,
-                nlri,
-                path.attributes,
-                peer=peer,
-                best=reason is Reason.BEST,
-                reason=reason.value,
-                path_id=path.source.received_path_id,
-            )
-    for routes in sets:
-        for nlri, (path, *_) in routes:
-            # A prefix with the same attributes in several sets is one route.
-            if (nlri, path.attributes) not in shown:
-                shown.add((nlri, path.attributes))
+    def routes(self, table: LocRib, nlris: Iterable[bytes], *, local: bool) -> Iterator[RouteView]:
+        """Iterate over the routes that prefixes have now; ``local``: the table is a route set's."""
+        for nlri in nlris:
+            paths = table.paths(nlri)
+            for path in paths[:1] if local else paths:
+                name = None if path.source.local else path.source.name
+                if self._peer is not None and name != self._peer:
+                    continue
+                if name is None:
+                    key = (nlri, path.attributes)
+                    if local and key in self._shown:
+                        continue
+                    self._shown.add(key)
+                reason = Reason.BEST if path is paths[0] else explain(path, paths)
                 yield _route(
-                    family, nlri, path.attributes, peer=None, best=True, reason=Reason.BEST.value
+                    self._family,
+                    nlri,
+                    path.attributes,
+                    peer=name,
+                    best=reason is Reason.BEST,
+                    reason=reason.value,
+                    path_id=path.source.received_path_id,
                 )
+
+
+def _slices_of(prefixes: Iterable[bytes]) -> Iterator[list[bytes]]:
+    remaining = iter(prefixes)
+    while found := list(islice(remaining, SLICE_PREFIXES)):
+        yield found
 
 
 def advertised(
     established: EstablishedPeer, family: Family, prefixes: Iterable[bytes] | None = None
-) -> Iterator[RouteView]:
-    """Iterate over one session's Adj-RIB-Out; ``prefixes`` as in `available`."""
+) -> Iterator[Sequence[RouteView]]:
+    """Iterate over one session's Adj-RIB-Out in slices; ``prefixes`` as in `available`."""
     group = established.group
     if group is None or established not in group.members:
         return
+    if prefixes is None:
+        slices = key_slices((group.prefixes(family),), SLICE_PREFIXES)
+    else:
+        slices = _slices_of(prefixes)
+    for nlris in slices:
+        # A changed export policy moves the session to another group between two slices.
+        group = established.group
+        if group is not None and established in group.members:
+            yield list(_advertised(established, group, family, nlris))
+
+
+def _advertised(
+    established: EstablishedPeer,
+    group: UpdateGroup[EstablishedPeer],
+    family: Family,
+    nlris: Iterable[bytes],
+) -> Iterator[RouteView]:
     rewritten: dict[Path, tuple[PathAttributes, bytes]] = {}
     skip = 4 if family in group.rules.add_path else 0
-    for wire, path in group.routes(family, established, prefixes):
-        nlri = wire[skip:]
+    for wire, path in group.routes_of(family, established, nlris):
         known = rewritten.get(path)
         if known is None:
             known = rewritten[path] = (
@@ -244,7 +282,7 @@ def advertised(
             )
         yield _route(
             family,
-            nlri,
+            wire[skip:],
             known[0],
             peer=established.peer.name,
             best=True,
@@ -259,27 +297,40 @@ def received(
     established: EstablishedPeer,
     family: Family,
     prefixes: Iterable[bytes] | None = None,
-) -> Iterator[RouteView]:
-    """Iterate over one session's Adj-RIB-In, with the reason why a route is not used.
+) -> Iterator[Sequence[RouteView]]:
+    """Iterate over one session's Adj-RIB-In in slices, with the reason why a route is not used.
 
     ``prefixes`` as in `available`.
     """
-    table = instance.outbound.loc.tables.get(family)
-    for nlri, path, used in established.adj_in.routes(family, prefixes):
-        paths = table.paths(nlri) if table is not None and used is not None else ()
-        if path.rejected is not None:
-            reason, best = path.rejected, False
-        elif used is None or used not in paths:
-            reason, best = "not accepted by the import policy", False
-        else:
-            why = explain(used, paths)
-            reason, best = why.value, why is Reason.BEST
-        yield _route(
-            family,
-            nlri,
-            path.attributes,
-            peer=established.peer.name,
-            best=best,
-            reason=reason,
-            path_id=path.source.received_path_id,
-        )
+    for routes in established.adj_in.routes(family, SLICE_PREFIXES, prefixes):
+        table = instance.outbound.loc.tables.get(family)
+        yield [
+            _received(established, family, table, nlri, path, used) for nlri, path, used in routes
+        ]
+
+
+def _received(
+    established: EstablishedPeer,
+    family: Family,
+    table: LocRib | None,
+    nlri: bytes,
+    path: Path,
+    used: Path | None,
+) -> RouteView:
+    paths = table.paths(nlri) if table is not None and used is not None else ()
+    if path.rejected is not None:
+        reason, best = path.rejected, False
+    elif used is None or used not in paths:
+        reason, best = "not accepted by the import policy", False
+    else:
+        why = explain(used, paths)
+        reason, best = why.value, why is Reason.BEST
+    return _route(
+        family,
+        nlri,
+        path.attributes,
+        peer=established.peer.name,
+        best=best,
+        reason=reason,
+        path_id=path.source.received_path_id,
+    )

@@ -4,6 +4,7 @@
 * `fast_path`: `decode_prefixes`, the decoder of NLRI fields; falls back to `decode`
 * `decode`: the complete decoder, prefix by prefix
 * `add_path`: NLRI with path identifiers (RFC 7911)
+* `covering`: the prefixes that contain a prefix
 * `lazy_field`: an NLRI field that is decoded on first access
 
 Only the NLRI of IPv4 and IPv6 unicast and multicast are decoded (RFC 4271 section 4.3, RFC 4760
@@ -12,6 +13,7 @@ section 5). Those of other families stay opaque octets.
 
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.nlri.add_path import PathNlri, decode_add_path, encode_add_path
+from speaker.nlri.covering import aggregate, covering_prefixes
 from speaker.nlri.decode import ENCODED_SIZE, has_prefixes
 from speaker.nlri.fast_path import decode_prefixes
 from speaker.nlri.lazy_field import LazyNlriField
@@ -25,6 +27,8 @@ __all__ = [
     "Family",
     "LazyNlriField",
     "PathNlri",
+    "aggregate",
+    "covering_prefixes",
     "decode_add_path",
     "decode_prefixes",
     "encode_add_path",

@@ -16,10 +16,12 @@ withdrawn or swept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
+from itertools import chain
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
 from speaker.rib.adj_in_shared import SharedAdjRibIn
+from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy
@@ -304,19 +306,6 @@ class AdjRibIn:
             yield from self._shared[family].items()
         yield from self._tables.get(family, {}).items()
 
-    def _items_of(self, family: Family, prefixes: Iterable[bytes]) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over the held routes of some prefixes: key, and path as received."""
-        table = self._tables.get(family, {})
-        shared = self._shared.get(family)
-        add_path = family in self.path_ids.families
-        for nlri in prefixes:
-            for key in self.path_ids.keys_of(family, nlri) if add_path else (nlri,):
-                path = table.get(key)
-                if path is None and shared is not None:
-                    path = shared.path(key)
-                if path is not None:
-                    yield key, path
-
     def received(self, family: Family) -> int:
         """Return the number of held routes."""
         shared = self._shared.get(family)
@@ -351,15 +340,14 @@ class AdjRibIn:
                 groups.setdefault(path, []).append(key)
         return groups, gone
 
-    def keys(self, family: Family) -> list[Sequence[bytes]]:
-        """Return lists with every held key, without a look at each; duplicates may be among them.
+    def keys(self, family: Family) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists with every key held now; duplicates may be among them.
 
-        Keys that are no longer held may be among them, too.
+        Keys that are no longer held may be among them, too. Routes may change between two lists.
         """
         shared = self._shared.get(family)
-        lists = [] if shared is None else shared.prefix_lists()
-        table = self._tables.get(family)
-        return [*lists, list(table)] if table else lists
+        lists = () if shared is None else shared.prefix_lists()
+        return chain(lists, (list(self._tables.get(family, ())),))
 
     @property
     def accepts_all(self) -> bool:
@@ -382,25 +370,48 @@ class AdjRibIn:
         )
 
     def routes(
-        self, family: Family, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[tuple[bytes, Path, Path | None]]:
+        self, family: Family, size: int, prefixes: Iterable[bytes] | None = None
+    ) -> Iterator[list[tuple[bytes, Path, Path | None]]]:
         """Iterate over the routes: prefix, path as received, and path in the Loc-RIB or None.
 
-        With ``prefixes`` only over theirs, in their order, found by key.
+        In slices of about ``size`` looked-up keys; a slice may be empty, and routes may change
+        between two slices. With ``prefixes`` only over their routes, in their order.
         """
-        items = self.items(family) if prefixes is None else self._items_of(family, prefixes)
-        if family in self._shared:
-            for nlri, path in items:
-                yield nlri, path, None if path.rejected is not None else path
-            return
+        if prefixes is None:
+            shared, table = self._shared.get(family), self._tables.get(family, {})
+            eligible = () if shared is None else shared.distinct_prefixes(size)
+            others = key_slices((list(table),), size)
+            # The log may have prefixes that became ineligible since.
+            slices: Iterator[Sequence[bytes]] = chain(
+                ([key for key in keys if key not in table] for keys in eligible), others
+            )
+        else:
+            slices = key_slices((self._keys_of(family, nlri) for nlri in prefixes), size)
+        for keys in slices:
+            yield list(self._routes_of(family, keys))
+
+    def _keys_of(self, family: Family, nlri: bytes) -> Sequence[bytes]:
+        """Return the keys that a prefix may have."""
+        return self.path_ids.keys_of(family, nlri) if family in self.path_ids.families else (nlri,)
+
+    def _routes_of(
+        self, family: Family, keys: Iterable[bytes]
+    ) -> Iterator[tuple[bytes, Path, Path | None]]:
+        """Iterate over the routes that some keys have now."""
+        table = self._tables.get(family, {})
+        shared = self._shared.get(family)
         not_installed = self._not_installed.get(family, set())
         skip = 4 if family in self.path_ids.families else 0
         policy = self._policy
-        for key, path in items:
-            nlri = key[skip:]
-            if self._rejects_all or key in not_installed:
-                yield nlri, path, None
-            elif policy is None:
-                yield nlri, path, path
-            else:
-                yield nlri, path, policy.apply(path, family, policy.matching_lists(family, nlri))
+        for key in keys:
+            path = table.get(key)
+            if path is None and shared is not None:
+                path = shared.path(key)
+            if path is None:
+                continue
+            used: Path | None = path
+            if path.rejected is not None or self._rejects_all or key in not_installed:
+                used = None
+            elif policy is not None:
+                used = policy.apply(path, family, policy.matching_lists(family, key[skip:]))
+            yield key[skip:], path, used

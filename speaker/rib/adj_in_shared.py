@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import final
 
+from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.received_prefix_log import ReceivedPrefixLog
@@ -65,9 +66,23 @@ class SharedAdjRibIn:
         """Group prefixes by their path; the second list is those that are not held."""
         return self._loc.by_path_of(self._source, nlri)
 
-    def prefix_lists(self) -> list[Sequence[bytes]]:
-        """Return lists with every held prefix; duplicates and withdrawn ones may be among them."""
+    def prefix_lists(self) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists with every prefix held now, duplicates and withdrawn ones among them.
+
+        Prefixes may change between two lists.
+        """
         return self._log.lists()
+
+    def distinct_prefixes(self, size: int) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists of about ``size`` prefixes with every prefix held now, once each.
+
+        Withdrawn ones may be among them. Prefixes may change between two lists.
+        """
+        slices = key_slices(self.prefix_lists(), size)
+        if self._log.named == self.count:
+            # Usual: every prefix was announced once.
+            return slices
+        return _distinct(slices)
 
     def items(self) -> Iterator[tuple[bytes, Path]]:
         """Iterate over prefixes and paths, in the order of the log."""
@@ -75,3 +90,11 @@ class SharedAdjRibIn:
             path = self._loc.path_of(self._source, nlri)
             if path is not None:
                 yield nlri, path
+
+
+def _distinct(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
+    seen: set[bytes] = set()
+    for prefixes in lists:
+        new = [nlri for nlri in dict.fromkeys(prefixes) if nlri not in seen]
+        seen.update(new)
+        yield new

@@ -7,7 +7,8 @@ were just added: compacting a full table at once would stop the speaker for a se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final, final
 
 from speaker.nlri import LazyNlriField
@@ -51,14 +52,22 @@ class ReceivedPrefixLog:
         self._fields.extend(fields)
         self._added(named, held)
 
-    def lists(self) -> list[Sequence[bytes]]:
-        """Return lists that together contain every held prefix."""
+    def lists(self) -> Iterator[Sequence[bytes]]:
+        """Iterate over lists that together contain every prefix held now; the log may change."""
         lists = self._old[::-1]
         if lists and self._next:
             lists[0] = lists[0][self._next :]
         if self._kept:
             lists.append(list(self._kept))
-        return [*lists, *self._lists, *(LazyNlriField(data, self._afi) for data in self._fields)]
+        lists += self._lists
+        # A full table may have a hundred thousand fields: an object each only when it is read.
+        afi = self._afi
+        return chain(lists, (LazyNlriField(data, afi) for data in self._fields[:]))
+
+    @property
+    def named(self) -> int:
+        """The number of prefixes in the log, duplicates and withdrawn ones included."""
+        return self._named
 
     def clear(self) -> None:
         """Remove all prefixes."""
@@ -74,7 +83,7 @@ class ReceivedPrefixLog:
         if not self._old:
             if self._named <= 3 * held + SLACK_PREFIXES:
                 return
-            self._old = self.lists()[::-1]
+            self._old = list(self.lists())[::-1]
             self._lists, self._fields = [], []
         self._compact(CHECKS_PER_PREFIX * named)
 

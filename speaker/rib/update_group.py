@@ -388,33 +388,29 @@ class UpdateGroup(Generic[M]):
         counts = self._counts.get(family, {})
         return sum(counts.values()) - counts.get(member.source.session, 0)
 
-    def routes(
-        self, family: Family, member: M, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[tuple[bytes, Path]]:
+    def routes(self, family: Family, member: M) -> Iterator[tuple[bytes, Path]]:
         """Iterate over the routes of a member: prefix, and path after policy, before rewriting.
 
-        With ADD-PATH the prefix follows its path identifier, as on the wire. With ``prefixes`` only
-        their routes, in their order, found by key.
+        With ADD-PATH the prefix follows its path identifier, as on the wire.
         """
-        groups: Iterable[Iterable[tuple[Path, Sequence[bytes]]]]
-        if prefixes is None:
-            groups = (self._exported_by_path(family),)
-        else:
-            groups = (self._exported_of(family, nlri) for nlri in prefixes)
-        for group in groups:
-            for path, part in group:
-                if path.source.session is not member.source.session:
-                    for nlri in part:
-                        yield nlri, path
+        for path, part in self._exported_by_path(family):
+            if path.source.session is not member.source.session:
+                for nlri in part:
+                    yield nlri, path
 
-    def _exported_of(self, family: Family, nlri: bytes) -> Iterable[tuple[Path, Sequence[bytes]]]:
-        """Return the exported routes of one prefix, by path."""
+    def routes_of(
+        self, family: Family, member: M, prefixes: Iterable[bytes]
+    ) -> Iterator[tuple[bytes, Path]]:
+        """Iterate over the routes of a member for some prefixes, in their order; as `routes`."""
         if family not in self.tables or family not in self.rules.sendable:
-            return ()
+            return
         adj_out = self._add_path.get(family)
-        if adj_out is not None:
-            return adj_out.by_path((nlri,)).items()
-        return self._best_of(family, (nlri,)).items()
+        for nlri in prefixes:
+            groups = self._best_of(family, (nlri,)) if adj_out is None else adj_out.by_path((nlri,))
+            for path, part in groups.items():
+                if path.source.session is not member.source.session:
+                    for wire in part:
+                        yield wire, path
 
     def stored_routes(self, family: Family) -> dict[Path, list[bytes]]:
         """Return the Adj-RIB-Out of a family with ADD-PATH, by path; empty for other families."""

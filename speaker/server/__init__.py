@@ -5,11 +5,13 @@
 * `transports`, `connection`, `read_queue`: TCP connections
 * `instance_listeners`, `listener`, `sockets`: listening sockets, and socket options
 * `discovery`: IPv6 neighbours of unnumbered peers
+* `sliced_reader`: long reads in slices, in turn with the sessions
 * `trace_links`, `recording_file`: spans of sent UPDATEs; the file of a recording
 
 Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """
 
+from speaker.server.sliced_reader import SlicedReader
 from speaker.server.speaker import Speaker
 
-__all__ = ["Speaker"]
+__all__ = ["SlicedReader", "Speaker"]

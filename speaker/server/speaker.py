@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,7 +25,7 @@ from speaker.api import (
     PeerConfig,
     PeerStatus,
     RouteChanges,
-    RouteView,
+    Routes,
 )
 from speaker.engine import Engine
 from speaker.engine.configuration import ConfigurationReads
@@ -250,10 +250,15 @@ class Speaker(ConfigurationReads):
         return [self._inputs.listeners.complete(status) for status in self._engine.instances()]
 
     def routes_available(
-        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[RouteView]:
+        self,
+        instance: str,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
+        *,
+        peer: str | None = None,
+    ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
-        return self._engine.routes_available(instance, family, prefixes)
+        return self._engine.routes_available(instance, family, prefixes, peer=peer)
 
     def routes_advertised(
         self,
@@ -261,7 +266,7 @@ class Speaker(ConfigurationReads):
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
         return self._engine.routes_advertised(instance, peer, family, prefixes)
 
@@ -271,6 +276,6 @@ class Speaker(ConfigurationReads):
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         """See `speaker.api.SpeakerPort`."""
         return self._engine.routes_received(instance, peer, family, prefixes)

@@ -13,6 +13,7 @@ from speaker.api import (
     PeerConfig,
     PeerStatus,
     RouteAttributes,
+    Routes,
     RouteView,
 )
 from speaker.api.port import RouteChanges
@@ -106,10 +107,15 @@ class StandInSpeaker:
         ]
 
     def routes_available(
-        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[RouteView]:
-        del instance, family, prefixes
-        return iter(())
+        self,
+        instance: str,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
+        *,
+        peer: str | None = None,
+    ) -> Routes:
+        del instance, family, prefixes, peer
+        return Routes(iter(()))
 
     def routes_advertised(
         self,
@@ -117,6 +123,15 @@ class StandInSpeaker:
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
+    ) -> Routes:
+        return Routes(iter([list(self._advertised(instance, peer, family, prefixes))]))
+
+    def _advertised(
+        self,
+        instance: str,
+        peer: str | None,
+        family: Family,
+        prefixes: Iterable[bytes] | None,
     ) -> Iterator[RouteView]:
         for (owner, name), config in self._peers.items():
             if owner == instance and peer in (None, name):
@@ -131,9 +146,9 @@ class StandInSpeaker:
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         del instance, peer, family, prefixes
-        return iter(())
+        return Routes(iter(()))
 
     def _view(self, peer: str, family: Family, nlri: bytes) -> RouteView:
         return RouteView(

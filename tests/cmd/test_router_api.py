@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from speaker.api import InstanceConfig
+from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
 from waggle.router import api
 from waggle.router.api import Api
+from waggle.router.client import read_routes
 from waggle.router.config import INSTANCE
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -138,25 +141,157 @@ def test_a_line_without_end_ends_the_client(
     asyncio.run(main())
 
 
-def test_the_number_of_clients_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_clients_make_room_for_another_the_longest_idle_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api, "MAX_CLIENTS", 2)
 
     async def main() -> None:
         async with served(tmp_path / "api") as client:
-            clients = [await client() for _ in range(2)]
-            for reader, writer in clients:
+            silent, busy = [await client() for _ in range(2)]
+            busy[1].write(ASK)
+            assert json.loads(await busy[0].readline())["ok"]
+            newcomer = await client()
+            newcomer[1].write(ASK)
+            assert json.loads(await newcomer[0].readline())["ok"]
+            assert await closed(silent[0])
+            for reader, writer in (busy, newcomer):
                 writer.write(ASK)
                 assert json.loads(await reader.readline())["ok"]
-            reader, writer = await client()
-            assert await closed(reader)
-            writer.close()
-            clients[0][1].close()
-            await clients[0][1].wait_closed()
-            await asyncio.sleep(0.01)
-            reader, writer = await client()
-            writer.write(ASK)
-            assert json.loads(await reader.readline())["ok"]
-            writer.close()
-            clients[1][1].close()
+            for _, writer in (silent, busy, newcomer):
+                writer.close()
 
     asyncio.run(main())
+
+
+PREFIXES = [f"10.{index >> 8}.{index & 255}.0/24" for index in range(20_000)]
+
+
+@asynccontextmanager
+async def with_many_routes(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
+    """Serve 20,000 routes; what is yielded has a member for each route that was read."""
+    read: list[int] = []
+    original = api.route_object
+
+    def counted(view: RouteView) -> dict[str, Any]:
+        read.append(1)
+        return original(view)
+
+    monkeypatch.setattr(api, "route_object", counted)
+    async with served(path) as client:
+        reader, writer = await client()
+        announce = {"op": "announce", "prefixes": PREFIXES}
+        writer.write(json.dumps(announce).encode() + b"\n")
+        assert json.loads(await reader.readline())["ok"]
+        yield read
+        writer.close()
+
+
+def test_a_long_answer_is_read_no_faster_than_its_client_and_ends_when_the_client_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with with_many_routes(tmp_path / "api", monkeypatch) as read:
+            # A client that does not read: a few slices fill the buffers.
+            waiting = socket.socket(socket.AF_UNIX)
+            waiting.connect(str(tmp_path / "api"))
+            waiting.sendall(ASK)
+            seen = -1
+            while len(read) > seen:
+                seen = len(read)
+                await asyncio.sleep(0.05)
+            assert 0 < seen < len(PREFIXES) / 2
+            waiting.close()
+            await asyncio.sleep(0.05)
+            assert len(read) <= seen + 1000
+
+    asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_routes_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with with_many_routes(tmp_path / "api", monkeypatch) as read:
+            clients = [await asyncio.open_unix_connection(tmp_path / "api") for _ in range(8)]
+            for _, writer in clients:
+                writer.write(ASK)
+            answers = [asyncio.create_task(line_of(reader)) for reader, _ in clients]
+            largest = 0
+            while not all(answer.done() for answer in answers):
+                before = len(read)
+                await asyncio.sleep(0)
+                largest = max(largest, len(read) - before)
+            # In one turn of the loop a slice of one answer, not one of each, nor a whole table.
+            assert 0 < largest < 1500
+            lines = [await answer for answer in answers]
+            assert {len(json.loads(line)["routes"]) for line in lines} == {20_000}
+            for _, writer in clients:
+                writer.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ({"prefix": "10.1.2.0/24"}, ["10.1.2.0/24"]),
+        ({"prefix": "10.1.2.9"}, ["10.1.2.0/24"]),
+        ({"prefix": "192.0.2.1"}, []),
+        ({"limit": 2}, ["10.0.0.0/24", "10.0.1.0/24"]),
+        ({"family": "ipv6-unicast"}, []),
+    ],
+)
+def test_routes_are_selected_by_the_router(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    question: dict[str, Any],
+    expected: list[str],
+) -> None:
+    async def main() -> None:
+        async with with_many_routes(tmp_path / "api", monkeypatch) as read:
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "api")
+            writer.write(json.dumps({"op": "routes", **question}).encode() + b"\n")
+            answer = json.loads(await line_of(reader))
+            assert [route["prefix"] for route in answer["routes"]] == expected
+            assert answer.get("truncated", False) == ("limit" in question)
+            assert len(read) < 1500
+            writer.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ({"prefix": "ten"}, "'ten' is neither a prefix nor an address"),
+        ({"limit": 0}, "limit: a number of at least 1, not 0"),
+        ({"prefix": "10.0.0.1", "family": "ipv6-unicast"}, "prefix: 10.0.0.1 is not of the family"),
+        ({"peer": "absent"}, "there is no peer 'absent'"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_refused(
+    tmp_path: Path, question: dict[str, Any], sentence: str
+) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "api") as client:
+            reader, writer = await client()
+            writer.write(json.dumps({"op": "routes", **question}).encode() + b"\n")
+            answer = json.loads(await reader.readline())
+            assert not answer["ok"]
+            assert answer["error"].startswith(sentence)
+            writer.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 100_000])
+def test_the_program_reads_routes_in_whatever_pieces_they_arrive(size: int) -> None:
+    routes = [{"prefix": f"10.0.{n}.0/24", "note": '},{"['} for n in range(5)]
+    for tail in ({}, {"truncated": True}):
+        for some in (routes, []):
+            text = json.dumps({"ok": True, "routes": some, **tail}, separators=(",", ":")) + "\n"
+            pieces = [text[start : start + size] for start in range(0, len(text), size)]
+            *found, answer = read_routes(pieces)
+            assert found == some
+            assert answer == {"ok": True, "routes": [], **tail}

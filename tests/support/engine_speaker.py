@@ -6,7 +6,7 @@ Reads are the engine's own. Calls are recorded, and fail where the test wants th
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from speaker.api import (
@@ -15,7 +15,7 @@ from speaker.api import (
     InstanceStatus,
     PeerConfig,
     PeerStatus,
-    RouteView,
+    Routes,
 )
 from speaker.api.port import RouteChanges
 from speaker.engine import Engine
@@ -97,9 +97,14 @@ class EngineSpeaker(ConfigurationReads):
         return list(self.host.engine.instances())
 
     def routes_available(
-        self, instance: str, family: Family, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[RouteView]:
-        return self.host.engine.routes_available(instance, family, prefixes)
+        self,
+        instance: str,
+        family: Family,
+        prefixes: Iterable[bytes] | None = None,
+        *,
+        peer: str | None = None,
+    ) -> Routes:
+        return self.host.engine.routes_available(instance, family, prefixes, peer=peer)
 
     def routes_advertised(
         self,
@@ -107,7 +112,7 @@ class EngineSpeaker(ConfigurationReads):
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         return self.host.engine.routes_advertised(instance, peer, family, prefixes)
 
     def routes_received(
@@ -116,5 +121,5 @@ class EngineSpeaker(ConfigurationReads):
         peer: str | None,
         family: Family,
         prefixes: Iterable[bytes] | None = None,
-    ) -> Iterator[RouteView]:
+    ) -> Routes:
         return self.host.engine.routes_received(instance, peer, family, prefixes)

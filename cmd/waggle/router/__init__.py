@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses, positive
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -99,7 +99,17 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
                 choices=("available", "received", "advertised"),
                 help="the table (default: %(default)s)",
             )
+            action.add_argument(
+                "prefix",
+                nargs="?",
+                metavar="PREFIX|ADDRESS",
+                help="only this prefix, or the longest prefix that contains the address",
+            )
+            action.add_argument("--family", metavar="FAMILY", help="such as ipv4-unicast")
             action.add_argument("--peer", metavar="P", help="only this peer")
+            action.add_argument(
+                "--limit", type=positive, metavar="N", help="only the first N routes of the answer"
+            )
 
 
 def _add_config(parser: argparse.ArgumentParser, default: Any) -> None:  # noqa: ANN401  argparse's

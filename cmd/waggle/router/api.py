@@ -2,8 +2,9 @@
 
 For tests, the demo's live table and benchmarks. Requests have ``op``: ``announce`` and
 ``withdraw`` (with ``prefixes`` and attributes), ``peers``, ``routes`` (with ``table``, ``family``,
-``peer``); answers have ``ok``, and ``error`` if that is false. The length of lines and the number of
-clients are limited.
+``peer``, ``prefix``, ``limit``); answers have ``ok``, and ``error`` if that is false. Routes are read
+and sent in slices, in turn with the sessions. The length of lines and the number of clients are
+limited: the longest idle client makes room.
 """
 
 from __future__ import annotations
@@ -13,15 +14,26 @@ import functools
 import ipaddress
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import aclosing
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from speaker.api import CollectorStatus, PeerStatus, RouteAttributes, RouteView, UnknownName
+from speaker.api import (
+    CollectorStatus,
+    Limited,
+    PeerStatus,
+    RouteAttributes,
+    Routes,
+    RouteView,
+    UnknownName,
+    parse_prefix,
+)
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
-from speaker.server import Speaker
+from speaker.server import SlicedReader, Speaker
 from waggle.router.config import INSTANCE, route_to_wire
 
 MAX_LINE: Final = 16 * 1024 * 1024
@@ -53,6 +65,8 @@ class Request(
     table: Literal["available", "received", "advertised"] = "available"
     family: str | None = None
     peer: str | None = None
+    prefix: str | None = None
+    limit: int | None = None
     message: str = ""
 
 
@@ -68,30 +82,38 @@ class ApiError(OSError):
 class _Client(asyncio.Protocol):
     """One client: each line is answered immediately; a client that does not read its answers waits."""
 
-    def __init__(self, answer: Callable[[bytes], dict[str, Any]], clients: set[_Client]) -> None:
-        self._answer = answer
-        self._clients = clients
+    def __init__(self, api: Api) -> None:
+        self._api = api
         self._transport: asyncio.Transport | None = None
         self._lines = bytearray()
         self._searched = 0
         """The number of octets that were searched for the end of a line."""
-        self._reading = True
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._sending: asyncio.Task[None] | None = None
+        """The task of an answer that is sent in slices."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no answer is being sent."""
+        return self._sending is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accept the transport, up to the limit of clients (asyncio)."""
+        """Accept the transport, if the number of clients permits (asyncio)."""
         self._transport = cast("asyncio.Transport", transport)
-        if len(self._clients) >= MAX_CLIENTS:
+        if not self._api.admit(self):
             self._transport.close()
-        else:
-            self._clients.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Remove the client (asyncio)."""
+        """Remove the client, and end its answer (asyncio)."""
         del error
-        self._clients.discard(self)
+        self._api.remove(self)
+        if self._sending is not None:
+            self._sending.cancel()
 
     def data_received(self, data: bytes) -> None:
         """Answer the complete lines (asyncio)."""
+        self._api.used(self)
         if self._reading and not self._lines and data.find(b"\n") + 1 == len(data):
             # Fast path for one complete request, the usual case.
             self._reply(data)
@@ -101,14 +123,21 @@ class _Client(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Stop reading while the client does not read its answers (asyncio)."""
-        self._reading = False
+        self._writable.clear()
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Continue with the requests that arrived meanwhile (asyncio)."""
-        self._reading = True
-        if self._transport is not None and not self._transport.is_closing():
+        """Continue with the answer, or with the requests that arrived meanwhile (asyncio)."""
+        self._writable.set()
+        self._continue()
+
+    @property
+    def _reading(self) -> bool:
+        return self._writable.is_set() and self._sending is None
+
+    def _continue(self) -> None:
+        if self._transport is not None and not self._transport.is_closing() and self._reading:
             self._transport.resume_reading()
             self._answer_lines()
 
@@ -127,8 +156,33 @@ class _Client(asyncio.Protocol):
             self._reply(line)
 
     def _reply(self, line: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(msgspec.json.encode(self._answer(line)) + b"\n")
+        if self._transport is None:
+            return
+        answer = self._api.answer(line)
+        if isinstance(answer, dict):
+            self._transport.write(msgspec.json.encode(answer) + b"\n")
+            return
+        self._transport.pause_reading()
+        self._sending = asyncio.create_task(self._send(self._transport, answer))
+        self._sending.add_done_callback(self._sent)
+
+    async def _send(self, transport: asyncio.Transport, routes: Limited[dict[str, Any]]) -> None:
+        """Send the answer with routes, no faster than the client reads."""
+        transport.write(b'{"ok":true,"routes":[')
+        separator = b""
+        async with aclosing(self._api.reader.read(iter(routes))) as slices:
+            async for items in slices:
+                await self._writable.wait()
+                transport.write(separator + msgspec.json.encode(items)[1:-1])
+                separator = b","
+        transport.write(b'],"truncated":true}\n' if routes.truncated else b"]}\n")
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        self._sending = None
+        if task.cancelled() or task.exception() is not None:
+            self.close()
+        else:
+            self._continue()
 
     def close(self) -> None:
         """Close the connection."""
@@ -142,17 +196,38 @@ class Api:
     def __init__(self, speaker: Speaker) -> None:
         self._speaker = speaker
         self._server: asyncio.Server | None = None
-        self._clients: set[_Client] = set()
+        self._clients: dict[_Client, None] = {}
+        """By their last request, the oldest first."""
         self._path: Path | None = None
+        self.reader: Final = SlicedReader()
+
+    def admit(self, client: _Client) -> bool:
+        """Add a client; beyond the limit in place of the longest idle one. Returns False for none."""
+        if len(self._clients) >= MAX_CLIENTS:
+            idle = next((one for one in self._clients if one.idle), None)
+            if idle is None:
+                return False
+            self.remove(idle)
+            idle.close()
+        self._clients[client] = None
+        return True
+
+    def used(self, client: _Client) -> None:
+        """Note a request."""
+        if client in self._clients:
+            del self._clients[client]
+            self._clients[client] = None
+
+    def remove(self, client: _Client) -> None:
+        """Remove a client."""
+        self._clients.pop(client, None)
 
     async def start(self, path: Path) -> None:
         """Open the socket. Raises `ApiError`."""
         sock = _bind(path)
         self._path = path
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_unix_server(
-            lambda: _Client(self.answer, self._clients), sock=sock
-        )
+        self._server = await loop.create_unix_server(lambda: _Client(self), sock=sock)
 
     async def stop(self) -> None:
         """Close and remove the socket."""
@@ -163,15 +238,15 @@ class Api:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    def answer(self, line: bytes) -> dict[str, Any]:
-        """Answer one line."""
+    def answer(self, line: bytes) -> dict[str, Any] | Limited[dict[str, Any]]:
+        """Answer one line; routes are still to be read."""
         try:
-            request = _requests.decode(line)
-            return {"ok": True, **self._perform(request)}
+            found = self._perform(_requests.decode(line))
+            return {"ok": True, **found} if isinstance(found, dict) else found
         except (msgspec.DecodeError, ValueError, UnknownName) as error:
             return {"ok": False, "error": str(error)}
 
-    def _perform(self, request: Request) -> dict[str, Any]:
+    def _perform(self, request: Request) -> dict[str, Any] | Limited[dict[str, Any]]:
         match request.op:
             case "announce":
                 return self._change(request.prefixes, attributes(request))
@@ -185,7 +260,7 @@ class Api:
                 found = [collector_object(status) for status in self._speaker.collectors()]
                 return {"collectors": found}
             case "routes":
-                return {"routes": [route_object(route) for route in self._routes(request)]}
+                return self._routes(request)
 
     def _change(self, prefixes: list[str], value: RouteAttributes | None) -> dict[str, Any]:
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
@@ -213,22 +288,40 @@ class Api:
                 self._speaker.request_refresh(INSTANCE, name, families)
         return {}
 
-    def _routes(self, request: Request) -> list[RouteView]:
-        families = (
-            (IPV4_UNICAST, IPV6_UNICAST)
-            if request.family is None
-            else (Family.parse(request.family),)
-        )
-        found: list[RouteView] = []
-        for family in families:
-            match request.table:
-                case "available":
-                    found.extend(self._speaker.routes_available(INSTANCE, family))
-                case "received":
-                    found.extend(self._speaker.routes_received(INSTANCE, request.peer, family))
-                case "advertised":
-                    found.extend(self._speaker.routes_advertised(INSTANCE, request.peer, family))
-        return found
+    def _routes(self, request: Request) -> Limited[dict[str, Any]]:
+        """Return the routes of a request. Raises `UnknownName`, ValueError."""
+        if request.limit is not None and request.limit < 1:
+            raise ValueError(f"limit: a number of at least 1, not {request.limit}")
+        families = [IPV4_UNICAST, IPV6_UNICAST]
+        if request.family is not None:
+            families = [Family.parse(request.family)]
+        wanted = None if request.prefix is None else parse_prefix(request.prefix)
+        if wanted is None:
+            slices = [self._table(request, request.peer, f, None).slices for f in families]
+        else:
+            if request.family is not None and wanted.family not in families:
+                raise ValueError(f"prefix: {request.prefix} is not of the family {request.family}")
+            peers = [request.peer]
+            if request.peer is None and request.table != "available":
+                # The longest match at each peer.
+                peers = [status.name for status in self._speaker.peers() if status.established]
+            slices = [
+                wanted.first_match(self._table(request, peer, *wanted).slices) for peer in peers
+            ]
+        objects = ([route_object(view) for view in some] for some in chain.from_iterable(slices))
+        return Limited(objects, request.limit)
+
+    def _table(
+        self, request: Request, peer: str | None, family: Family, prefixes: Sequence[bytes] | None
+    ) -> Routes:
+        speaker = self._speaker
+        match request.table:
+            case "available":
+                return speaker.routes_available(INSTANCE, family, prefixes, peer=peer)
+            case "received":
+                return speaker.routes_received(INSTANCE, peer, family, prefixes)
+            case "advertised":
+                return speaker.routes_advertised(INSTANCE, peer, family, prefixes)
 
 
 def check_next_hop_of(family: Family, next_hop: str | None) -> None:

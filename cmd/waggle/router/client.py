@@ -3,27 +3,80 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import socket
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 TIMEOUT = 30.0
+"""Seconds without an octet of the answer."""
+RECEIVE_OCTETS: Final = 65536
+ROUTES_HEAD: Final = '{"ok":true,"routes":['
 
 
 def request(path: Path, message: dict[str, Any]) -> dict[str, Any]:
     """Send one request and return the answer. Raises OSError."""
+    answer: dict[str, Any] = json.loads("".join(_pieces(path, message)))
+    return answer
+
+
+def _pieces(path: Path, message: dict[str, Any]) -> Iterator[str]:
+    """Send one request and yield the answer in pieces, as they arrive. Raises OSError."""
+    text = codecs.getincrementaldecoder("utf-8")()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(TIMEOUT)
         sock.connect(str(path))
         sock.sendall(json.dumps(message).encode() + b"\n")
-        with sock.makefile("rb") as file:
-            line = file.readline()
-    if not line:
-        raise ConnectionError("the router closed the connection")
-    answer: dict[str, Any] = json.loads(line)
+        data = b""
+        while not data.endswith(b"\n"):
+            data = sock.recv(RECEIVE_OCTETS)
+            if not data:
+                raise ConnectionError("the router closed the connection")
+            yield text.decode(data)
+
+
+def read_routes(pieces: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the routes of an answer as its pieces arrive, then the answer without them."""
+    decode = json.JSONDecoder().raw_decode
+    text, inside = "", False
+    for piece in pieces:
+        text += piece
+        if not inside and text.startswith(ROUTES_HEAD):
+            text, inside = text[len(ROUTES_HEAD) :], True
+        position = 0
+        while inside and text[position : position + 1] in ("{", ","):
+            try:
+                route, end = decode(text, position + (text[position] == ","))
+            except ValueError:
+                break  # the rest of this route is still to arrive
+            yield route
+            position = end
+        text = text[position:]
+    yield json.loads(ROUTES_HEAD + text if inside else text)
+
+
+def _print_routes(pieces: Iterable[str]) -> dict[str, Any]:
+    """Print the routes of an answer as a JSON list, as they arrive; returns the rest of it."""
+    last: dict[str, Any] | None = None
+    printed = False
+    for item in read_routes(pieces):
+        if last is not None:
+            print(",\n" if printed else "[\n", _indented(last), sep="", end="")
+            printed = True
+        last = item
+    answer = last or {}
+    if answer.get("ok"):
+        print("\n]" if printed else "[]")
+    if answer.get("truncated"):
+        print("there are more routes: --limit has cut the list", file=sys.stderr)
     return answer
+
+
+def _indented(route: dict[str, Any]) -> str:
+    return "\n".join("  " + line for line in json.dumps(route, indent=2).splitlines())
 
 
 def run(action: str, path: Path, args: argparse.Namespace) -> int:
@@ -43,17 +96,19 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
         message["message"] = args.message
     if action == "refresh":
         message["family"] = args.family
-    if action == "routes":
-        message["table"] = args.table
-        message["peer"] = args.peer
     try:
-        answer = request(path, message)
+        if action == "routes":
+            for key in ("table", "prefix", "family", "peer", "limit"):
+                message[key] = getattr(args, key)
+            answer = _print_routes(_pieces(path, message))
+        else:
+            answer = request(path, message)
     except OSError as error:
         print(f"{path}: {error.strerror or error}", file=sys.stderr)
         return 1
     if not answer.get("ok"):
         print(answer.get("error", "the router gave no reason"), file=sys.stderr)
         return 2
-    if action in ("peers", "collectors", "routes"):
+    if action in ("peers", "collectors"):
         print(json.dumps(answer[action], indent=2))
     return 0

@@ -23,6 +23,7 @@ from speaker.engine.monitoring.monitored_peers import (
 from speaker.nlri import Family
 from speaker.rib import pack
 from speaker.rib.inbound import OWN_AS, OWN_ORIGINATOR
+from speaker.rib.key_slices import key_slices
 
 SLICE_ROUTES: Final = 1000
 """Routes of one slice."""
@@ -30,19 +31,6 @@ SLICE_REPORTS: Final = 25
 """Statistics Reports of one slice."""
 NO_TIME: Final = bytes(8)
 """The timestamp of table routes, whose time of arrival is not stored (RFC 7854 section 4.2)."""
-
-
-def _slices(lists: Iterable[Sequence[bytes]]) -> Iterator[Sequence[bytes]]:
-    """Split long lists, and join short ones."""
-    found: list[bytes] = []
-    for keys in lists:
-        for start in range(0, len(keys), SLICE_ROUTES):
-            found += keys[start : start + SLICE_ROUTES]
-            if len(found) >= SLICE_ROUTES:
-                yield found
-                found = []
-    if found:
-        yield found
 
 
 def held(
@@ -84,7 +72,7 @@ def adj_rib_in(
     """
     adj_in = peer.established.adj_in
     for family in list(adj_in.families):
-        for keys in _slices(adj_in.keys(family)):
+        for keys in key_slices(adj_in.keys(family), SLICE_ROUTES):
             for monitor in monitors:
                 updates = held(peer, monitor, family, keys, withdrawals=resend)
                 yield peer.monitored(monitor, updates, NO_TIME)
@@ -101,7 +89,7 @@ def adj_rib_out(peer: MonitoredSession) -> Iterator[bytes]:
         return
     families = group.rules.families
     for family in families:
-        for prefixes in _slices((group.prefixes(family),)):
+        for prefixes in key_slices((group.prefixes(family),), SLICE_ROUTES):
             # A changed export policy moves the session to another group, and sends the difference.
             if established.group is not None:
                 octets = established.group.export_prefixes(family, prefixes, established)
@@ -115,7 +103,7 @@ def loc_rib(peer: MonitoredLocRib) -> Iterator[bytes]:
     tables = peer.instance.outbound.loc.tables
     for family in list(tables):
         table = tables[family]
-        for prefixes in _slices((table.prefixes(),)):
+        for prefixes in key_slices((table.prefixes(),), SLICE_ROUTES):
             updates: list[bytes] = []
             for path, some in table.best_of(prefixes).items():
                 updates += announced(family, path, some, as4=True)

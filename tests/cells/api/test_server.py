@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,53 @@ def test_a_long_answer_is_complete(tmp_path: Path) -> None:
         items = get(path, "/v1/routes", {"table": "available"})["items"]
         assert time.monotonic() - began < 5
     assert [item["prefix"] for item in items] == [route(n).prefix for n in range(30_001)]
+
+
+def test_a_limit_ends_the_answer_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with serving(path, MadeUp([PEER], [route(number) for number in range(1000)])):
+        cut = get(path, "/v1/routes", {"limit": "300"})
+        assert ([item["prefix"] for item in cut["items"]], cut["truncated"]) == (
+            [route(n).prefix for n in range(300)],
+            True,
+        )
+        assert "truncated" not in get(path, "/v1/routes", {"limit": "1000"})
+        with pytest.raises(AgentError, match="limit: a number of at least 1, not '0'"):
+            get(path, "/v1/routes", {"limit": "0"})
+        with pytest.raises(AgentError, match="unknown parameter limit"):
+            get(path, "/v1/peers", {"limit": "1"})
+
+
+def test_an_answer_ends_when_its_client_leaves(tmp_path: Path) -> None:
+    class Endless(MadeUp):
+        read = 0
+
+        def routes(self, table: str, **_: object) -> Iterator[Sequence[RouteItem]]:
+            del table
+            while True:
+                self.read += 1
+                yield [route(number) for number in range(100)]
+
+    path, facts = tmp_path / "s", Endless([PEER])
+    with serving(path, facts):
+        client = connect(path)
+        client.sendall(b"GET /v1/routes HTTP/1.1\r\nHost: a\r\n\r\n")
+        client.settimeout(5)
+        for _ in range(20):
+            assert client.recv(65536)
+        began = settled(facts)
+        assert began < 1000  # it waits for its client
+        client.close()
+        assert settled(facts) - began < 100
+
+
+def settled(facts: Any) -> int:  # noqa: ANN401
+    """Wait until no more slices are read; return their number."""
+    before = -1
+    while facts.read != before:
+        before = facts.read
+        time.sleep(0.1)
+    return before
 
 
 def test_no_routes_are_an_empty_list(tmp_path: Path) -> None:

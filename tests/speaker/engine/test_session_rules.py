@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 
 from speaker.api import (
@@ -257,7 +259,7 @@ def test_rfc9234_5_routes_of_a_provider_are_advertised_to_customers_only(
 def otc(host: Host) -> int | None:
     """The mark on the one route."""
     (member,) = host.engine.instance(INSTANCE).established.values()
-    ((_, path, _),) = member.adj_in.routes(IPV4_UNICAST)
+    ((_, path, _),) = chain.from_iterable(member.adj_in.routes(IPV4_UNICAST, 7))
     return path.attributes.otc
 
 

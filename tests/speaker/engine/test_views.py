@@ -14,6 +14,7 @@ from speaker.api import (
     RouteAttributes,
     RouteView,
     Term,
+    UnknownName,
 )
 from speaker.engine import Engine
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
@@ -116,3 +117,49 @@ def test_routes_come_in_the_order_of_the_prefixes() -> None:
         texts[2],
         texts[3],
     }
+
+
+def test_a_view_is_read_in_slices_between_which_the_tables_may_change() -> None:
+    hub = lab(add_path="none")
+    own = {f"10.{100 + (n >> 8)}.{n & 255}.0/24": RouteAttributes() for n in range(1000)}
+    leaf = hub.network.hosts["10.0.1.1"]
+    hub.routes(own)
+    leaf.routes({prefix.replace("10.", "172.", 1): one for prefix, one in own.items()})
+    hub.network.run(2)
+    views = {
+        "available": hub.engine.routes_available(INSTANCE, IPV4_UNICAST),
+        "advertised": hub.engine.routes_advertised(INSTANCE, "leaf1", IPV4_UNICAST),
+        "received": hub.engine.routes_received(INSTANCE, "leaf0", IPV4_UNICAST),
+    }
+    first = {name: next(view.slices) for name, view in views.items()}
+    assert all(0 < len(routes) <= 300 for routes in first.values())
+    gone = list(own)[500:]
+    hub.routes(dict.fromkeys(gone))
+    leaf.routes(dict.fromkeys(prefix.replace("10.", "172.", 1) for prefix in gone))
+    hub.routes({"10.200.0.0/16": RouteAttributes()})
+    hub.network.run(2)
+    for name, view in views.items():
+        slices = [first[name], *view.slices]
+        assert max(map(len, slices)) <= 300
+        shown = [route.prefix for routes in slices for route in routes]
+        later = [route.prefix for routes in slices[1:] for route in routes]
+        held = {prefix for prefix in (*own, *PREFIXES) if prefix not in gone}
+        if name == "received":
+            held = {prefix.replace("10.", "172.", 1) for prefix in own if prefix not in gone}
+        # All that stayed, nothing twice, and nothing that is gone.
+        stayed = [prefix for prefix in shown if prefix in held]
+        assert set(stayed) >= held - {"fd00::/64"}
+        assert len(later) == len(set(later)) or name == "available"
+        withdrawn = {*gone, *(prefix.replace("10.", "172.", 1) for prefix in gone)}
+        assert not withdrawn & set(later)
+
+
+def test_the_paths_of_one_peer_are_selected_by_the_table() -> None:
+    hub = lab(add_path="both")
+    every = list(hub.engine.routes_available(INSTANCE, IPV4_UNICAST))
+    for name in ("leaf0", "leaf1", "watcher"):
+        found = list(hub.engine.routes_available(INSTANCE, IPV4_UNICAST, peer=name))
+        assert found == [route for route in every if route.peer == name]
+    assert {route.peer for route in every} == {None, "leaf0", "leaf1"}
+    with pytest.raises(UnknownName):
+        hub.engine.routes_available(INSTANCE, IPV4_UNICAST, peer="absent")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -89,7 +90,7 @@ class Model:
 
     def check(self) -> None:
         adj_in, used = self.adj_in, self.used()
-        routes = list(adj_in.routes(IPV4_UNICAST))
+        routes = list(chain.from_iterable(adj_in.routes(IPV4_UNICAST, 7)))
         assert {nlri: path for nlri, path, _ in routes} == self.held
         assert len(routes) == len(self.held)
         assert {nlri: path for nlri, _, path in routes if path is not None} == used

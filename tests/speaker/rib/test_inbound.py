@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -41,7 +42,7 @@ class Side:
     def held(self) -> dict[bytes, tuple[PathAttributes, str | None]]:
         return {
             key: (path.attributes, path.rejected)
-            for key, path, _ in self.adj_in.routes(IPV4_UNICAST)
+            for key, path, _ in chain.from_iterable(self.adj_in.routes(IPV4_UNICAST, 7))
         }
 
     def best(self) -> dict[bytes, PathAttributes]:
@@ -121,7 +122,9 @@ def test_updates_with_equal_attributes_share_a_path() -> None:
     assert (
         side.inbound.fast_path.process_run([GOOD, body(PEER, 65002, nlri=b"\x10\x0a\3")], 0, 2) == 2
     )
-    first, second = (path for _, path, _ in side.adj_in.routes(IPV4_UNICAST))
+    first, second = (
+        path for _, path, _ in chain.from_iterable(side.adj_in.routes(IPV4_UNICAST, 7))
+    )
     assert first is second
     assert first.attributes.as_path == ((2, (PEER, 65002)),)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -139,7 +140,7 @@ def held_behind_policy(member: EstablishedPeer) -> Table:
     found: Table = {}
     for family in member.adj_in.families:
         table = dict(member.adj_in.items(family))
-        by_nlri = list(member.adj_in.routes(family))
+        by_nlri = list(chain.from_iterable(member.adj_in.routes(family, 7)))
         assert len(by_nlri) == len(table)
         for key, (_, _, used) in zip(table, by_nlri, strict=True):
             if used is not None:

@@ -1,15 +1,13 @@
-"""The prefix of ``waggle routes``: an exact match, or the longest match of an address."""
+"""The prefixes that a question about routes selects: one, or the longest match of an address."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
 from typing import NamedTuple
 
-from reconcilers.prefixes import covering
-from speaker.api import RouteView
-from speaker.nlri import Family, prefix_to_wire
+from speaker.api.status import RouteView
+from speaker.nlri import Family, covering_prefixes, prefix_to_wire
 
 
 class PrefixFilter(NamedTuple):
@@ -19,10 +17,16 @@ class PrefixFilter(NamedTuple):
     prefixes: Sequence[bytes]
     """In wire form."""
 
-    def first_match(self, views: Iterable[RouteView]) -> Iterator[RouteView]:
-        """Yield the routes of the first prefix among ``views``, which are ordered by prefix."""
-        for _, routes in islice(groupby(views, key=lambda route: route.prefix), 1):
-            yield from routes
+    def first_match(self, slices: Iterable[Sequence[RouteView]]) -> Iterator[Sequence[RouteView]]:
+        """Yield the routes of the first prefix that has any; ``slices`` are ordered by prefix."""
+        first: str | None = None
+        for routes in slices:
+            if first is None and routes:
+                first = routes[0].prefix
+            matching = [route for route in routes if route.prefix == first]
+            yield matching
+            if len(matching) < len(routes):
+                return
 
 
 def parse_prefix(text: str) -> PrefixFilter:
@@ -36,4 +40,4 @@ def parse_prefix(text: str) -> PrefixFilter:
     except ValueError:
         raise ValueError(f"{text!r} is neither a prefix nor an address") from None
     family, nlri = prefix_to_wire(str(network))
-    return PrefixFilter(family, [nlri] if "/" in text else covering(nlri))
+    return PrefixFilter(family, [nlri] if "/" in text else covering_prefixes(nlri))

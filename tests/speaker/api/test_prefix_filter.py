@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cells.api.prefix_filter import parse_prefix
 from speaker.api import RouteView
+from speaker.api.prefix_filter import parse_prefix
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_text, prefix_to_wire
 
 LOOPBACK = ip_address("::1")
@@ -71,7 +72,8 @@ def test_the_first_prefix_with_routes_matches_with_all_its_paths() -> None:
         for prefix, peer in (("10.1.0.0/16", "a"), ("10.1.0.0/16", "b"), ("10.0.0.0/8", "a"))
     ]
     found = parse_prefix("10.1.2.3")
-    assert list(found.first_match(views)) == views[:2]
+    for slices in ([views], [[], views[:1], views[1:2], views[2:]], [views[:2], views[2:]]):
+        assert list(chain.from_iterable(found.first_match(slices))) == views[:2]
     assert list(found.first_match([])) == []
 
 
