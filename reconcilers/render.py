@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcilers.model import Attributes, Confederation, Peer, PrefixRule, Route
+from reconcilers.model import Attributes, Confederation, Peer, PrefixRule, Problem, Route
 from reconcilers.tables import KEY, IntentTables
 from resources.tables import Tables
 from speaker.nlri import prefix_to_text
@@ -69,7 +69,7 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
             }
             for row in sorted(intent.annotations.all(snapshot), key=lambda row: row.object)
         ],
-        "problems": _problems(snapshot, resources, intent),
+        "problems": problems(snapshot, resources, intent),
     }
 
 
@@ -164,8 +164,18 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
     }
 
 
-def _problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> list[Json]:
-    problems = [
+def problem_item(row: Problem) -> Json:
+    """Return a problem of the intent as JSON."""
+    return {
+        "objects": [str(ref) for ref in row.objects],
+        "field": row.field,
+        "message": row.message,
+    }
+
+
+def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> list[Json]:
+    """Return all problems: of objects that cannot be read, and of the intent."""
+    found = [
         {
             "objects": [str(row.object)] if row.object is not None else [],
             "field": row.field,
@@ -173,12 +183,5 @@ def _problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> li
         }
         for row in resources.source_problems.all(snapshot)
     ]
-    problems += [
-        {
-            "objects": [str(ref) for ref in row.objects],
-            "field": row.field,
-            "message": row.message,
-        }
-        for row in intent.problems.all(snapshot)
-    ]
-    return sorted(problems, key=lambda p: (p["objects"], p["field"], p["message"]))
+    found += [problem_item(row) for row in intent.problems.all(snapshot)]
+    return sorted(found, key=lambda p: (p["objects"], p["field"], p["message"]))

@@ -18,6 +18,9 @@ class Facts(Protocol):
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the sessions, by instance and name; ``peer`` is a name or an address."""
 
+    def why_missing(self, *, empty: bool) -> list[str]:
+        """Return why peers are missing, a sentence each; ``empty``: there are none at all."""
+
     def status(self) -> StatusItem:
         """Return how the agent is."""
 
@@ -71,6 +74,7 @@ def agent_resources(
             parameters=("peer", "instance"),
             read=lambda query: facts.peers(peer=query.get("peer"), instance=query.get("instance")),
             notes=lambda: [item.message for item in facts.status().unused_objects],
+            problems=lambda empty: facts.why_missing(empty=empty),
         ),
         ApiResource(
             path="/v1/routes",

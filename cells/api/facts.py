@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from cells.api.ages import RouteAges
 from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
-from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem
+from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem, problem_text
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group, HealthTree, Readiness
 from cells.intent import IntentLoop
@@ -21,8 +21,10 @@ from cells.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.intent.explain import NothingFoundError, parse_target
 from reconcilers.model import RouteExplanation
+from reconcilers.render import problem_item, problems
 from reconcilers.tables import IntentTables
 from reconcilers.unused_objects import UnusedObjects
+from resources.tables import Tables
 from speaker.api import (
     PeerStatus,
     PrefixFilter,
@@ -34,6 +36,9 @@ from speaker.api import (
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 from statedb import Database, Snapshot, Table
 
+MAX_SENTENCES = 20
+"""Problems that an answer lists; `waggle status` has all of them."""
+
 
 class AgentFacts:
     """`cells.api.agent_resources.Facts` of the real agent."""
@@ -43,6 +48,7 @@ class AgentFacts:
         node: ThisNode,
         speaker: SpeakerPort,
         database: Database,
+        resources: Tables,
         intent: IntentTables,
         loop: IntentLoop,
         dialects: Group[Dialect],
@@ -54,6 +60,7 @@ class AgentFacts:
         self._node = node.name
         self._speaker = speaker
         self._database = database
+        self._resources = resources
         self._intent = intent
         self._loop = loop
         self._kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
@@ -73,6 +80,7 @@ class AgentFacts:
             self.peers(peer=None, instance=None),
             self._statuses.all(snapshot),
             self._intent.conditions.all(snapshot),
+            problems(snapshot, self._resources, self._intent),
             () if self._unused is None else self._unused.all(snapshot),
         )
 
@@ -83,6 +91,28 @@ class AgentFacts:
             for status in self._speaker.peers()
             if peer in (None, status.name, status.address) and instance in (None, status.instance)
         ]
+
+    def why_missing(self, *, empty: bool) -> list[str]:
+        """Return why peers are missing: those left out; all problems where there are no peers."""
+        snapshot = self._database.snapshot()
+        if not empty:
+            left_out = [row for row in self._intent.problems.all(snapshot) if row.leaves_out]
+            texts = sorted(
+                f"{'/'.join(row.leaves_out)} is left out: {problem_text(problem_item(row))}"
+                for row in left_out
+            )
+        else:
+            texts = [
+                problem_text(problem)
+                for problem in problems(snapshot, self._resources, self._intent)
+            ]
+            texts += sorted(
+                f"{row.object}: {row.message}"
+                for row in self._intent.conditions.all(snapshot)
+                if row.status and row.message
+            )
+        hidden = len(texts) - MAX_SENTENCES
+        return texts if hidden <= 0 else [*texts[:MAX_SENTENCES], f"and {hidden} more"]
 
     def routes(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
@@ -15,6 +16,7 @@ from cells.api.model import (
     OriginItem,
     PartItem,
     PeerItem,
+    ProblemItem,
     RouteItem,
     StatusItem,
     UnusedObjectsItem,
@@ -34,6 +36,7 @@ def status_item(
     peers: Iterable[PeerItem],
     rows: Iterable[ObjectStatus],
     conditions: Iterable[Condition],
+    problems: Iterable[Mapping[str, Any]],
     unused: Iterable[UnusedObjects],
 ) -> StatusItem:
     """Translate the state of an agent; scopes that are ok are not listed."""
@@ -71,6 +74,12 @@ def status_item(
                 message=condition.message or None,
             )
             for condition in sorted(conditions, key=lambda one: (one.object, one.type))
+        ],
+        problems=[
+            ProblemItem(
+                objects=problem["objects"], field=problem["field"], message=problem["message"]
+            )
+            for problem in problems
         ],
         unused_objects=[
             UnusedObjectsItem(

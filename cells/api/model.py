@@ -9,6 +9,7 @@ the project, so that the command line can use it and start fast.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -53,6 +54,8 @@ class Envelope(msgspec.Struct, Generic[T], frozen=True, kw_only=True, rename="ca
     """What may explain an answer without items, a sentence each; absent where nothing does."""
     truncated: bool | msgspec.UnsetType = msgspec.UNSET
     """True where there are more items than ``limit``; absent otherwise."""
+    problems: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """Why items are missing, a sentence each: objects that are invalid, or left out; or absent."""
 
 
 class FamilyCount(Item, frozen=True, kw_only=True):
@@ -141,6 +144,20 @@ class UnusedObjectsItem(Item, frozen=True, kw_only=True):
     """A sentence without its end, for people."""
 
 
+class ProblemItem(Item, frozen=True, kw_only=True):
+    """A conflict or an invalid object."""
+
+    objects: list[str]
+    field: str
+    message: str
+
+
+def problem_text(problem: Mapping[str, Any]) -> str:
+    """Return a problem as one line: its first object, the field, the message."""
+    parts = (*problem["objects"][:1], problem["field"], problem["message"])
+    return ": ".join(part for part in parts if part)
+
+
 class StatusItem(Item, frozen=True, kw_only=True):
     """One agent: readiness, health, sessions, and the status of the objects that it reports on."""
 
@@ -156,6 +173,8 @@ class StatusItem(Item, frozen=True, kw_only=True):
     objects: list[ObjectStatusItem] = []
     conditions: list[ConditionItem] = []
     """Of other objects, as far as this agent reads them."""
+    problems: list[ProblemItem] = []
+    """Objects that are invalid, that conflict, or that are left out."""
     unused_objects: list[UnusedObjectsItem] = []
     """Of dialects that are off, by dialect."""
 

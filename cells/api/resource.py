@@ -32,6 +32,12 @@ def no_notes() -> Sequence[str]:
     return ()
 
 
+def no_problems(empty: bool) -> Sequence[str]:
+    """Return no problems."""
+    del empty
+    return ()
+
+
 class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     """One path of the API.
 
@@ -50,6 +56,8 @@ class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Query], Sequence[Any] | Iterator[Sequence[Any]]]
     notes: Callable[[], Sequence[str]] = no_notes
     """Returns what may explain an answer without items."""
+    problems: Callable[[bool], Sequence[str]] = no_problems
+    """Returns why items are missing; the argument is whether the answer has none."""
 
 
 class ApiStream(msgspec.Struct, frozen=True, kw_only=True):

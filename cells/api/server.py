@@ -129,8 +129,9 @@ class ApiServer:
             except NotFoundError as error:
                 return _refusal(404, "NotFound", str(error), resource.kind)
             if first is None:
-                return _answer(resource.kind, (), resource.notes())
-            return await _stream(request, resource.kind, first, slices, found)
+                return _answer(resource.kind, (), resource.notes(), resource.problems(True))
+            head = _head(resource.kind, resource.problems(False))
+            return await _stream(request, head, first, slices, found)
 
     async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()
@@ -187,12 +188,15 @@ async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
         return _refusal(503, "Unavailable", str(error), action.kind)
 
 
-def _answer(kind: str, items: Sequence[Any], notes: Sequence[str] = ()) -> web.Response:
+def _answer(
+    kind: str, items: Sequence[Any], notes: Sequence[str] = (), problems: Sequence[str] = ()
+) -> web.Response:
     envelope = Envelope[Any](
         kind=kind,
         generated_at=_now(),
         items=list(items),
         notes=list(notes) or msgspec.UNSET,
+        problems=list(problems) or msgspec.UNSET,
     )
     return web.Response(body=_encoder.encode(envelope), content_type="application/json")
 
@@ -219,16 +223,21 @@ def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
     return Limited(found, limit)
 
 
+def _head(kind: str, problems: Sequence[str]) -> dict[str, Any]:
+    """Return the envelope without its items."""
+    head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
+    return head | ({"problems": problems} if problems else {})
+
+
 async def _stream(
     request: web.Request,
-    kind: str,
+    head: dict[str, Any],
     first: Sequence[Any],
     others: AsyncGenerator[Sequence[Any]],
     found: Limited[Any],
 ) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
-    head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
     await response.write(_encoder.encode(head)[:-1] + b',"items":[' + _encoder.encode(first)[1:-1])
     async for items in others:
         # Waits while the client does not read.

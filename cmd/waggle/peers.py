@@ -78,21 +78,31 @@ def run(args: argparse.Namespace) -> int:
         output.dump(answer, args.output)
         return output.EXIT_NOT_FOUND if named and not answer["items"] else output.EXIT_OK
     if not answer["items"]:
-        if named:
-            output.complain("waggle peers", f"no peer or instance of that name: {named}")
-            return output.EXIT_NOT_FOUND
-        output.complain(
-            "waggle peers",
-            "no peers: no configuration selects this node, or the configuration has not been read "
-            "yet; waggle render -f PATH --node NAME shows the peers of manifests",
-        )
-        for note in answer.get("notes", []):
-            output.complain("waggle peers", note)
-        return output.EXIT_OK
+        return _explain_absence(answer, named)
     now = output.read_time(answer["generatedAt"])
     rows = [row(item, now) for item in answer["items"]]
     output.table(COLUMNS, rows, args)
+    for problem in answer.get("problems", []):
+        output.complain("waggle peers", problem)
     return output.EXIT_OK
+
+
+def _explain_absence(answer: dict[str, Any], named: str | None) -> int:
+    """Print why there are no peers, or none of a name; returns the exit status."""
+    problems = answer.get("problems", [])
+    if named:
+        text = f"no peer or instance of that name: {named}"
+    elif problems:
+        text = "no peers, for the problems of the configuration:"
+    else:
+        text = (
+            "no peers: no configuration selects this node, or the configuration has not been read "
+            "yet; waggle render -f PATH --node NAME shows the peers of manifests"
+        )
+    output.complain("waggle peers", text)
+    for reason in (*problems, *(() if named else answer.get("notes", []))):
+        output.complain("waggle peers", reason)
+    return output.EXIT_NOT_FOUND if named else output.EXIT_OK
 
 
 def row(item: dict[str, Any], now: datetime) -> list[str]:

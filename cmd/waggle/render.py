@@ -7,6 +7,7 @@ import gc
 import sys
 from typing import Any
 
+from cells.api.model import problem_text
 from resources.option_declarations import InvalidOption
 from waggle import output
 from waggle.dialects import Dialects
@@ -117,10 +118,12 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
             line = f"{condition['kind']}/{condition['name']}: {condition['message']}"
             print(f"! {line}", file=sys.stderr)
     for problem in document["problems"]:
-        parts = (*problem["objects"][:1], problem["field"], problem["message"])
-        print("! " + ": ".join(part for part in parts if part), file=sys.stderr)
+        print(f"! {problem_text(problem)}", file=sys.stderr)
     if not peers:
-        print(f"No peers: no configuration selects node {document['node']}.", file=sys.stderr)
+        reason = "no configuration selects it"
+        if document["problems"] or any(c["status"] == "True" for c in document["conditions"]):
+            reason = "for the reasons above"
+        print(f"No peers for node {document['node']}: {reason}.", file=sys.stderr)
 
 
 def peer_row(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ import sys
 from datetime import datetime
 from typing import Any
 
+from cells.api.model import problem_text
 from cells.text import escape
 from waggle import ask_agent, output
 from waggle.peers import ESTABLISHED, reason
@@ -71,6 +72,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
         for part in item.get("degraded", [])
     ]
     found.append(f"status     {item['reporting']}")
+    found += [f"problem    {problem_text(problem)}" for problem in item.get("problems", [])]
     found += [f"unused     {unused['message']}" for unused in item.get("unusedObjects", [])]
     instance = None
     for peer in sorted(item.get("peers", []), key=output.peer_order):

@@ -31,15 +31,22 @@ class MadeUp:
         routes: Sequence[RouteItem] = (),
         explained: Sequence[ExplainItem] = (),
         status: StatusItem | None = None,
+        missing: Sequence[str] = (),
     ) -> None:
         self._peers = peers
         self._routes = routes
         self._explained = explained
+        self._missing = missing
         self._status = status or StatusItem(node="n", ready=True, health="ok", reporting="no")
 
     def status(self) -> StatusItem:
         """Return how the agent is."""
         return self._status
+
+    def why_missing(self, *, empty: bool) -> list[str]:
+        """Return the reasons, whether there are peers or not."""
+        del empty
+        return list(self._missing)
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:
         """Return the peers that match."""

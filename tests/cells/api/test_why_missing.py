@@ -1,0 +1,109 @@
+"""Why an agent has no peers, or not all of them: the problems of its configuration."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from cells.agent import agent_cells
+from cells.api.client import get
+from cells.dialects import cilium
+from cells.hive import Hive, load
+from tests.cmd.lab import NODE, configuration
+from tests.support.wait import until
+from waggle.__main__ import main
+
+
+def run(tmp_path: Path, *objects: dict[str, Any], commands: list[list[str]]) -> dict[str, Any]:
+    """Run an agent on manifests and commands against it; returns the answer of ``/v1/peers``."""
+    directory, socket = tmp_path / "manifests", tmp_path / "agent.sock"
+    directory.mkdir()
+    (directory / "all.json").write_bytes(
+        json.encode({"apiVersion": "v1", "kind": "List", "items": objects})
+    )
+    cells = agent_cells(cilium.AGENT)
+    flags = {
+        "--manifests": [str(directory)],
+        "--node-name": NODE,
+        "--api-socket": str(socket),
+        "--ready-timeout-seconds": "0",
+    }
+    hive = Hive(cells, load(cells, flags=flags))
+    answers: list[dict[str, Any]] = []
+
+    async def scenario() -> None:
+        started = asyncio.Event()
+        task = asyncio.create_task(hive.run(started.set))
+        await started.wait()
+        await until(lambda: not hive.readiness.waiting())
+        answers.append(await asyncio.to_thread(get, socket, "/v1/peers", {}))
+        for command in commands:
+            await asyncio.to_thread(main, [*command, "--socket", str(socket), "--color", "never"])
+        hive.shutdown()
+        await task
+
+    asyncio.run(scenario())
+    return answers[0]
+
+
+def test_a_peer_that_is_left_out_is_named_with_its_problem_and_not_missing_selection(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [item for item in configuration([1790]) if item["kind"] != "CiliumBGPPeerConfig"]
+    answer = run(tmp_path, *objects, commands=[["peers"], ["status"], ["peers", "--peer", "tor-1"]])
+    reason = "peer 'tor-1' is left out: there is no CiliumBGPPeerConfig 'tor-1'"
+    assert answer["items"] == []
+    assert any(reason in text for text in answer["problems"])
+    shown = capsys.readouterr()
+    assert "no configuration selects this node" not in shown.err
+    assert shown.err.count(reason) == 2
+    assert "waggle peers: no peer or instance of that name: tor-1\n" in shown.err
+    (line,) = [line for line in shown.out.splitlines() if line.startswith("problem ")]
+    assert reason in line
+
+
+def test_a_peer_that_is_left_out_beside_others_is_named_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [item for item in configuration([1790, 1791]) if item["metadata"]["name"] != "tor-2"]
+    answer = run(tmp_path, *objects, commands=[["peers"]])
+    assert [item["name"] for item in answer["items"]] == ["tor-1"]
+    shown = capsys.readouterr()
+    assert "tor-1" in shown.out
+    assert "waggle peers: main/tor-2 is left out: CiliumBGPNodeConfig/" in shown.err
+    assert "there is no CiliumBGPPeerConfig 'tor-2'" in shown.err
+
+
+def test_without_a_problem_no_configuration_selects_the_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = run(tmp_path, configuration([])[0], commands=[["peers"]])
+    assert "problems" not in answer
+    assert "no configuration selects this node" in capsys.readouterr().err
+
+
+def test_an_invalid_object_is_a_reason_to_have_no_peers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node, cluster, *others = configuration([1790])
+    cluster["spec"]["bgpInstances"][0]["localASN"] = -1
+    run(tmp_path, node, cluster, *others, commands=[["peers"]])
+    shown = capsys.readouterr().err
+    assert "no peers, for the problems of the configuration:\n" in shown
+    assert "CiliumBGPClusterConfig/rack: spec.bgpInstances[0].localASN" in shown
+
+
+def test_offline_the_problem_is_shown_in_place_of_the_missing_selection(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = [item for item in configuration([1790]) if item["kind"] != "CiliumBGPPeerConfig"]
+    file = tmp_path / "all.json"
+    file.write_bytes(json.encode({"apiVersion": "v1", "kind": "List", "items": objects}))
+    assert main(["render", "-f", str(file), "--node", NODE, "-o", "table"]) == 0
+    shown = capsys.readouterr().err
+    assert "there is no CiliumBGPPeerConfig 'tor-1'" in shown
+    assert shown.endswith(f"No peers for node {NODE}: for the reasons above.\n")
