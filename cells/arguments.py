@@ -35,6 +35,11 @@ class Parser(argparse.ArgumentParser):
         keywords.setdefault("formatter_class", _HelpFormatter)
         super().__init__(*args, **keywords)
 
+    def add_version(self) -> None:
+        """Add ``--version``, which prints program and version."""
+        text = "show program's version number and exit"
+        self.add_argument("--version", action=_Version, nargs=0, help=text)
+
     def error(self, message: str) -> NoReturn:
         """Print the sentence with a hint at ``--help``, and exit."""
         self.exit(EXIT_USAGE, f"{self.prog}: {_plain(message)}; see {self.prog} --help\n")
@@ -53,6 +58,17 @@ class Parser(argparse.ArgumentParser):
         if unknown:
             self.error(_unknown(unknown[0], known))
         return found
+
+
+class _Version(argparse.Action):
+    """Prints the version. It is read only then, as the library of metadata is slow to import."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        import importlib.metadata
+
+        version = importlib.metadata.version("waggle-bgp")
+        sys.stdout.write(f"{parser.prog} {version}\n")
+        parser.exit()
 
 
 def _flags(parser: argparse.ArgumentParser) -> list[str]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 import structlog
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, setting
+from cells.hive import Health, Wiring
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.options import ClaimsOptions
 from reconcilers.intent.arbitrate import Claim, Owners
 from resources.snapshot import SnapshotError, read, write
 
@@ -22,20 +25,6 @@ FILE: Final = "claims.json"
 FORMAT: Final = "waggle-claims/1"
 
 log = structlog.get_logger("waggle.claims")
-
-
-class ClaimsOptions(Options, frozen=True):
-    """Options of the claims cell."""
-
-    directory: Annotated[
-        str | None,
-        setting(
-            "directory on the node for what a restart has to remember: which dialect has a peer that "
-            "two of them configure",
-            flag="--state-directory",
-            metavar="DIR",
-        ),
-    ] = None
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -130,9 +119,6 @@ def decode(octets: bytes) -> dict[Claim, str]:
     return dict(stored.claims)
 
 
-CELL = Cell(
-    name="claims",
-    description="Remembers which dialect has a peer that two of them configure.",
-    options=ClaimsOptions,
+WIRING = Wiring(
     provides=(ClaimStore,),
 )

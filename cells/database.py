@@ -5,11 +5,9 @@ It holds no table of its own; every room that has tables makes them in its own c
 
 from __future__ import annotations
 
-from cells.hive import Cell
+from cells.hive import Wiring
 from statedb import Database
 
-CELL = Cell(
-    name="database",
-    description="The in-memory tables with snapshots, transactions and changes.",
+WIRING = Wiring(
     provides=(Database,),
 )

@@ -6,7 +6,9 @@ the job is retried.
 
 from __future__ import annotations
 
-from cells.hive import Cell, Group, Health, Jobs, Signal
+from cells.hive import Group, Health, Wiring
+from cells.hive.jobs import Jobs
+from cells.hive.signal import Signal
 from cells.node import ThisNode
 from reconcilers.dialect import Dialect
 from reconcilers.intent import host_needs
@@ -76,8 +78,6 @@ class HostWatch:
         )
 
 
-CELL = Cell(
-    name="host",
-    description="Interfaces and default routes of this host, where objects refer to them.",
+WIRING = Wiring(
     invokes=(HostWatch,),
 )

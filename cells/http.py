@@ -7,40 +7,25 @@ server that is down is no reason to restart an agent.
 from __future__ import annotations
 
 import os
-from typing import Annotated
 
 import structlog
 from aiohttp import web
 
 from cells.hive import (
-    Cell,
     Health,
     HealthTree,
     Level,
-    Lifecycle,
-    Options,
     Readiness,
     SettingError,
     StartError,
-    setting,
+    Wiring,
 )
+from cells.hive.lifecycle import Lifecycle
 from cells.metrics import Metrics
+from cells.options import HttpOptions
 from cells.text import escape
 
 log = structlog.get_logger("waggle.http")
-
-
-class HttpOptions(Options, frozen=True):
-    """Options of the http cell."""
-
-    address: Annotated[
-        str | None,
-        setting(
-            "serve /metrics, /healthz, /livez and /readyz here; a port alone means loopback",
-            flag="--http-address",
-            metavar="[HOST:]PORT",
-        ),
-    ] = None
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -148,10 +133,6 @@ class HttpServer:
         )
 
 
-CELL = Cell(
-    name="http",
-    description="Metrics and probes over HTTP on a configured address.",
-    options=HttpOptions,
-    on_with="address",
+WIRING = Wiring(
     invokes=(HttpServer,),
 )

@@ -14,17 +14,10 @@ from reactivex import Observable
 from reactivex.subject import Subject
 
 from cells.claims import ClaimStore
-from cells.hive import (
-    Cell,
-    Group,
-    Health,
-    Jobs,
-    Readiness,
-    SettingError,
-    Signal,
-    provide,
-)
+from cells.hive import Group, Health, Readiness, SettingError, Wiring, provide
+from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.metrics import Metrics, MetricsCollector
 from cells.node import ThisNode
 from cells.resources import EventTraceLinks, SecretsNamespace
@@ -243,10 +236,7 @@ def _objects(problem: Problem) -> str:
     return ", ".join(str(ref) for ref in problem.objects)
 
 
-CELL = Cell(
-    name="intent",
-    description="Works out what this node shall advertise, and to whom.",
-    options=IntentOptions,
+WIRING = Wiring(
     provides=(IntentTables, IntentLoop, IntentTraceLinks),
     invokes=(IntentLoop,),
     contributes=(provide(IntentLoop, as_=MetricsCollector),),

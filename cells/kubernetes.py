@@ -1,4 +1,4 @@
-"""The kubernetes cell: an API server as the source of objects.
+"""The kubernetes cells: an API server as the source of objects, of one node or of the cluster.
 
 Health and log report the state of each kind's feed. An outage of the API server stops nothing: the
 last known objects stay in the tables, and one line of health reports the server.
@@ -10,20 +10,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Annotated
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from cells.dialects.cell import DialectKinds
-from cells.hive import Cell, Group, Health, Jobs, Lifecycle, Options, provide, setting
-from cells.metrics import MetricsCollector
-from cells.node import ThisNode
-from cells.resources import EventTraceLinks, SecretsNamespace
+from cells.hive import Health
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.options import KubernetesOptions
+from cells.resources import EventTraceLinks
 from cells.watch import Watch
-from resources.core.kinds import NODE
 from resources.ingest import Ingest
-from resources.kind import Kinds
 from resources.kubernetes import (
     Access,
     Connection,
@@ -33,9 +30,8 @@ from resources.kubernetes import (
     Reading,
     Timeouts,
     Writer,
-    of_node,
 )
-from resources.source import Source, SourceProblem
+from resources.source import SourceProblem
 from resources.streams import guarded
 from resources.tables import Tables
 from statedb import Database
@@ -44,23 +40,6 @@ TIMEOUTS = Timeouts()
 """Time-outs and pauses of the source."""
 
 log = structlog.get_logger("waggle.kubernetes")
-
-
-class KubernetesOptions(Options, frozen=True):
-    """Options of the kubernetes cell."""
-
-    kubeconfig: Annotated[
-        str | None,
-        setting(
-            "kubeconfig file of the cluster to read, or in-cluster for the Pod's service account",
-            flag="--kubeconfig",
-            metavar="FILE",
-        ),
-    ] = None
-    context: Annotated[
-        str | None,
-        setting("context of the kubeconfig; its current one by default", flag="--context"),
-    ] = None
 
 
 class Kubernetes:
@@ -243,26 +222,6 @@ def make_access(options: KubernetesOptions) -> Access:
     return Access(options.kubeconfig or "", options.context)
 
 
-def read_of_node(
-    node: ThisNode, secrets_namespace: SecretsNamespace, dialects: Group[DialectKinds]
-) -> Reading:
-    """Return what an agent reads: the objects of enabled dialects that concern its node."""
-    kinds = Kinds((NODE,), *(dialect.kinds for dialect in dialects))
-    return of_node(kinds, node.name, secrets_namespace.names)
-
-
 def make_source(access: Access, reading: Reading) -> KubernetesSource:
     """Return the source that lists and watches."""
     return KubernetesSource(access, reading.kinds, reading.selections, timeouts=TIMEOUTS)
-
-
-CELL = Cell(
-    name="kubernetes",
-    description="A Kubernetes API server as the source of objects.",
-    options=KubernetesOptions,
-    on_with="kubeconfig",
-    private=(make_access,),
-    provides=(read_of_node, make_source, Kubernetes),
-    invokes=(Kubernetes,),
-    contributes=(provide(Kubernetes, as_=MetricsCollector), provide(make_source, as_=Source)),
-)

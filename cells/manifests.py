@@ -7,12 +7,15 @@ nothing stops.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import structlog
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, provide, setting
+from cells.hive import Health, Wiring, provide
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.options import ManifestsOptions
 from cells.resources import EventTraceLinks
+from cells.unused_objects import UnusedObjectsLog
 from cells.watch import Watch
 from resources.ingest import Ingest
 from resources.manifests import ManifestsSource
@@ -22,19 +25,6 @@ from resources.tables import Tables
 from statedb import Database
 
 log = structlog.get_logger("waggle.manifests")
-
-
-class ManifestsOptions(Options, frozen=True):
-    """Options of the manifests cell."""
-
-    directory: Annotated[
-        tuple[str, ...] | None,
-        setting(
-            "directory tree of YAML and JSON manifests, watched for changes; repeatable",
-            flag="--manifests",
-            metavar="DIR",
-        ),
-    ] = None
 
 
 class Manifests:
@@ -47,6 +37,7 @@ class Manifests:
         trace_links: EventTraceLinks,
         options: ManifestsOptions,
         source: ManifestsSource,
+        unused: UnusedObjectsLog | None,
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
@@ -58,6 +49,8 @@ class Manifests:
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
         ingest = Ingest(database, tables, self.source, trace_links, fail, tables.kinds)
+        if unused is not None:
+            self.source.unread.subscribe(guarded(unused.put_unread, fail), fail)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
         async def start() -> None:
@@ -107,11 +100,7 @@ def make_source(options: ManifestsOptions, tables: Tables) -> ManifestsSource:
     return ManifestsSource(options.directory or (), tables.kinds)
 
 
-CELL = Cell(
-    name="manifests",
-    description="A watched directory of manifests as the source of objects.",
-    options=ManifestsOptions,
-    on_with="directory",
+WIRING = Wiring(
     provides=(make_source,),
     invokes=(Manifests,),
     contributes=(provide(make_source, as_=Source),),

@@ -17,7 +17,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from cells.hive import Cell, Group, Health, Jobs, Late, Readiness, Supervisor, provide
+from cells.hive import Group, Health, Late, Readiness, Wiring, provide
+from cells.hive.jobs import Jobs, Supervisor
 
 FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets in seconds: from half a millisecond, since a change usually takes a few."""
@@ -127,9 +128,7 @@ class ProcessMetrics:
         yield ready
 
 
-CELL = Cell(
-    name="metrics",
-    description="Measurements for Prometheus; the http cell serves them.",
+WIRING = Wiring(
     provides=(Metrics,),
     invokes=(Metrics,),
     contributes=(provide(ProcessMetrics, as_=MetricsCollector),),

@@ -6,21 +6,9 @@ An agent works for one node; its name is determined here and nowhere else.
 from __future__ import annotations
 
 import socket
-from typing import Annotated
 
-from cells.hive import Cell, Options, setting
-
-
-class NodeOptions(Options, frozen=True):
-    """Options of the node cell."""
-
-    name: Annotated[
-        str | None,
-        setting(
-            "name of this node, as its Node object spells it; the host's by default",
-            metavar="NAME",
-        ),
-    ] = None
+from cells.hive import Wiring
+from cells.options import NodeOptions
 
 
 class ThisNode:
@@ -31,9 +19,6 @@ class ThisNode:
         self.name = options.name or socket.gethostname().strip().lower()
 
 
-CELL = Cell(
-    name="node",
-    description="Which node this agent is.",
-    options=NodeOptions,
+WIRING = Wiring(
     provides=(ThisNode,),
 )

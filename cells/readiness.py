@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Annotated
 
-import msgspec
 import structlog
 
 from cells.apply.loop import FirstPass
-from cells.hive import Cell, Health, Jobs, Options, Readiness, setting
+from cells.hive import Health, Readiness, Wiring
+from cells.hive.jobs import Jobs
+from cells.options import ReadinessOptions
 from reconcilers.model import Peer
 from reconcilers.tables import IntentTables
 from speaker.api import PeerStatus, SpeakerPort
@@ -28,19 +28,6 @@ NAMED_PEERS = 5
 """Peers that a message names."""
 
 log = structlog.get_logger("waggle.readiness")
-
-
-class ReadinessOptions(Options, frozen=True):
-    """Options of the readiness cell."""
-
-    timeout_seconds: Annotated[
-        float,
-        msgspec.Meta(ge=0.0),
-        setting(
-            "how long after the first pass readiness waits for peers without their initial table",
-            flag="--ready-timeout-seconds",
-        ),
-    ] = 60.0
 
 
 def without_initial_table(
@@ -129,9 +116,6 @@ def _names(missing: Mapping[str, str]) -> str:
     return f"peer{'s' * (len(names) > 1)} {', '.join(names[:NAMED_PEERS])}{more}"
 
 
-CELL = Cell(
-    name="readiness",
-    description="Delays readiness until every peer has received its initial table.",
-    options=ReadinessOptions,
+WIRING = Wiring(
     invokes=(ReadinessGate,),
 )

@@ -6,26 +6,13 @@ reconciled, and the namespace of the Secrets that sources and intent read.
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from cells.api.watch import watch_stream
-from cells.dialects.cell import DialectKinds
-from cells.hive import Cell, Group, Options, setting
+from cells.dialects.wiring import DialectKinds
+from cells.hive import Group, Wiring
+from cells.options import ResourcesOptions
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database
-
-
-class ResourcesOptions(Options, frozen=True):
-    """Options of the resources cell."""
-
-    secrets_namespace: Annotated[
-        str,
-        setting(
-            "namespace of the Secrets with peers' passwords; empty: no Secret is read",
-            flag="--secrets-namespace",
-        ),
-    ] = "kube-system"
 
 
 class EventTraceLinks(TraceLinks):
@@ -50,10 +37,7 @@ def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
     return Tables(database, [k for d in dialects for k in (*d.kinds, *d.cluster_kinds)])
 
 
-CELL = Cell(
-    name="resources",
-    description="Tables of Kubernetes objects.",
-    options=ResourcesOptions,
+WIRING = Wiring(
     provides=(SecretsNamespace, make_tables, EventTraceLinks),
     contributes=(watch_stream,),
 )

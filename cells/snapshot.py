@@ -12,14 +12,17 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import msgspec
 import structlog
 
-from cells.hive import Cell, Health, Jobs, Lifecycle, Options, Signal, setting
+from cells.hive import Health, Wiring
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.node import ThisNode
+from cells.options import SnapshotOptions
 from resources.core.kinds import SECRET
 from resources.kubernetes import KubernetesSource, Reading
 from resources.snapshot import Snapshot, SnapshotError, decode, encode, read, write
@@ -33,29 +36,6 @@ EVERY: Final = 3600.0
 """Seconds between two writes at most: without changes the file's time is renewed."""
 
 log = structlog.get_logger("waggle.snapshot")
-
-
-class SnapshotOptions(Options, frozen=True):
-    """Options of the snapshot cell."""
-
-    file: Annotated[
-        str | None,
-        setting(
-            "keep the last known objects in this file, and start from it without an API server",
-            flag="--snapshot-file",
-            metavar="PATH",
-        ),
-    ] = None
-    after_seconds: Annotated[
-        float,
-        msgspec.Meta(ge=0.0),
-        setting("how long a start waits for the API server before the file counts"),
-    ] = 10.0
-    max_age_hours: Annotated[
-        float,
-        msgspec.Meta(gt=0.0),
-        setting("an older file does not count"),
-    ] = 168.0
 
 
 class SnapshotFile:
@@ -204,10 +184,6 @@ def _time(unix: float) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-CELL = Cell(
-    name="snapshot",
-    description="The last known objects on disk, for a start without an API server.",
-    options=SnapshotOptions,
-    on_with="file",
+WIRING = Wiring(
     invokes=(SnapshotFile,),
 )

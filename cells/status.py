@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import time
 
-from cells.hive import Cell, Group, Health, Jobs, Signal
+from cells.hive import Group, Health, Wiring
+from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.intent import IntentLoop
 from cells.node import ThisNode
 from cells.speaker.sessions import Sessions
@@ -67,9 +69,7 @@ class StatusLoop:
             self._health.ok("follows the sessions")
 
 
-CELL = Cell(
-    name="status",
-    description="The status of the objects that this node reports on.",
+WIRING = Wiring(
     private=(make_statuses,),
     provides=(status_table,),
     invokes=(StatusLoop,),

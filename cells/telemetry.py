@@ -13,13 +13,15 @@ import importlib.metadata
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import structlog
 from opentelemetry import trace
 
-from cells.hive import Cell, Health, Lifecycle, Options, SettingError, setting
+from cells.hive import Health, SettingError, Wiring
+from cells.hive.lifecycle import Lifecycle
+from cells.options import TelemetryOptions
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -31,23 +33,6 @@ FLUSH_TIMEOUT = 2.0
 """Seconds that the last export may hold up the end of the process."""
 
 log = structlog.get_logger("waggle.telemetry")
-
-
-class TelemetryOptions(Options, frozen=True):
-    """Options of the telemetry cell."""
-
-    otlp_endpoint: Annotated[
-        str | None,
-        setting(
-            "collector that gets spans over OTLP/HTTP, for example http://127.0.0.1:4318",
-            flag="--otlp-endpoint",
-            metavar="URL",
-        ),
-    ] = None
-    interval_seconds: Annotated[
-        float,
-        setting("longest time that a span waits to be sent", flag="--otlp-interval-seconds"),
-    ] = 1.0
 
 
 def traces_url(endpoint: str) -> str:
@@ -174,10 +159,6 @@ def _provider(url: str, interval: float, report: Callable[[str | None], None]) -
     return provider
 
 
-CELL = Cell(
-    name="telemetry",
-    description="Spans to an OpenTelemetry collector.",
-    options=TelemetryOptions,
-    on_with="otlp_endpoint",
+WIRING = Wiring(
     invokes=(Telemetry,),
 )

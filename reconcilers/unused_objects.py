@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from reconcilers.dialect import Dialect
+from reconcilers.dialect_entry import DialectEntry
 from reconcilers.tables import KEY
 from resources.row_updates import replace_all
 from statedb import Database, Index, Table
@@ -45,7 +45,7 @@ class UnusedObjectsTable:
     """Keeps the table of a program in which some dialects are off."""
 
     def __init__(
-        self, db: Database, dialects: Iterable[type[Dialect]], flag: Callable[[str], str]
+        self, db: Database, dialects: Iterable[DialectEntry], flag: Callable[[str], str]
     ) -> None:
         """``dialects`` are those that are off; ``flag`` returns the flag that enables one."""
         self.table: Table[UnusedObjects] = db.table(
@@ -58,11 +58,8 @@ class UnusedObjectsTable:
     def put(self, counts: ObjectCounts) -> None:
         """Replace the rows; ``counts`` may have kinds of other APIs."""
         rows = []
-        for dialect in self.dialects:
-            found = {
-                kind.name: counts.get((kind.group, kind.name), 0)
-                for kind in dialect.configuration_kinds()
-            }
+        for dialect in self.dialects if counts else ():
+            found = {kind.name: counts.get((kind.group, kind.name), 0) for kind in dialect.kinds()}
             present = tuple((name, number) for name, number in sorted(found.items()) if number)
             if present:
                 flag = self._flag(dialect.name)

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
 from cells.api.resource import ApiResource, BadRequestError, Query
-from cells.hive import Composition, HealthTree
+from cells.hive import HealthTree
+from cells.hive.composition import Composition
 
 TABLES = ("available", "advertised", "received")
 

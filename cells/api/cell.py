@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from cells.api.agent_resources import Facts, agent_resources
 from cells.api.facts import AgentFacts
-from cells.api.server import ApiOptions, ApiServer
-from cells.hive import Cell, provide
+from cells.api.server import ApiServer
+from cells.hive import Wiring, provide
 
-CELL = Cell(
-    name="api",
-    description="Answers the waggle command on a Unix socket.",
-    options=ApiOptions,
+WIRING = Wiring(
     private=(provide(AgentFacts, as_=Facts),),
     invokes=(ApiServer,),
     contributes=(agent_resources,),

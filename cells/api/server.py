@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -30,7 +30,9 @@ from cells.api.resource import (
     UnavailableError,
 )
 from cells.api.sockets import Bound, bind
-from cells.hive import Group, Health, Lifecycle, Options, setting
+from cells.hive import Group, Health
+from cells.hive.lifecycle import Lifecycle
+from cells.options import ApiOptions
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
@@ -41,20 +43,6 @@ T = TypeVar("T")
 
 log = structlog.get_logger("waggle.api")
 _encoder = msgspec.json.Encoder()
-
-
-class ApiOptions(Options, frozen=True):
-    """Options of the api cell."""
-
-    socket: Annotated[
-        str | None,
-        setting(
-            "Unix socket for the waggle command; by default $XDG_RUNTIME_DIR/waggle/agent.sock, "
-            "for root /run/waggle/agent.sock",
-            flag="--api-socket",
-            metavar="PATH",
-        ),
-    ] = None
 
 
 class ApiServer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
-from cells.apply.verification import ApplyOptions, DriftMetrics, VerificationLoop
-from cells.hive import Cell, Group, provide
+from cells.apply.verification import DriftMetrics, VerificationLoop
+from cells.hive import Group, Wiring, provide
 from cells.metrics import MetricsCollector
 from reconcilers.apply import Reconciler, Runner
 from reconcilers.apply.import_policy import ImportPolicies
@@ -32,10 +32,7 @@ def make_runner(
     return Runner(database, intent_tables.reconcile_statuses, reconcilers)
 
 
-CELL = Cell(
-    name="apply",
-    description="Reconciles the speaker with the intent, in order, and verifies it in full.",
-    options=ApplyOptions,
+WIRING = Wiring(
     provides=(FirstPass, ApplyLoop, make_runner),
     private=(VerificationLoop,),
     invokes=(ApplyLoop, VerificationLoop),

@@ -11,8 +11,10 @@ import time
 
 import structlog
 
-from cells.hive import Health, Jobs, Readiness, Signal
+from cells.hive import Health, Readiness
+from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.intent import IntentLoop, IntentTraceLinks
 from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions

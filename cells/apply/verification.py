@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Annotated
 
 import msgspec
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 
 from cells.apply.loop import ApplyLoop, FirstPass
-from cells.hive import Health, Jobs, Options, setting
+from cells.hive import Health
+from cells.hive.jobs import Jobs
+from cells.options import ApplyOptions
 from reconcilers.apply import Drift, Runner, Verification
 from reconcilers.apply.verification import SLICE_SECONDS
 
@@ -19,21 +20,6 @@ MAX_LOGGED = 100
 """Drifted objects of one verification that are logged one by one."""
 
 log = structlog.get_logger("waggle.apply")
-
-
-class ApplyOptions(Options, frozen=True):
-    """Options of the apply cell."""
-
-    verify_interval: Annotated[
-        float,
-        msgspec.Meta(ge=0.0),
-        setting(
-            "seconds between two full verifications of what the speaker holds; "
-            "0: only on request (waggle verify)",
-            flag="--verify-interval",
-            metavar="SECONDS",
-        ),
-    ] = 300.0
 
 
 class VerificationResult(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The cells of API dialects: one file for each; `cell` has the parts in common.
+"""The cells of API dialects: one file for each, with its entry; `cell` and `wiring` have the rest.
 
 A dialect is switched on and off as a cell. The programs list these cells; nothing else names one.
 """

@@ -2,7 +2,8 @@
 
 It is modelled on Cilium's hive, on top of `dependency_injector` containers:
 
-* `Cell` - a name, `Options`, and constructors: provided, private, invoked, contributed to groups;
+* `Cell` - a name, `Options` and switches; its `Wiring` has the constructors: provided, private,
+  invoked, contributed to groups;
 * `Graph` - the constructors' parameters resolved by type, as `dependency_injector` providers;
 * `load` and `Settings` - flags, environment, file and defaults merged, cells switched on and off;
 * `Hive` - the graph of the enabled cells, and `run()`;
@@ -15,12 +16,14 @@ and options, and the program's `Lifecycle`, `Readiness`, `HealthTree`, `Supervis
 `Composition`. ``X | None`` is None where the cell that provides ``X`` is disabled; `Group` holds what
 all enabled cells contribute; `Late` puts off a value until all cells are constructed.
 
+This package exports what declares a cell, so that ``--help`` imports little; what runs a program is
+imported from its module (`cells.hive.hive`, `jobs`, `lifecycle`, `signal`, `composition`).
+
 Constructors are synchronous and cheap: no I/O, no tasks, no async providers and no wiring. The
 framework knows nothing of BGP, Kubernetes, or any cell.
 """
 
-from cells.hive.cell import Cell, Group, Late, Provider, provide, supply
-from cells.hive.composition import Composition
+from cells.hive.cell import Cell, Group, Late, Provider, Wiring, provide, supply
 from cells.hive.errors import (
     CompositionError,
     DisabledCellError,
@@ -29,42 +32,29 @@ from cells.hive.errors import (
     StartError,
 )
 from cells.hive.health import Health, HealthTree, Level, Readiness, Status
-from cells.hive.hive import Hive, Shutdown
-from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy, Supervisor
-from cells.hive.lifecycle import HookTimeoutError, Lifecycle
 from cells.hive.option_loading import Settings, add_flags, load, read_file, suggestion
-from cells.hive.signal import Signal
 from resources.option_declarations import Options, setting
 from resources.option_spelling import Setting, describe
 
 __all__ = [
     "Cell",
-    "Composition",
     "CompositionError",
     "DisabledCellError",
     "Group",
     "Health",
     "HealthTree",
-    "Hive",
     "HiveError",
-    "HookTimeoutError",
-    "JobFailedError",
-    "Jobs",
     "Late",
     "Level",
-    "Lifecycle",
     "Options",
     "Provider",
     "Readiness",
-    "RestartPolicy",
     "Setting",
     "SettingError",
     "Settings",
-    "Shutdown",
-    "Signal",
     "StartError",
     "Status",
-    "Supervisor",
+    "Wiring",
     "add_flags",
     "describe",
     "load",

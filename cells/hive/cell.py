@@ -1,12 +1,15 @@
 """A cell: a named, switchable part of a program, as plain data.
 
-A cell lists constructors: what it provides to others, what it keeps for itself, what is constructed in
-any case, and what it contributes to groups. A constructor is a class or a function; its typed
-parameters are the only declaration of what it needs. `cells.hive.graph` resolves them.
+The declaration (name, options, switches) is light: ``--help`` needs no more of a cell, and nothing else
+is imported of one that is off. Its wiring lists constructors: what it provides to others, what it keeps
+for itself, what is constructed in any case, and what it contributes to groups. A constructor is a class
+or a function; its typed parameters are the only declaration of what it needs. `cells.hive.graph`
+resolves them.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import types
 import typing
@@ -104,15 +107,9 @@ def supply(value: object, *, as_: Any = None) -> Provider:  # noqa: ANN401 - any
     return Provider(Supplied(value), type(value) if as_ is None else as_)
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One switchable part of a program.
+class Wiring(msgspec.Struct, frozen=True, kw_only=True):
+    """The constructors of a cell; one that is listed more than once makes one value."""
 
-    Within a cell a constructor that is listed more than once makes one value.
-    """
-
-    name: str
-    description: str
-    options: type[msgspec.Struct] = Options
     provides: tuple[Constructor | Provider, ...] = ()
     """Constructors of values that any cell may use."""
     private: tuple[Constructor | Provider, ...] = ()
@@ -121,6 +118,16 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """Constructors that run even if no parameter refers to what they make."""
     contributes: tuple[Constructor | Provider, ...] = ()
     """Constructors of members of groups; one that returns a tuple contributes each item."""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One switchable part of a program."""
+
+    name: str
+    description: str
+    wiring: str | Wiring = Wiring()
+    """The constructors, or the module that has them as ``WIRING``: imported where the cell is on."""
+    options: type[msgspec.Struct] = Options
     on_by_default: bool = True
     """Whether the cell is on where neither flag, environment nor file decides."""
     on_with: str | None = None
@@ -130,21 +137,28 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     off_beside: str | None = None
     """The cell beside which this one is off by default: that one does its work."""
 
+    def wired(self) -> Wiring:
+        """Return the constructors; imports the module that has them."""
+        if isinstance(self.wiring, Wiring):
+            return self.wiring
+        found: Wiring = importlib.import_module(self.wiring).WIRING
+        return found
+
     def provided(self) -> Iterator[Provider]:
         """Yield what any cell may use."""
-        return (_provider(item) for item in self.provides)
+        return (_provider(item) for item in self.wired().provides)
 
     def kept(self) -> Iterator[Provider]:
         """Yield what this cell alone may use."""
-        return (_provider(item) for item in self.private)
+        return (_provider(item) for item in self.wired().private)
 
     def invoked(self) -> Iterator[Provider]:
         """Yield what is constructed in any case."""
-        return (_provider(item) for item in self.invokes)
+        return (_provider(item) for item in self.wired().invokes)
 
     def contributed(self) -> Iterator[Provider]:
         """Yield the contributions, each by the type of its group."""
-        for item in self.contributes:
+        for item in self.wired().contributes:
             provider = _provider(item)
             if typing.get_origin(provider.type) is tuple:
                 provider = Provider(provider.make, typing.get_args(provider.type)[0], many=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cells.hive.cell import Cell
 from cells.hive.health import HealthTree
 from cells.hive.option_loading import Settings
-from cells.hive.show import CellView, views
+from cells.hive.show import CellView, running_views
 
 
 class Composition:
@@ -23,10 +23,10 @@ class Composition:
         return tuple(cell for cell in self._cells if not self._settings.enabled[cell.name])
 
     def views(self) -> list[CellView]:
-        """Describe all cells with the health of those that are on."""
+        """Describe all cells, and the health of those that are on."""
         health = {
             cell.name: list(self._health.scope(cell.name).report())
             for cell in self._cells
             if self._settings.enabled[cell.name]
         }
-        return views(self._cells, self._settings, health)
+        return running_views(self._cells, self._settings, health)

@@ -8,6 +8,7 @@ constructors that need each other.
 
 from __future__ import annotations
 
+import functools
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,13 +106,15 @@ class Graph:
     """
 
     def __init__(self, cells: Sequence[Cell], enabled: Mapping[str, bool], given: Given) -> None:
-        self.directory = Directory(cells, enabled)
+        self._enabled = [cell for cell in cells if enabled[cell.name]]
+        # Cells that are off are not imported, unless one is needed: an error names it.
+        self.directory = Directory(self._enabled, enabled)
+        self._all = functools.partial(Directory, cells, enabled)
         self.root = DynamicContainer()
         self._singletons: dict[Key, Any] = {}
         self._eager: dict[Key, list[Key]] = {}
         """What has to be constructed before a constructor runs."""
         self._late: list[Late[Any]] = []
-        self._enabled = [cell for cell in cells if enabled[cell.name]]
         for cell in self._enabled:
             self._make(cell)
         for cell in self._enabled:
@@ -185,16 +188,17 @@ class Graph:
         if _is_base_of(need.type, cell.options):
             return providers.Object(given[cell.options])
         found = self.directory.find(cell, need.type)
-        if found is not None and self.directory.is_enabled(found[0]):
+        if found is not None:
             owner, provider = found
             eager.append((owner.name, provider.make))
             return self._singletons[owner.name, provider.make]
-        if need.has_default and (found is None or need.optional):
+        if need.has_default:
             return None
         if need.optional:
             return providers.Object(None)
-        if found is not None:
-            raise DisabledCellError(cell.name, type_name(need.type), found[0].name)
+        disabled = self._all().find(cell, need.type)
+        if disabled is not None:
+            raise DisabledCellError(cell.name, type_name(need.type), disabled[0].name)
         what = f"{type_name(need.type)} (parameter {need.name} of {_name(key[1])})"
         raise CompositionError(f"cell {cell.name} needs {what}, which no cell provides")
 

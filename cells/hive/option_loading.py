@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
@@ -57,6 +56,8 @@ def add_flags(parser: argparse.ArgumentParser, cells: Iterable[Cell]) -> None:
 
 def read_file(path: Path) -> dict[str, Any]:
     """Return the mapping that a YAML configuration file holds; raises `SettingError`."""
+    import yaml
+
     try:
         content = yaml.safe_load(path.read_bytes())
     except OSError as error:

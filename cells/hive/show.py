@@ -49,22 +49,56 @@ class CellView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 def views(
     cells: Sequence[Cell], settings: Settings, health: Mapping[str, Sequence[Status]] | None = None
 ) -> list[CellView]:
-    """Describe all cells in the order in which they are listed."""
+    """Describe all cells in the order in which they are listed; imports those that are off."""
     directory = Directory(cells, settings.enabled)
     return [
-        CellView(
+        _view(cell, settings, directory, tuple((health or {}).get(cell.name, ()))) for cell in cells
+    ]
+
+
+def running_views(
+    cells: Sequence[Cell], settings: Settings, health: Mapping[str, Sequence[Status]]
+) -> list[CellView]:
+    """Describe all cells of a running program; of one that is off the declaration alone."""
+    enabled = [cell for cell in cells if settings.enabled[cell.name]]
+    known = {view.name: view for view in views(enabled, settings, health)}
+    return [
+        known.get(cell.name)
+        or CellView(
             name=cell.name,
             description=cell.description,
-            enabled=settings.enabled[cell.name],
+            enabled=False,
             reason=settings.reasons.get(cell.name, ""),
-            needs=_needs(cell, directory),
-            provides=_names(provider.type for provider in cell.provided()),
-            contributes=_names(provider.type for provider in cell.contributed()),
-            collects=_names(need.type for need in _parameters(cell) if need.group),
-            health=tuple((health or {}).get(cell.name, ())),
         )
         for cell in cells
     ]
+
+
+def with_wiring(found: Sequence[CellView], declared: Sequence[CellView]) -> list[CellView]:
+    """Add to views of a running program what it has not imported: the wiring of cells that are off."""
+    known = {view.name: view for view in declared}
+    return [
+        view
+        if view.enabled or view.name not in known
+        else msgspec.structs.replace(known[view.name], enabled=False, reason=view.reason)
+        for view in found
+    ]
+
+
+def _view(
+    cell: Cell, settings: Settings, directory: Directory, health: tuple[Status, ...]
+) -> CellView:
+    return CellView(
+        name=cell.name,
+        description=cell.description,
+        enabled=settings.enabled[cell.name],
+        reason=settings.reasons.get(cell.name, ""),
+        needs=_needs(cell, directory),
+        provides=_names(provider.type for provider in cell.provided()),
+        contributes=_names(provider.type for provider in cell.contributed()),
+        collects=_names(need.type for need in _parameters(cell) if need.group),
+        health=health,
+    )
 
 
 def _parameters(cell: Cell) -> Iterator[Need]:

@@ -11,31 +11,21 @@ import asyncio
 import logging
 import sys
 import time
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import structlog
 
-from cells.hive import Cell, Health, Lifecycle, Options, setting
+from cells.hive import Health, Wiring
+from cells.hive.lifecycle import Lifecycle
 from cells.logging import lines
 from cells.logging.sink import Sink
+from cells.options import LoggingOptions
 
 STDERR = 2
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 NOISY = ("aiohttp.access", "opentelemetry", "urllib3", "watchfiles")
 """Libraries that log what we report ourselves, or every request."""
-
-
-class LoggingOptions(Options, frozen=True):
-    """Options of the logging cell."""
-
-    level: Annotated[
-        Literal["debug", "info", "warning", "error"],
-        setting("least level that is logged", flag="--log-level"),
-    ] = "info"
-    format: Annotated[
-        Literal["text", "json"], setting("form of the lines on stderr", flag="--log-format")
-    ] = "text"
 
 
 class Logs:
@@ -135,9 +125,6 @@ class _Handler(logging.Handler):
         self._logs.emit(record.levelname.lower(), record.name, message, values)
 
 
-CELL = Cell(
-    name="logging",
-    description="Log lines on stderr, text or JSON, never blocking the loop.",
-    options=LoggingOptions,
+WIRING = Wiring(
     invokes=(Logs,),
 )

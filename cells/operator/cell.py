@@ -11,30 +11,27 @@ import random
 import socket
 import time
 import uuid
-from typing import Annotated
 
-import msgspec
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from cells.hive import (
-    Cell,
     Group,
     Health,
-    Jobs,
-    Options,
     Readiness,
     SettingError,
-    Shutdown,
-    Signal,
+    Wiring,
     provide,
-    setting,
 )
+from cells.hive.hive import Shutdown
+from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
 from cells.operator.election import Leadership
 from cells.operator.rivals import RivalSearch
+from cells.options import OperatorOptions
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.model import Problem
@@ -51,56 +48,6 @@ UNREAD_PAUSE = 1.0
 """Seconds until it is checked again whether every kind can be read."""
 
 log = structlog.get_logger("waggle.operator")
-
-
-class OperatorOptions(Options, frozen=True):
-    """Options of the operator cell."""
-
-    lease_namespace: Annotated[
-        str,
-        setting("namespace of the Lease by which one operator leads", flag="--lease-namespace"),
-    ] = "kube-system"
-    identity: Annotated[
-        str | None,
-        setting(
-            "name of this candidate in the Lease; the host's name and a random part by default"
-        ),
-    ] = None
-    lease_duration_seconds: Annotated[
-        int,
-        msgspec.Meta(ge=1),
-        setting(
-            "how long a Lease lasts that is not renewed: until another leads when a leader dies",
-            flag="--lease-duration-seconds",
-        ),
-    ] = 15
-    renew_deadline_seconds: Annotated[
-        float,
-        msgspec.Meta(gt=0.0),
-        setting(
-            "for how long renewing may fail before a leader ends; less than the Lease lasts",
-            flag="--renew-deadline-seconds",
-        ),
-    ] = 10.0
-    lease_retry_seconds: Annotated[
-        float,
-        msgspec.Meta(gt=0.0),
-        setting("seconds between two reads of the Lease", flag="--lease-retry-seconds"),
-    ] = 2.0
-    status_report: Annotated[
-        bool,
-        setting(
-            "write conditions; if false, those that were written are removed",
-            flag="--status-report",
-        ),
-    ] = True
-    migrate_storage_versions: Annotated[
-        bool,
-        setting(
-            "rewrite objects that are stored in an old version of their kind",
-            flag="--migrate-storage-versions",
-        ),
-    ] = True
 
 
 def election_timing(options: OperatorOptions) -> ElectionTiming:
@@ -277,10 +224,7 @@ class Operator:
         return [leader, writes]
 
 
-CELL = Cell(
-    name="operator",
-    description="Writes generated objects and conditions while it leads.",
-    options=OperatorOptions,
+WIRING = Wiring(
     invokes=(Operator,),
     contributes=(provide(Operator, as_=MetricsCollector),),
 )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from cells import database, http, logging, metrics, resources, telemetry
+from cells import declarations as cells
+from cells.dialects.cell import operator_cell
 from cells.hive import Cell
-from cells.operator.cell import CELL as OPERATOR
-from cells.operator.source import CELL as SOURCE
+from reconcilers.dialect_entry import DialectEntry
 
 
-def operator_cells(*dialects: Cell) -> tuple[Cell, ...]:
+def operator_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
     """Return the cells of an operator with the cells of these API dialects."""
     return (
-        logging.CELL,
-        telemetry.CELL,
-        metrics.CELL,
-        http.CELL,
-        database.CELL,
-        resources.CELL,
-        *dialects,
-        SOURCE,
-        OPERATOR,
+        cells.LOGGING,
+        cells.TELEMETRY,
+        cells.METRICS,
+        cells.HTTP,
+        cells.DATABASE,
+        cells.RESOURCES,
+        *map(operator_cell, dialects),
+        cells.OPERATOR_SOURCE,
+        cells.OPERATOR,
     )

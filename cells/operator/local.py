@@ -6,7 +6,7 @@ to write to, and no leader to elect.
 
 from __future__ import annotations
 
-from cells.hive import Cell, Group, provide
+from cells.hive import Group, Wiring, provide
 from cells.intent import IntentStep
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
@@ -26,10 +26,6 @@ def make_operator(
     return LocalOperator(database, intent, planner)
 
 
-CELL = Cell(
-    name="operator",
-    description="The operator's part of the API dialects, in the process of an agent.",
+WIRING = Wiring(
     contributes=(provide(make_operator, as_=IntentStep),),
-    on_beside="manifests",
-    off_beside="kubernetes",
 )

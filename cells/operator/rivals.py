@@ -11,7 +11,7 @@ import structlog
 from cells.hive import Health
 from cells.kubernetes import Kubernetes
 from reconcilers.dialect import Dialect
-from reconcilers.operator import RunningRival, running_rivals
+from reconcilers.operator.rivals import RunningRival, running_rivals
 from resources.kubernetes import KubernetesError
 
 MANAGER = "waggle-operator"

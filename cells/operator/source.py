@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cells.hive import Cell, Group, provide
-from cells.kubernetes import Kubernetes, KubernetesOptions, make_access, make_source
+from cells.hive import Group, Wiring, provide
+from cells.kubernetes import Kubernetes, make_access, make_source
 from cells.metrics import MetricsCollector
 from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
@@ -18,10 +18,7 @@ def read_of_cluster(secrets_namespace: SecretsNamespace, dialects: Group[Dialect
     return of_cluster(kinds, secrets_namespace.names)
 
 
-CELL = Cell(
-    name="kubernetes",
-    description="The Kubernetes API server whose objects the operator reads.",
-    options=KubernetesOptions,
+WIRING = Wiring(
     private=(make_access, read_of_cluster),
     provides=(make_source, Kubernetes),
     invokes=(Kubernetes,),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from typing import Annotated
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from cells.hive import Cell, Group, Health, Jobs, Options, Signal, provide, setting
+from cells.hive import Group, Health, Wiring, provide
+from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.intent import IntentLoop
 from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
+from cells.options import ReportOptions
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from cells.watch import Watch
@@ -36,22 +38,6 @@ SETTLE_SECONDS = 2.0
 """How long a problem lasts before it becomes an Event: related objects arrive one after the other."""
 
 log = structlog.get_logger("waggle.report")
-
-
-class ReportOptions(Options, frozen=True):
-    """Options of the report cell."""
-
-    status: Annotated[
-        bool,
-        setting(
-            "write the status of the objects that this node reports on; if false, one that was "
-            "written is removed",
-            flag="--status-report",
-        ),
-    ] = True
-    events: Annotated[
-        bool, setting("write Events about sessions and configuration", flag="--events")
-    ] = True
 
 
 class Report:
@@ -210,11 +196,7 @@ class Report:
         return [writes, failures]
 
 
-CELL = Cell(
-    name="report",
-    description="Writes this node's status and Events into the cluster.",
-    options=ReportOptions,
-    on_beside="kubernetes",
+WIRING = Wiring(
     invokes=(Report,),
     contributes=(provide(Report, as_=MetricsCollector),),
 )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Annotated
 
-import msgspec
-
-from cells.hive import Cell, Health, Lifecycle, Options, provide, setting
+from cells.hive import Health, Wiring, provide
+from cells.hive.lifecycle import Lifecycle
 from cells.metrics import MetricsCollector
+from cells.options import SpeakerOptions
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Sessions
@@ -18,24 +17,6 @@ from speaker.server import Speaker
 
 STOP_TIMEOUT = 2.0
 """Seconds within which all sessions are closed."""
-
-
-class SpeakerOptions(Options, frozen=True):
-    """Options of the speaker cell."""
-
-    record_file: Annotated[
-        str | None,
-        setting(
-            "write every input of the speaker into this file, for waggle replay; none by default",
-            flag="--record-file",
-            metavar="PATH",
-        ),
-    ] = None
-    record_limit: Annotated[
-        int,
-        msgspec.Meta(ge=1),
-        setting("how large that file may become, in MiB", flag="--record-limit", metavar="MIB"),
-    ] = 256
 
 
 def make_speaker(
@@ -65,10 +46,7 @@ def make_speaker(
     return speaker
 
 
-CELL = Cell(
-    name="speaker",
-    description="Speaks BGP to the peers.",
-    options=SpeakerOptions,
+WIRING = Wiring(
     provides=(SpeakerEvents, provide(make_speaker, as_=SpeakerPort), Sessions),
     invokes=(make_speaker, Sessions),
     contributes=(provide(SpeakerMetrics, as_=MetricsCollector),),

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 import structlog
 
-from cells.hive import Health, Jobs, Signal
+from cells.hive import Health
+from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
 from cells.speaker.events import SpeakerEvents
 from reconcilers.report import overdue
 from speaker.api import ESTABLISHED, PeerStatus, SpeakerPort

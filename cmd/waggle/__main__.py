@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.metadata
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -91,8 +90,7 @@ def _dispatch(arguments: Sequence[str], dialects: Dialects) -> int:
         description="Show the state of a running Waggle agent, and work on manifests without one.",
         epilog=EPILOG,
     )
-    version = importlib.metadata.version("waggle-bgp")
-    parser.add_argument("--version", action="version", version=f"waggle {version}")
+    parser.add_version()
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands = {name: _command(name, subparsers, dialects) for name in names}
     if command not in COMMANDS:

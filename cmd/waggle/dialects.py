@@ -1,26 +1,16 @@
-"""The API dialects of ``waggle``: their options, which flags are declared from, and their classes.
-
-Importing this module is cheap; a dialect's reconcilers are imported when a command uses them.
-"""
+"""The API dialects of ``waggle``, all of them on: a dialect is imported when a command uses it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from reconcilers.cilium.options import CiliumOptions
+from cells.dialects import cilium
+from reconcilers.dialect_entry import DialectEntry
 from resources.option_declarations import Options
 
 if TYPE_CHECKING:
     from reconcilers.dialect import Dialect
-
-
-class DialectEntry(NamedTuple):
-    """One dialect: its name, the options of `Dialect.options_type`, and its import."""
-
-    name: str
-    options: type[Options]
-    load: Callable[[], type[Dialect]]
 
 
 class Dialects(tuple[DialectEntry, ...]):
@@ -38,10 +28,4 @@ class Dialects(tuple[DialectEntry, ...]):
         return tuple(entry.load() for entry in self)
 
 
-def _cilium() -> type[Dialect]:
-    from reconcilers.cilium.dialect import CiliumDialect
-
-    return CiliumDialect
-
-
-DIALECTS = Dialects((DialectEntry("cilium", CiliumOptions, _cilium),))
+DIALECTS = Dialects((cilium.DIALECT,))

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import importlib.metadata
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-import msgspec
-import structlog
-import uvloop
+from typing import Any
 
 from cells.agent import agent_cells
-from cells.api.client import AgentError, get
-from cells.api.model import ReconcilerItem, default_path
-from cells.api.server import ApiOptions
-from cells.apply.api import reconciler_item
-from cells.apply.show import lines
 from cells.arguments import Parser
 from cells.dialects import cilium
-from cells.hive import Cell, Hive, HiveError, Settings, add_flags, load, read_file
+from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
-from cells.hive.show import CellView, dot, tree, views
 from cells.text import escape
-from reconcilers.apply import Runner
 
-DIALECTS = (cilium.AGENT,)
-"""The cells of the API dialects."""
+DIALECTS = (cilium.DIALECT,)
+"""The API dialects."""
 CELLS = agent_cells(*DIALECTS)
 
 SOURCES = ("manifests", "kubernetes")
@@ -57,10 +43,6 @@ exit status:
   2  wrong flag, variable or key
 """
 
-T = TypeVar("T")
-
-log = structlog.get_logger("waggle.agent")
-
 
 def main(
     argv: Sequence[str] | None = None,
@@ -71,33 +53,43 @@ def main(
     args = _parser(cells).parse_args(argv)
     try:
         settings = _settings(cells, vars(args), os.environ if env is None else env)
+        # Modules and rows mostly remain: with the default thresholds the start would collect often.
+        gc.set_threshold(50_000, 20, 50)
+        # With the cells that are on: --help imports none of them.
+        from cells.hive.hive import Hive
+        from waggle_agent import program
+
         if args.command == "cells":
-            return _quietly_cut(lambda: _cells(cells, settings, as_dot=args.dot))
+            return _quietly_cut(lambda: program.print_cells(cells, settings, as_dot=args.dot))
         if args.command == "reconcilers":
-            return _quietly_cut(lambda: _reconcilers(cells, settings))
+            return _quietly_cut(lambda: program.print_reconcilers(cells, settings))
         hive = Hive(cells, settings)
     except HiveError as error:
         _complain(error)
         return EXIT_USAGE
-    return uvloop.run(_run(hive))
+    try:
+        program.run(hive)
+    except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
+        _complain(error)
+        return EXIT_ERROR
+    return EXIT_OK
 
 
-def _quietly_cut(work: Callable[[], int]) -> int:
+def _quietly_cut(work: Callable[[], None]) -> int:
     """Print; a pipe closed by its reader (``... | head``) is no error."""
     try:
-        status = work()
+        work()
         sys.stdout.flush()
     except BrokenPipeError:
         # The interpreter flushes once more at exit and needs an open file.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_PIPE
-    return status
+    return EXIT_OK
 
 
 def _parser(cells: Sequence[Cell]) -> Parser:
     parser = Parser(prog="waggle-agent", description=DESCRIPTION, epilog=EPILOG)
-    version = importlib.metadata.version("waggle-bgp")
-    parser.add_argument("--version", action="version", version=f"waggle-agent {version}")
+    parser.add_version()
     parser.add_argument(
         "command",
         nargs="?",
@@ -124,80 +116,6 @@ def _settings(cells: Sequence[Cell], flags: Mapping[str, Any], env: Mapping[str,
             "", "--kubeconfig", "excludes --manifests: an agent has one source of objects"
         )
     return settings
-
-
-def _cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> int:
-    if as_dot:
-        print(dot(views(cells, settings)))
-        return EXIT_OK
-    # Builds the cells to report errors of the start, without starting them.
-    Hive(cells, settings)
-    print(tree(_running(settings, "/v1/cells", CellView) or views(cells, settings)))
-    return EXIT_OK
-
-
-def _reconcilers(cells: Sequence[Cell], settings: Settings) -> int:
-    runner = Hive(cells, settings).get(Runner)
-    known = _running(settings, "/v1/reconcilers", ReconcilerItem)
-    print(lines(known or map(reconciler_item, runner.reports())))
-    return EXIT_OK
-
-
-def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
-    """Return the items of the agent that runs with these settings; None if no agent runs."""
-    options = settings.options["api"]
-    socket = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
-    try:
-        answer = get(socket or default_path(), path, {})
-    except AgentError:
-        return None
-    return [msgspec.convert(item, kind) for item in answer["items"]]
-
-
-async def _run(hive: Hive) -> int:
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_unhandled)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, hive.shutdown)
-    if not hive.settings.enabled["logging"]:
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
-    hive.readiness.when_ready(_settle_memory)
-
-    def started() -> None:
-        if not any(hive.settings.enabled[source] for source in SOURCES):
-            log.warning(
-                "no source of objects, so no route will be advertised: "
-                "set --kubeconfig FILE or --manifests DIR",
-                event_name="agent.no_source",
-            )
-
-    try:
-        await hive.run(started)
-    except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
-        _complain(error)
-        return EXIT_ERROR
-    return EXIT_OK
-
-
-def _settle_memory() -> None:
-    """Tune the garbage collector once the tables are full.
-
-    Present objects (modules, rows, attributes) mostly remain, so later collections skip them and are
-    less frequent: a full collection of a million objects would delay every session. Reference
-    counting frees nearly all objects anyway.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
-
-
-def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    log.error(
-        "unhandled error in the event loop",
-        event_name="agent.unhandled",
-        what=context.get("message"),
-        exc_info=context.get("exception"),
-    )
 
 
 def _complain(error: Exception) -> None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib.metadata
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import structlog
-
 from cells.arguments import EXIT_USAGE, Parser
 from cells.dialects import cilium
-from cells.hive import Cell, Hive, HiveError, Settings, add_flags, load, read_file
+from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
-from cells.kubernetes import KubernetesOptions
 from cells.operator.cells import operator_cells
+from cells.options import KubernetesOptions
 from cells.text import escape
 
-DIALECTS = (cilium.OPERATOR,)
-"""The cells of the API dialects."""
+DIALECTS = (cilium.DIALECT,)
+"""The API dialects."""
 CELLS = operator_cells(*DIALECTS)
 
 EXIT_OK, EXIT_ERROR = 0, 1
@@ -55,17 +50,25 @@ def main(
         if isinstance(options, KubernetesOptions) and options.kubeconfig is None:
             _complain("no cluster: set --kubeconfig FILE, or --kubeconfig in-cluster")
             return EXIT_USAGE
+        # With the cells that are on: --help imports none of them.
+        from cells.hive.hive import Hive
+        from waggle_operator import program
+
         hive = Hive(cells, settings)
     except HiveError as error:
         _complain(str(error))
         return EXIT_USAGE
-    return asyncio.run(_run(hive))
+    try:
+        program.run(hive)
+    except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
+        _complain(str(error) or type(error).__name__)
+        return EXIT_ERROR
+    return EXIT_OK
 
 
 def _parser(cells: Sequence[Cell]) -> Parser:
     parser = Parser(prog="waggle-operator", description=DESCRIPTION, epilog=EPILOG)
-    version = importlib.metadata.version("waggle-bgp")
-    parser.add_argument("--version", action="version", version=f"waggle-operator {version}")
+    parser.add_version()
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help=f"read options from this YAML [{CONFIG_ENV}]"
     )
@@ -80,20 +83,6 @@ def _settings(
     path = Path(str(given)) if given else None
     file = read_file(path) if path is not None else {}
     return load(cells, flags=flags, env=env, file=file, file_name=str(path or ""))
-
-
-async def _run(hive: Hive) -> int:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, hive.shutdown)
-    if not hive.settings.enabled["logging"]:
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
-    try:
-        await hive.run()
-    except Exception as error:  # noqa: BLE001 - reported as one sentence and an exit status
-        _complain(str(error) or type(error).__name__)
-        return EXIT_ERROR
-    return EXIT_OK
 
 
 def _complain(text: str) -> None:

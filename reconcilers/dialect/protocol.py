@@ -13,7 +13,7 @@ from reconcilers.dialect.installation import RbacRule, Rival
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
-from resources.kind import Kind, Kinds
+from resources.kind import Kind
 from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -74,15 +74,6 @@ class Dialect:
         self.options = options
         self.sources: tuple[RouteSource, ...] = ()
         """The route sources; a subclass sets them, and does not change them later."""
-
-    @classmethod
-    def configuration_kinds(cls) -> tuple[Kind[Any], ...]:
-        """The kinds whose objects are counted and named while the dialect is off.
-
-        By default `selecting_kinds`, or all its own kinds where it has none of those.
-        """
-        own = [kind for kind in Kinds(cls.kinds, cls.cluster_kinds) if kind.custom]
-        return tuple(kind for kind in own if kind.name in cls.selecting_kinds) or tuple(own)
 
     # The node
 

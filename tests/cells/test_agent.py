@@ -12,11 +12,12 @@ import msgspec
 import pytest
 
 from cells.api.client import get
-from cells.hive import Cell, DisabledCellError, Hive, HiveError, load, provide
+from cells.declarations import SPEAKER
+from cells.hive import Cell, DisabledCellError, HiveError, load, provide
+from cells.hive.hive import Hive
 from cells.hive.show import dot, views
 from cells.intent import IntentLoop
 from cells.metrics import Metrics
-from cells.speaker.cell import CELL as SPEAKER
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.model import Route
@@ -25,6 +26,7 @@ from speaker.api import SpeakerPort
 from statedb import Database
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
+from tests.support.cells import rewired
 from tests.support.wait import until
 from waggle_agent.__main__ import CELLS
 
@@ -132,7 +134,7 @@ def test_every_cell_runs_with_a_stand_in_for_the_speaker(tmp_path: Path) -> None
     for item in (*configuration([1179]), service("web", "198.51.100.10")):
         path = manifests / f"{item['kind']}-{item['metadata']['name']}.json"
         path.write_text(json.dumps(item))
-    stand_in = msgspec.structs.replace(
+    stand_in = rewired(
         SPEAKER,
         provides=(SpeakerEvents, Sessions, provide(StandInSpeaker, as_=SpeakerPort)),
         invokes=(Sessions,),

@@ -8,14 +8,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import pytest
 
-from cells.apply.cell import CELL as APPLY
 from cells.apply.loop import FirstPass
-from cells.hive import Hive, Level, load, provide
+from cells.declarations import APPLY, SPEAKER
+from cells.hive import Level, load, provide
+from cells.hive.hive import Hive
 from cells.metrics import Metrics
-from cells.speaker.cell import CELL as SPEAKER
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from reconcilers.apply import Description, Reconciler
@@ -25,6 +24,7 @@ from speaker.api import SpeakerPort
 from statedb import Snapshot
 from tests.cells.stand_in_speaker import StandInSpeaker
 from tests.cmd.lab import NODE, configuration, service
+from tests.support.cells import rewired
 from tests.support.wait import until
 from waggle.__main__ import main
 from waggle_agent.__main__ import CELLS
@@ -39,7 +39,7 @@ def agent(tmp_path: Path, **flags: Any) -> Hive:  # noqa: ANN401
     for item in (*configuration([1179]), service("web", "198.51.100.10")):
         path = manifests / f"{item['kind']}-{item['metadata']['name']}.json"
         path.write_text(json.dumps(item))
-    stand_in = msgspec.structs.replace(
+    stand_in = rewired(
         SPEAKER,
         provides=(SpeakerEvents, Sessions, provide(StandInSpeaker, as_=SpeakerPort)),
         invokes=(Sessions,),
@@ -253,8 +253,8 @@ def test_another_cell_contributes_a_reconciler_with_another_target(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original = agent(tmp_path)
-    extra = msgspec.structs.replace(
-        APPLY, contributes=(*APPLY.contributes, provide(Forwarding, as_=Reconciler))
+    extra = rewired(
+        APPLY, contributes=(*APPLY.wired().contributes, provide(Forwarding, as_=Reconciler))
     )
     cells = tuple(extra if cell is APPLY else cell for cell in original.cells)
     hive = Hive(cells, original.settings)

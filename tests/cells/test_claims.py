@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from cells.claims import FILE, decode, encode
-from cells.hive import Hive, load
+from cells.hive import load
+from cells.hive.hive import Hive
 from reconcilers.intent.arbitrate import Claim
 from reconcilers.model import Problem
 from reconcilers.tables import IntentTables

@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import pytest
 
-from cells import http, logging, metrics
-from cells.hive import Hive, HiveError, SettingError, StartError, load
+from cells import declarations
+from cells.hive import HiveError, SettingError, StartError, load
+from cells.hive.hive import Hive
 from cells.http import HttpServer, parse_address
 
-CELLS = (metrics.CELL, http.CELL)
+CELLS = (declarations.METRICS, declarations.HTTP)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_an_address_in_use_is_a_sentence_that_names_it() -> None:
 
 
 def test_the_http_cell_without_the_metrics_cell_fails_by_name() -> None:
-    cells = (logging.CELL, *CELLS)
+    cells = (declarations.LOGGING, *CELLS)
     flags = {"--http-address": "0", "disable_cell": ["metrics"]}
     with pytest.raises(HiveError, match="cell http needs Metrics of cell metrics, which is disa"):
         Hive(cells, load(cells, flags=flags))

@@ -11,9 +11,11 @@ from pathlib import Path
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from cells import database, kubernetes, metrics, node, resources
+from cells import declarations
 from cells.dialects import cilium
-from cells.hive import Hive, Level, load
+from cells.dialects.cell import agent_cell
+from cells.hive import Level, load
+from cells.hive.hive import Hive
 from cells.metrics import Metrics
 from resources.ingest import Ingest
 from resources.tables import Tables
@@ -25,7 +27,14 @@ from tests.support.kinds import KINDS
 from tests.support.wait import until
 from waggle_agent.__main__ import main
 
-CELLS = (metrics.CELL, node.CELL, database.CELL, resources.CELL, cilium.AGENT, kubernetes.CELL)
+CELLS = (
+    declarations.METRICS,
+    declarations.NODE,
+    declarations.DATABASE,
+    declarations.RESOURCES,
+    agent_cell(cilium.DIALECT),
+    declarations.KUBERNETES,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry import trace
 
-from cells.hive import Health, Lifecycle
-from cells.logging import LoggingOptions, Logs, lines
+from cells.hive import Health
+from cells.hive.lifecycle import Lifecycle
+from cells.logging import Logs, lines
 from cells.logging.sink import Sink
+from cells.options import LoggingOptions
 from tests.cells.test_text import HOSTILE
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from cells import database, manifests, resources
+from cells import declarations
 from cells.dialects import cilium
-from cells.hive import Hive, Level, load
+from cells.dialects.cell import agent_cell
+from cells.hive import Level, load
+from cells.hive.hive import Hive
 from resources.ingest import Ingest
 from resources.kind import Kind
 from resources.source import Event, Upsert
@@ -19,7 +21,12 @@ from resources.tables import Tables
 from statedb import Database
 from tests.support.wait import until
 
-CELLS = (database.CELL, resources.CELL, cilium.AGENT, manifests.CELL)
+CELLS = (
+    declarations.DATABASE,
+    declarations.RESOURCES,
+    agent_cell(cilium.DIALECT),
+    declarations.MANIFESTS,
+)
 SERVICE = """
 apiVersion: v1
 kind: Service

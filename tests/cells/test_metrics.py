@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import cast
 
-from cells import metrics
-from cells.hive import Hive, Level, load
+from cells import declarations
+from cells.hive import Level, load
+from cells.hive.hive import Hive
 from cells.metrics import Metrics
 from tests.support import looptime
 from waggle_agent.__main__ import CELLS
@@ -29,7 +30,7 @@ def test_every_documented_metric_exists_and_every_metric_is_documented() -> None
 
 
 def test_f22_a_blocked_loop_shows_in_health_and_recovers() -> None:
-    cells = (metrics.CELL,)
+    cells = (declarations.METRICS,)
     hive = Hive(cells, load(cells))
     levels: list[tuple[Level, str]] = []
 

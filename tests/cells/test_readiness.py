@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cells.hive import Hive, load
+from cells.hive import load
+from cells.hive.hive import Hive
 from cells.readiness import GATE, NAMED_PEERS, _names, without_initial_table
 from reconcilers.model import Peer
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus

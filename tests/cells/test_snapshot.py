@@ -15,9 +15,11 @@ from typing import Any
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from cells import database, kubernetes, metrics, node, resources, snapshot
+from cells import declarations, snapshot
 from cells.dialects import cilium
-from cells.hive import Hive, Level, load
+from cells.dialects.cell import agent_cell
+from cells.hive import Level, load
+from cells.hive.hive import Hive
 from resources.snapshot import decode, encode, read, write
 from resources.tables import Tables
 from statedb import Database
@@ -29,13 +31,13 @@ from tests.support.apiserver import ApiServer, text
 from tests.support.wait import until
 
 CELLS = (
-    metrics.CELL,
-    node.CELL,
-    database.CELL,
-    resources.CELL,
-    cilium.AGENT,
-    kubernetes.CELL,
-    snapshot.CELL,
+    declarations.METRICS,
+    declarations.NODE,
+    declarations.DATABASE,
+    declarations.RESOURCES,
+    agent_cell(cilium.DIALECT),
+    declarations.KUBERNETES,
+    declarations.SNAPSHOT,
 )
 EMPTY = '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}'
 

@@ -15,8 +15,11 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from structlog.testing import capture_logs
 
-from cells.hive import Health, Jobs, Level, Lifecycle, Supervisor
-from cells.speaker.cell import SpeakerOptions, make_speaker
+from cells.hive import Health, Level
+from cells.hive.jobs import Jobs, Supervisor
+from cells.hive.lifecycle import Lifecycle
+from cells.options import SpeakerOptions
+from cells.speaker.cell import make_speaker
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.metrics import SpeakerMetrics
 from cells.speaker.sessions import Session, Sessions

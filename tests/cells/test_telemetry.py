@@ -11,8 +11,10 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry import trace
 
-from cells.hive import Health, Level, Lifecycle, SettingError
-from cells.telemetry import Telemetry, TelemetryOptions, traces_url
+from cells.hive import Health, Level, SettingError
+from cells.hive.lifecycle import Lifecycle
+from cells.options import TelemetryOptions
+from cells.telemetry import Telemetry, traces_url
 from tests.support.otlp import Collector
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from cells import unused_objects
+from cells import node_source
 from cells.agent import agent_cells
 from cells.api.client import get
 from cells.dialects import cilium
-from cells.hive import Cell, Hive, load
+from cells.hive import Cell, load
+from cells.hive.hive import Hive
 from reconcilers.offline import OfflineSettings, render
 from reconcilers.unused_objects import UnusedObjects
 from speaker.api import SpeakerPort
@@ -189,7 +190,7 @@ async def off(
         await task
 
 
-ONLY_CILIUM = agent_cells(cilium.AGENT)
+ONLY_CILIUM = agent_cells(cilium.DIALECT)
 CILIUM = (
     "not read: 3 CiliumBGPClusterConfig (Cilium BGP is off; --enable-cell cilium switches it on)"
 )
@@ -204,7 +205,7 @@ def put(server: ApiServer, *names: str) -> None:
 def test_objects_of_an_api_server_are_counted_by_lists_of_one_object(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unused_objects, "POLL_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(node_source, "POLL_INTERVAL_SECONDS", 0.05)
 
     async def whole() -> None:
         async with ApiServer() as server:
@@ -231,7 +232,7 @@ def test_objects_of_an_api_server_are_counted_by_lists_of_one_object(
 def test_a_kind_that_may_not_be_counted_is_left_out_silently(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    monkeypatch.setattr(unused_objects, "POLL_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(node_source, "POLL_INTERVAL_SECONDS", 0.02)
 
     async def whole() -> None:
         async with ApiServer() as server:
@@ -251,8 +252,8 @@ def test_a_kind_that_may_not_be_counted_is_left_out_silently(
 def test_a_count_that_fails_is_repeated_and_keeps_what_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unused_objects, "POLL_INTERVAL_SECONDS", 0.02)
-    monkeypatch.setattr(unused_objects, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(node_source, "POLL_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(node_source, "RETRY_SECONDS", 0.02)
 
     async def whole() -> None:
         async with ApiServer() as server:

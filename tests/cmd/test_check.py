@@ -9,10 +9,11 @@ import pytest
 import yaml
 
 from tests.reconcilers.admission.claims import ClaimDialect, claim
+from tests.support.cells import entry
 from waggle.__main__ import main
-from waggle.dialects import DialectEntry, Dialects
+from waggle.dialects import Dialects
 
-CLAIMS = Dialects((DialectEntry("claims", ClaimDialect.options_type, lambda: ClaimDialect),))
+CLAIMS = Dialects((entry(ClaimDialect),))
 
 
 def node(name: str, rack: str) -> dict[str, object]:

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from cells.claims import ClaimsOptions
 from cells.dialects.cell import DialectCell
-from cells.hive import Hive, Settings, load
-from cells.http import HttpOptions
-from cells.kubernetes import KubernetesOptions
-from cells.logging import LoggingOptions
-from cells.operator.cell import OperatorOptions
-from cells.resources import ResourcesOptions
-from cells.snapshot import SnapshotOptions
+from cells.hive import Settings, load
+from cells.hive.hive import Hive
+from cells.options import (
+    ClaimsOptions,
+    HttpOptions,
+    KubernetesOptions,
+    LoggingOptions,
+    OperatorOptions,
+    ResourcesOptions,
+    SnapshotOptions,
+)
 from deploy.generate import files
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from tests.support.helm import Helm

@@ -13,6 +13,7 @@ from reconcilers.dialect import RbacRule
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.lighthouse.dialect import LighthouseDialect
+from tests.support.cells import entry
 
 
 def rules(found: Iterable[str]) -> list[dict[str, Any]]:
@@ -22,7 +23,7 @@ def rules(found: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def test_kinds_are_read_and_statuses_written() -> None:
-    cell = agent_cell(BeaconDialect)
+    cell = agent_cell(entry(BeaconDialect))
     read = {"apiGroups": ["test.waggle.dev"], "resources": ["beacons"], "verbs": ["list", "watch"]}
     services = {"apiGroups": [""], "resources": ["services"], "verbs": ["list", "watch"]}
     get = {**read, "verbs": ["get"]}
@@ -34,8 +35,8 @@ def test_kinds_are_read_and_statuses_written() -> None:
 
 
 def test_definitions_of_kinds_with_several_versions_are_migrated() -> None:
-    assert rules(rbac.migration_rules(agent_cell(BeaconDialect))) == []
-    definitions, status, objects = rules(rbac.migration_rules(agent_cell(LighthouseDialect)))
+    assert rules(rbac.migration_rules(agent_cell(entry(BeaconDialect)))) == []
+    definitions, status, objects = rules(rbac.migration_rules(agent_cell(entry(LighthouseDialect))))
     assert definitions["resourceNames"] == ["lighthouses.test.waggle.dev"]
     assert status["resources"] == ["customresourcedefinitions/status"]
     assert (objects["resources"], objects["verbs"]) == (["lighthouses"], ["list", "patch"])
@@ -46,8 +47,8 @@ def test_rules_apply_where_the_cell_and_the_option_are_on() -> None:
         rbac = (RbacRule((BEACON,), ("create",), operator=True, option="store"),)
 
     off, on = (
-        rbac.template([agent_cell(Storing)]),
-        rbac.template([agent_cell(Storing, enabled=True)]),
+        rbac.template([agent_cell(entry(Storing))]),
+        rbac.template([agent_cell(entry(Storing, on_by_default=True))]),
     )
     assert '{{- if eq (toString (.beacon).enabled) "true" }}' in off
     assert '{{- if ne (toString (.beacon).enabled) "false" }}' in on

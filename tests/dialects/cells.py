@@ -6,28 +6,21 @@
 import sys
 
 from cells.agent import agent_cells
-from cells.dialects.cell import agent_cell, operator_cell
 from cells.operator.cells import operator_cells
-from resources.option_declarations import Options
-from tests.dialects.beacon.dialect import BeaconDialect, BeaconOptions
+from tests.dialects.beacon.entry import DIALECT as BEACON
 from tests.dialects.lighthouse.dialect import LighthouseDialect
+from tests.support.cells import entry
 from waggle.__main__ import main as waggle
-from waggle.dialects import DIALECTS, DialectEntry, Dialects
+from waggle.dialects import DIALECTS, Dialects
 from waggle_agent.__main__ import DIALECTS as OF_AGENT
 from waggle_agent.__main__ import main as agent
 from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
 from waggle_operator.__main__ import main as operator
 
-TEST_DIALECTS = (BeaconDialect, LighthouseDialect)
-AGENT = agent_cells(*OF_AGENT, *map(agent_cell, TEST_DIALECTS))
-OPERATOR = operator_cells(*OF_OPERATOR, *map(operator_cell, TEST_DIALECTS))
-WAGGLE = Dialects(
-    (
-        *DIALECTS,
-        DialectEntry("beacon", BeaconOptions, lambda: BeaconDialect),
-        DialectEntry("lighthouse", Options, lambda: LighthouseDialect),
-    )
-)
+TEST_DIALECTS = (BEACON, entry(LighthouseDialect))
+AGENT = agent_cells(*OF_AGENT, *TEST_DIALECTS)
+OPERATOR = operator_cells(*OF_OPERATOR, *TEST_DIALECTS)
+WAGGLE = Dialects((*DIALECTS, *TEST_DIALECTS))
 
 
 def main(program: str, arguments: list[str]) -> int:

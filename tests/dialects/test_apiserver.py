@@ -13,7 +13,7 @@ import yaml
 from cells.dialects.cell import agent_cell
 from deploy import rbac
 from tests.cmd.lab import established, routers
-from tests.dialects.beacon.dialect import BeaconDialect
+from tests.dialects.beacon.entry import DIALECT
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import NODE, beacon, node, service
 from tests.support.agent import Agent
@@ -51,7 +51,7 @@ def server(apiserver: ApiServer) -> Iterator[ApiServer]:
 def account(server: ApiServer, part: str, path: Path) -> Path:
     """Make an account with what the chart grants a part for Beacons; return its kubeconfig."""
     name = f"beacon-{part}"
-    cell = agent_cell(BeaconDialect)
+    cell = agent_cell(DIALECT)
     made = {
         "agent": (rbac.agent_rules, rbac.report_rules),
         "operator": (rbac.operator_rules,),

@@ -16,7 +16,8 @@ import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 import yaml
 
-from cells.hive import Hive, load
+from cells.hive import load
+from cells.hive.hive import Hive
 from cells.operator import cell
 from reconcilers.operator import plan_writer
 from resources.kind import Kind

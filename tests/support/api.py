@@ -12,14 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from cells.api.agent_resources import Facts
-from cells.api.cell import CELL as API
 from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
 from cells.api.resource import ApiStream, BadRequestError, NotFoundError
-from cells.hive import Cell, Hive, load, supply
+from cells.declarations import API
+from cells.hive import Cell, Wiring, load, supply
+from cells.hive.hive import Hive
+from tests.support.cells import rewired
 
 
 class MadeUp:
@@ -101,9 +102,12 @@ class MadeUp:
 @contextmanager
 def serving(path: Path, facts: MadeUp, *streams: ApiStream) -> Iterator[None]:
     """Answer on a socket while the block runs."""
-    api = msgspec.structs.replace(API, private=(supply(facts, as_=Facts),))
+    api = rewired(API, private=(supply(facts, as_=Facts),))
     supplied = tuple(supply(stream) for stream in streams)
-    cells = (Cell(name="speaker", description="Speaks BGP.", contributes=supplied), api)
+    cells = (
+        Cell(name="speaker", description="Speaks BGP.", wiring=Wiring(contributes=supplied)),
+        api,
+    )
     hive = Hive(cells, load(cells, flags={"--api-socket": str(path)}))
     hive.health.scope("speaker").ok("all is well")
     ready = threading.Event()

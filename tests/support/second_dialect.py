@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 from cells.agent import agent_cells
 from cells.dialects import cilium
-from cells.dialects.cell import agent_cell
 from reconcilers.dialect import Dialect, NodeContext, NodeIntent, Rival
 from reconcilers.model import Instance, ObjectRef, Peer
 from resources.kind import Kind
 from resources.meta import Resource, Struct
 from speaker.nlri import IPV4_UNICAST
 from statedb import Snapshot
+from tests.support.cells import entry
 from waggle_agent.__main__ import main
 
 
@@ -109,9 +109,8 @@ def hive(name: str, *peers: dict[str, Any], **spec: Any) -> dict[str, Any]:  # n
     return {"apiVersion": "bees.example/v1", "kind": "Hive", "metadata": metadata, "spec": given}
 
 
-CELL = agent_cell(BeeDialect)
-"""Off by default."""
-CELLS = agent_cells(cilium.AGENT, CELL)
+CELLS = agent_cells(cilium.DIALECT, entry(BeeDialect))
+"""Of an agent; the second dialect is off by default."""
 
 
 if __name__ == "__main__":

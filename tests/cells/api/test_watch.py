@@ -15,12 +15,12 @@ import pytest
 from reactivex import Observable
 from reactivex.subject import Subject
 
-from cells import database, resources
 from cells.api.agent_resources import Facts
-from cells.api.cell import CELL as API
 from cells.api.client import AgentError, stream
 from cells.api.watch import SLICE, find_kind, watch_stream
-from cells.hive import Cell, Group, Hive, load, provide, supply
+from cells.declarations import API, DATABASE, RESOURCES
+from cells.hive import Cell, Group, Wiring, load, provide, supply
+from cells.hive.hive import Hive
 from resources import streams
 from resources.ingest import Ingest
 from resources.kind import Kind
@@ -29,6 +29,7 @@ from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database
 from tests.support.api import MadeUp
+from tests.support.cells import rewired
 from tests.support.kinds import KINDS, NODE, SECRET, SERVICE
 from tests.support.wait import until
 
@@ -69,8 +70,7 @@ class ChosenSource:
 SOURCE = Cell(
     name="source",
     description="Events that a test chooses.",
-    provides=(ChosenSource,),
-    contributes=(provide(ChosenSource, as_=Source),),
+    wiring=Wiring(provides=(ChosenSource,), contributes=(provide(ChosenSource, as_=Source),)),
 )
 
 
@@ -109,8 +109,8 @@ class Client:
 
 @asynccontextmanager
 async def agent(path: Path) -> AsyncIterator[tuple[Hive, ChosenSource]]:
-    api = msgspec.structs.replace(API, private=(supply(MadeUp(), as_=Facts),))
-    cells = (database.CELL, resources.CELL, SOURCE, api)
+    api = rewired(API, private=(supply(MadeUp(), as_=Facts),))
+    cells = (DATABASE, RESOURCES, SOURCE, api)
     hive = Hive(cells, load(cells, flags={"--api-socket": str(path)}))
     started = asyncio.Event()
     task = asyncio.create_task(hive.run(started.set))

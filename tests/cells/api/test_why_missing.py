@@ -12,7 +12,8 @@ from msgspec import json
 from cells.agent import agent_cells
 from cells.api.client import get
 from cells.dialects import cilium
-from cells.hive import Hive, load
+from cells.hive import load
+from cells.hive.hive import Hive
 from tests.cmd.lab import NODE, configuration
 from tests.support.wait import until
 from waggle.__main__ import main
@@ -25,7 +26,7 @@ def run(tmp_path: Path, *objects: dict[str, Any], commands: list[list[str]]) -> 
     (directory / "all.json").write_bytes(
         json.encode({"apiVersion": "v1", "kind": "List", "items": objects})
     )
-    cells = agent_cells(cilium.AGENT)
+    cells = agent_cells(cilium.DIALECT)
     flags = {
         "--manifests": [str(directory)],
         "--node-name": NODE,

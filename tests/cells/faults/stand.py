@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from cells.hive import Hive, Level, load
+from cells.hive import Level, load
+from cells.hive.hive import Hive
 from cells.report import cell as report
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.nlri import IPV4_UNICAST

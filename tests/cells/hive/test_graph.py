@@ -14,17 +14,17 @@ from cells.hive import (
     DisabledCellError,
     Group,
     Health,
-    Hive,
-    Jobs,
     Late,
-    Lifecycle,
     Options,
     Readiness,
-    Shutdown,
+    Wiring,
     load,
     provide,
     supply,
 )
+from cells.hive.hive import Hive, Shutdown
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
 from cells.hive.show import dot, tree, views
 
 
@@ -168,11 +168,11 @@ class Reader:
         self.read = (numbers, words)
 
 
-LINE = Cell(name="line", description="A line.", provides=(provide(Line, as_=Port),))
+LINE = Cell(name="line", description="A line.", wiring=Wiring(provides=(provide(Line, as_=Port),)))
 
 
-def part(name: str, **members: Any) -> Cell:  # noqa: ANN401 - the members of Cell
-    return Cell(name=name, description=name, **members)
+def part(name: str, options: type[Options] = Options, **constructors: Any) -> Cell:  # noqa: ANN401
+    return Cell(name=name, description=name, options=options, wiring=Wiring(**constructors))
 
 
 def build(*cells: Cell, off: Sequence[str] = ()) -> Hive:

@@ -8,18 +8,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from cells.hive import (
-    Cell,
-    CompositionError,
-    DisabledCellError,
-    Health,
-    Hive,
-    JobFailedError,
-    Jobs,
-    Lifecycle,
-    RestartPolicy,
-    load,
-)
+from cells.hive import Cell, CompositionError, DisabledCellError, Health, Wiring, load
+from cells.hive.hive import Hive
+from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy
+from cells.hive.lifecycle import Lifecycle
 from cells.hive.show import dot, tree, views
 from tests.support import looptime
 
@@ -70,9 +62,11 @@ class Crash:
         raise ZeroDivisionError("on purpose")
 
 
-STORE = Cell(name="store", description="Keeps rows.", provides=(Store,), invokes=(Store,))
-WEB = Cell(name="web", description="Serves pages.", provides=(Web,), invokes=(Web,))
-CRASH = Cell(name="crash", description="Fails.", invokes=(Crash,))
+STORE = Cell(
+    name="store", description="Keeps rows.", wiring=Wiring(provides=(Store,), invokes=(Store,))
+)
+WEB = Cell(name="web", description="Serves pages.", wiring=Wiring(provides=(Web,), invokes=(Web,)))
+CRASH = Cell(name="crash", description="Fails.", wiring=Wiring(invokes=(Crash,)))
 
 
 def build(*cells: Cell, disabled: Sequence[str] = ()) -> Hive:
@@ -125,7 +119,9 @@ def test_a_failed_start_is_raised_after_what_had_started_is_stopped() -> None:
         async def start(self) -> None:
             raise OSError("address in use")
 
-    hive = build(STORE, Cell(name="broken", description="", invokes=(Broken,)), CRASH)
+    hive = build(
+        STORE, Cell(name="broken", description="", wiring=Wiring(invokes=(Broken,))), CRASH
+    )
     with pytest.raises(OSError, match="address in use"):
         looptime.run(hive.run())
     assert EVENTS[-2:] == ["+store", "-store"]
@@ -141,7 +137,7 @@ def during_start(act: Callable[[Hive], None]) -> Hive:
             asyncio.get_running_loop().call_later(1, lambda: act(hives[0]))
             await asyncio.sleep(30)
 
-    hives = [build(STORE, Cell(name="slow", description="", invokes=(Slow,)))]
+    hives = [build(STORE, Cell(name="slow", description="", wiring=Wiring(invokes=(Slow,))))]
     return hives[0]
 
 

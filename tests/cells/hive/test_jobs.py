@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cells.hive import Health, JobFailedError, Jobs, Level, Lifecycle, RestartPolicy, Supervisor
+from cells.hive import Health, Level
+from cells.hive.jobs import JobFailedError, Jobs, RestartPolicy, Supervisor
+from cells.hive.lifecycle import Lifecycle
 from tests.support import looptime
 
 

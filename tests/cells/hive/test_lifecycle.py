@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from cells.hive import HookTimeoutError, Lifecycle
+from cells.hive.lifecycle import HookTimeoutError, Lifecycle
 from tests.support import looptime
 
 

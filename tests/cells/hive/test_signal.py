@@ -8,7 +8,7 @@ import threading
 import pytest
 from reactivex.subject import Subject
 
-from cells.hive import Signal
+from cells.hive.signal import Signal
 from tests.support import looptime
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from cells.hive import Hive, Level, SettingError, load
+from cells.hive import Level, SettingError, load
+from cells.hive.hive import Hive
 from cells.metrics import Metrics
 from cells.operator import cell
 from cells.operator.election import Leadership, LostLeadershipError
+from cells.options import OperatorOptions
 from reconcilers.operator import plan_writer
 from resources.kubernetes import migration
 from tests.cells.hurry import hurry
@@ -29,7 +31,7 @@ from waggle_operator.__main__ import CELLS, main
 CONFIGS = "ciliumbgpnodeconfigs"
 CLUSTERS = "ciliumbgpclusterconfigs"
 DEFINITION = "ciliumbgpadvertisements.cilium.io"
-LEASE_SECONDS = cell.OperatorOptions().lease_duration_seconds
+LEASE_SECONDS = OperatorOptions().lease_duration_seconds
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from cells.dialects import cilium
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.cilium.options import CiliumOperatorOptions
-from reconcilers.operator import RunningRival, running_rivals
+from reconcilers.operator.rivals import RunningRival, running_rivals
 from resources.kubernetes import Access, Connection, Writer, count_objects
 from resources.tables import Tables
 from statedb import Database
@@ -391,7 +392,7 @@ def test_a_rival_is_one_whose_pods_are_ready_and_that_speaks_bgp(
 def test_objects_that_are_not_read_are_counted_by_one_object_of_each_list(
     server: ApiServer, tmp_path: Path
 ) -> None:
-    kinds = CiliumDialect.configuration_kinds()
+    kinds = cilium.DIALECT.kinds()
 
     async def count(kubeconfig: Path) -> dict[tuple[str, str], int]:
         connection = Connection(Access(str(kubeconfig)))

@@ -10,7 +10,8 @@ from typing import Any
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from cells.hive import Hive, Level, load
+from cells.hive import Level, load
+from cells.hive.hive import Hive
 from cells.operator import rivals
 from tests.support.apiserver import ApiServer, status
 from tests.support.wait import until

@@ -11,7 +11,8 @@ from reactivex.subject import Subject
 
 from cells.hive import Group, Health, Level
 from cells.hive.jobs import Job, RestartPolicy, Supervisor
-from cells.report.cell import Report, ReportOptions
+from cells.options import ReportOptions
+from cells.report.cell import Report
 from cells.speaker.events import SpeakerEvents
 from reconcilers.tables import IntentTables
 from resources.tables import Tables

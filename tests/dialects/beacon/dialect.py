@@ -1,23 +1,19 @@
 """The dialect: a node's Beacon is an instance with one peer; Services are its routes."""
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 from reconcilers import dialect as api
 from reconcilers.model import Attributes, Condition, Instance, ObjectRef, Peer, ref_to
 from reconcilers.prefixes import host_route
 from resources.core.kinds import NODE, SERVICE
 from resources.core.service import INGRESS, Service
-from resources.option_declarations import Options, setting
 from resources.tables import Tables
 from statedb import Snapshot
 from tests.dialects.beacon.kinds import BEACON, BeaconReport
+from tests.dialects.beacon.options import BeaconOptions
 
 NO_NODE = "test.waggle.dev/NoNode"
-
-
-class BeaconOptions(Options, frozen=True):
-    community: Annotated[int, setting("community of all routes, as a number")] = 1
 
 
 class Rules(NamedTuple):  # of a route set, which has the name of a namespace

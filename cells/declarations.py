@@ -1,0 +1,190 @@
+"""The declarations of all cells but those of API dialects: name, options, switches, wiring.
+
+A module's ``WIRING`` has the constructors; it is imported in a program in which the cell is on. `agent`
+and `operator.cells` list which cells a program has.
+"""
+
+from __future__ import annotations
+
+from cells.hive import Cell
+from cells.options import (
+    ApiOptions,
+    ApplyOptions,
+    ClaimsOptions,
+    HttpOptions,
+    KubernetesOptions,
+    LoggingOptions,
+    ManifestsOptions,
+    NodeOptions,
+    OperatorOptions,
+    ReadinessOptions,
+    ReportOptions,
+    ResourcesOptions,
+    SnapshotOptions,
+    SpeakerOptions,
+    TelemetryOptions,
+)
+from reconcilers.options import IntentOptions
+
+LOGGING = Cell(
+    name="logging",
+    description="Log lines on stderr, text or JSON, never blocking the loop.",
+    options=LoggingOptions,
+    wiring="cells.logging",
+)
+
+TELEMETRY = Cell(
+    name="telemetry",
+    description="Spans to an OpenTelemetry collector.",
+    options=TelemetryOptions,
+    on_with="otlp_endpoint",
+    wiring="cells.telemetry",
+)
+
+METRICS = Cell(
+    name="metrics",
+    description="Measurements for Prometheus; the http cell serves them.",
+    wiring="cells.metrics",
+)
+
+HTTP = Cell(
+    name="http",
+    description="Metrics and probes over HTTP on a configured address.",
+    options=HttpOptions,
+    on_with="address",
+    wiring="cells.http",
+)
+
+NODE = Cell(
+    name="node",
+    description="Which node this agent is.",
+    options=NodeOptions,
+    wiring="cells.node",
+)
+
+DATABASE = Cell(
+    name="database",
+    description="The in-memory tables with snapshots, transactions and changes.",
+    wiring="cells.database",
+)
+
+RESOURCES = Cell(
+    name="resources",
+    description="Tables of Kubernetes objects.",
+    options=ResourcesOptions,
+    wiring="cells.resources",
+)
+
+MANIFESTS = Cell(
+    name="manifests",
+    description="A watched directory of manifests as the source of objects.",
+    options=ManifestsOptions,
+    on_with="directory",
+    wiring="cells.manifests",
+)
+
+KUBERNETES = Cell(
+    name="kubernetes",
+    description="A Kubernetes API server as the source of objects.",
+    options=KubernetesOptions,
+    on_with="kubeconfig",
+    wiring="cells.node_source",
+)
+
+SNAPSHOT = Cell(
+    name="snapshot",
+    description="The last known objects on disk, for a start without an API server.",
+    options=SnapshotOptions,
+    on_with="file",
+    wiring="cells.snapshot",
+)
+
+UNUSED_OBJECTS = Cell(
+    name="unused-objects",
+    description="Counts the objects of API dialects that are off.",
+    wiring="cells.unused_objects",
+)
+
+HOST = Cell(
+    name="host",
+    description="Interfaces and default routes of this host, where objects refer to them.",
+    wiring="cells.host",
+)
+
+CLAIMS = Cell(
+    name="claims",
+    description="Remembers which dialect has a peer that two of them configure.",
+    options=ClaimsOptions,
+    wiring="cells.claims",
+)
+
+LOCAL_OPERATOR = Cell(
+    name="operator",
+    description="The operator's part of the API dialects, in the process of an agent.",
+    on_beside="manifests",
+    off_beside="kubernetes",
+    wiring="cells.operator.local",
+)
+
+INTENT = Cell(
+    name="intent",
+    description="Works out what this node shall advertise, and to whom.",
+    options=IntentOptions,
+    wiring="cells.intent",
+)
+
+SPEAKER = Cell(
+    name="speaker",
+    description="Speaks BGP to the peers.",
+    options=SpeakerOptions,
+    wiring="cells.speaker.cell",
+)
+
+APPLY = Cell(
+    name="apply",
+    description="Reconciles the speaker with the intent, in order, and verifies it in full.",
+    options=ApplyOptions,
+    wiring="cells.apply.cell",
+)
+
+READINESS = Cell(
+    name="readiness",
+    description="Delays readiness until every peer has received its initial table.",
+    options=ReadinessOptions,
+    wiring="cells.readiness",
+)
+
+STATUS = Cell(
+    name="status",
+    description="The status of the objects that this node reports on.",
+    wiring="cells.status",
+)
+
+REPORT = Cell(
+    name="report",
+    description="Writes this node's status and Events into the cluster.",
+    options=ReportOptions,
+    on_beside="kubernetes",
+    wiring="cells.report.cell",
+)
+
+API = Cell(
+    name="api",
+    description="Answers the waggle command on a Unix socket.",
+    options=ApiOptions,
+    wiring="cells.api.cell",
+)
+
+OPERATOR = Cell(
+    name="operator",
+    description="Writes generated objects and conditions while it leads.",
+    options=OperatorOptions,
+    wiring="cells.operator.cell",
+)
+
+OPERATOR_SOURCE = Cell(
+    name="kubernetes",
+    description="The Kubernetes API server whose objects the operator reads.",
+    options=KubernetesOptions,
+    wiring="cells.operator.source",
+)

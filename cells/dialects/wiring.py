@@ -1,0 +1,117 @@
+"""The wiring of the cells of API dialects: imports a dialect, in a program in which it is on.
+
+The cell contributes the dialect's kinds, so that tables and sources have them, and the dialect; in an
+agent its paths of the local API and its metrics as well.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from prometheus_client.core import GaugeMetricFamily
+
+from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
+from cells.hive import CompositionError, SettingError, Wiring, provide
+from cells.hive.cell import Constructor, Provider
+from cells.metrics import MetricsCollector
+from reconcilers.dialect import ApiPath, Dialect
+from reconcilers.dialect_entry import DialectEntry
+from resources.kind import Kind
+from resources.option_declarations import InvalidOption, Options
+from resources.tables import Tables
+from statedb import Database
+
+
+class DialectKinds(msgspec.Struct, frozen=True):
+    """The kinds of an enabled dialect."""
+
+    kinds: tuple[Kind[Any], ...]
+    """Those that an agent reads."""
+    cluster_kinds: tuple[Kind[Any], ...]
+    """Those that an operator reads."""
+
+
+@functools.cache
+def agent_wiring(entry: DialectEntry) -> Wiring:
+    """Import a dialect and return its constructors in an agent. Raises `CompositionError`."""
+    views = (api_resources, provide(DialectMetrics, as_=MetricsCollector))
+    return _wiring(entry, views)
+
+
+@functools.cache
+def operator_wiring(entry: DialectEntry) -> Wiring:
+    """Import a dialect and return its constructors in an operator. Raises `CompositionError`."""
+    return _wiring(entry, ())
+
+
+def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> Wiring:
+    dialect = entry.load()
+    for field, declared, own in (
+        ("name", entry.name, dialect.name),
+        ("title", entry.title, dialect.title),
+        ("options", entry.options, dialect.options_type),
+        ("operator_options", entry.operator_options, dialect.operator_options_type),
+    ):
+        if declared != own:
+            wrong = f"{field} is {declared!r} in its entry, and {own!r} in {dialect.__qualname__}"
+            raise CompositionError(f"dialect {entry.name}: {wrong}")
+    make = _constructor(dialect)
+    return Wiring(private=(make,), contributes=(_kinds(dialect), make, *views))
+
+
+def _kinds(dialect: type[Dialect]) -> Constructor:
+    def kinds() -> DialectKinds:
+        return DialectKinds(dialect.kinds, dialect.cluster_kinds)
+
+    return kinds
+
+
+def _constructor(dialect: type[Dialect]) -> Constructor:
+    def make(tables: Tables, options: Options) -> Dialect:
+        try:
+            return dialect(tables, options)
+        except InvalidOption as error:
+            raise SettingError("", error.flag, error.message) from None
+
+    return make
+
+
+def api_resources(dialect: Dialect, database: Database) -> tuple[ApiResource, ...]:
+    """Return the dialect's paths of the local API."""
+    return tuple(
+        ApiResource(
+            path=path.path,
+            kind=path.kind,
+            parameters=path.parameters,
+            read=functools.partial(_read, path, database),
+        )
+        for path in dialect.api_paths
+    )
+
+
+def _read(path: ApiPath, database: Database, query: Query) -> Sequence[Any]:
+    try:
+        return path.read(database.snapshot(), query)
+    except LookupError as error:
+        raise NotFoundError(str(error)) from None
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
+
+
+class DialectMetrics:
+    """The metrics of a dialect."""
+
+    def __init__(self, dialect: Dialect, database: Database) -> None:
+        self._dialect = dialect
+        self._database = database
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics."""
+        for gauge in self._dialect.metrics(self._database.snapshot()):
+            family = GaugeMetricFamily(gauge.name, gauge.help, labels=gauge.labels)
+            for labels, value in gauge.values.items():
+                family.add_metric(labels, value)
+            yield family

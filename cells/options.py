@@ -1,0 +1,272 @@
+"""The options of the cells: flags, environment variables and keys of the configuration file.
+
+Declarations alone, so that ``--help`` imports no cell. `reconcilers.options` has those of the intent,
+which ``waggle render`` has as well, ``reconcilers/<dialect>/options.py`` those of a dialect.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from resources.option_declarations import Options, setting
+
+
+class LoggingOptions(Options, frozen=True):
+    """Options of the logging cell."""
+
+    level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        setting("least level that is logged", flag="--log-level"),
+    ] = "info"
+    format: Annotated[
+        Literal["text", "json"], setting("form of the lines on stderr", flag="--log-format")
+    ] = "text"
+
+
+class TelemetryOptions(Options, frozen=True):
+    """Options of the telemetry cell."""
+
+    otlp_endpoint: Annotated[
+        str | None,
+        setting(
+            "collector that gets spans over OTLP/HTTP, for example http://127.0.0.1:4318",
+            flag="--otlp-endpoint",
+            metavar="URL",
+        ),
+    ] = None
+    interval_seconds: Annotated[
+        float,
+        setting("longest time that a span waits to be sent", flag="--otlp-interval-seconds"),
+    ] = 1.0
+
+
+class HttpOptions(Options, frozen=True):
+    """Options of the http cell."""
+
+    address: Annotated[
+        str | None,
+        setting(
+            "serve /metrics, /healthz, /livez and /readyz here; a port alone means loopback",
+            flag="--http-address",
+            metavar="[HOST:]PORT",
+        ),
+    ] = None
+
+
+class NodeOptions(Options, frozen=True):
+    """Options of the node cell."""
+
+    name: Annotated[
+        str | None,
+        setting(
+            "name of this node, as its Node object spells it; the host's by default",
+            metavar="NAME",
+        ),
+    ] = None
+
+
+class ResourcesOptions(Options, frozen=True):
+    """Options of the resources cell."""
+
+    secrets_namespace: Annotated[
+        str,
+        setting(
+            "namespace of the Secrets with peers' passwords; empty: no Secret is read",
+            flag="--secrets-namespace",
+        ),
+    ] = "kube-system"
+
+
+class ManifestsOptions(Options, frozen=True):
+    """Options of the manifests cell."""
+
+    directory: Annotated[
+        tuple[str, ...] | None,
+        setting(
+            "directory tree of YAML and JSON manifests, watched for changes; repeatable",
+            flag="--manifests",
+            metavar="DIR",
+        ),
+    ] = None
+
+
+class KubernetesOptions(Options, frozen=True):
+    """Options of the kubernetes cell."""
+
+    kubeconfig: Annotated[
+        str | None,
+        setting(
+            "kubeconfig file of the cluster to read, or in-cluster for the Pod's service account",
+            flag="--kubeconfig",
+            metavar="FILE",
+        ),
+    ] = None
+    context: Annotated[
+        str | None,
+        setting("context of the kubeconfig; its current one by default", flag="--context"),
+    ] = None
+
+
+class SnapshotOptions(Options, frozen=True):
+    """Options of the snapshot cell."""
+
+    file: Annotated[
+        str | None,
+        setting(
+            "keep the last known objects in this file, and start from it without an API server",
+            flag="--snapshot-file",
+            metavar="PATH",
+        ),
+    ] = None
+    after_seconds: Annotated[
+        float,
+        msgspec.Meta(ge=0.0),
+        setting("how long a start waits for the API server before the file counts"),
+    ] = 10.0
+    max_age_hours: Annotated[
+        float,
+        msgspec.Meta(gt=0.0),
+        setting("an older file does not count"),
+    ] = 168.0
+
+
+class ClaimsOptions(Options, frozen=True):
+    """Options of the claims cell."""
+
+    directory: Annotated[
+        str | None,
+        setting(
+            "directory on the node for what a restart has to remember: which dialect has a peer that "
+            "two of them configure",
+            flag="--state-directory",
+            metavar="DIR",
+        ),
+    ] = None
+
+
+class SpeakerOptions(Options, frozen=True):
+    """Options of the speaker cell."""
+
+    record_file: Annotated[
+        str | None,
+        setting(
+            "write every input of the speaker into this file, for waggle replay; none by default",
+            flag="--record-file",
+            metavar="PATH",
+        ),
+    ] = None
+    record_limit: Annotated[
+        int,
+        msgspec.Meta(ge=1),
+        setting("how large that file may become, in MiB", flag="--record-limit", metavar="MIB"),
+    ] = 256
+
+
+class ApplyOptions(Options, frozen=True):
+    """Options of the apply cell."""
+
+    verify_interval: Annotated[
+        float,
+        msgspec.Meta(ge=0.0),
+        setting(
+            "seconds between two full verifications of what the speaker holds; "
+            "0: only on request (waggle verify)",
+            flag="--verify-interval",
+            metavar="SECONDS",
+        ),
+    ] = 300.0
+
+
+class ReadinessOptions(Options, frozen=True):
+    """Options of the readiness cell."""
+
+    timeout_seconds: Annotated[
+        float,
+        msgspec.Meta(ge=0.0),
+        setting(
+            "how long after the first pass readiness waits for peers without their initial table",
+            flag="--ready-timeout-seconds",
+        ),
+    ] = 60.0
+
+
+class ReportOptions(Options, frozen=True):
+    """Options of the report cell."""
+
+    status: Annotated[
+        bool,
+        setting(
+            "write the status of the objects that this node reports on; if false, one that was "
+            "written is removed",
+            flag="--status-report",
+        ),
+    ] = True
+    events: Annotated[
+        bool, setting("write Events about sessions and configuration", flag="--events")
+    ] = True
+
+
+class ApiOptions(Options, frozen=True):
+    """Options of the api cell."""
+
+    socket: Annotated[
+        str | None,
+        setting(
+            "Unix socket for the waggle command; by default $XDG_RUNTIME_DIR/waggle/agent.sock, "
+            "for root /run/waggle/agent.sock",
+            flag="--api-socket",
+            metavar="PATH",
+        ),
+    ] = None
+
+
+class OperatorOptions(Options, frozen=True):
+    """Options of the operator cell."""
+
+    lease_namespace: Annotated[
+        str,
+        setting("namespace of the Lease by which one operator leads", flag="--lease-namespace"),
+    ] = "kube-system"
+    identity: Annotated[
+        str | None,
+        setting(
+            "name of this candidate in the Lease; the host's name and a random part by default"
+        ),
+    ] = None
+    lease_duration_seconds: Annotated[
+        int,
+        msgspec.Meta(ge=1),
+        setting(
+            "how long a Lease lasts that is not renewed: until another leads when a leader dies",
+            flag="--lease-duration-seconds",
+        ),
+    ] = 15
+    renew_deadline_seconds: Annotated[
+        float,
+        msgspec.Meta(gt=0.0),
+        setting(
+            "for how long renewing may fail before a leader ends; less than the Lease lasts",
+            flag="--renew-deadline-seconds",
+        ),
+    ] = 10.0
+    lease_retry_seconds: Annotated[
+        float,
+        msgspec.Meta(gt=0.0),
+        setting("seconds between two reads of the Lease", flag="--lease-retry-seconds"),
+    ] = 2.0
+    status_report: Annotated[
+        bool,
+        setting(
+            "write conditions; if false, those that were written are removed",
+            flag="--status-report",
+        ),
+    ] = True
+    migrate_storage_versions: Annotated[
+        bool,
+        setting(
+            "rewrite objects that are stored in an old version of their kind",
+            flag="--migrate-storage-versions",
+        ),
+    ] = True

@@ -1,0 +1,102 @@
+"""What ``waggle-agent`` does once its settings are loaded: run the agent, or print its cells."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
+import uvloop
+
+from cells.api.client import AgentError, get
+from cells.api.model import ReconcilerItem, default_path
+from cells.apply.api import reconciler_item
+from cells.apply.show import lines
+from cells.hive import Cell, Settings
+from cells.hive.hive import Hive
+from cells.hive.show import CellView, dot, tree, views, with_wiring
+from cells.options import ApiOptions
+from reconcilers.apply import Runner
+
+T = TypeVar("T")
+
+log = structlog.get_logger("waggle.agent")
+
+
+def run(hive: Hive) -> None:
+    """Run the agent until SIGTERM or SIGINT; raises what makes it fail."""
+    uvloop.run(_run(hive))
+
+
+def print_cells(cells: Sequence[Cell], settings: Settings, *, as_dot: bool) -> None:
+    """Print the tree or the graph of the cells, with the health of an agent that runs."""
+    if as_dot:
+        print(dot(views(cells, settings)))
+        return
+    # Builds the cells to report errors of the start, without starting them.
+    Hive(cells, settings)
+    declared = views(cells, settings)
+    running = _running(settings, "/v1/cells", CellView)
+    print(tree(declared if running is None else with_wiring(running, declared)))
+
+
+def print_reconcilers(cells: Sequence[Cell], settings: Settings) -> None:
+    """Print the reconcilers in their order, with the state of an agent that runs."""
+    runner = Hive(cells, settings).get(Runner)
+    known = _running(settings, "/v1/reconcilers", ReconcilerItem)
+    print(lines(known or map(reconciler_item, runner.reports())))
+
+
+def _running(settings: Settings, path: str, kind: type[T]) -> list[T] | None:
+    """Return the items of the agent that runs with these settings; None if no agent runs."""
+    options = settings.options["api"]
+    socket = Path(options.socket) if isinstance(options, ApiOptions) and options.socket else None
+    try:
+        answer = get(socket or default_path(), path, {})
+    except AgentError:
+        return None
+    return [msgspec.convert(item, kind) for item in answer["items"]]
+
+
+async def _run(hive: Hive) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_unhandled)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, hive.shutdown)
+    if not hive.settings.enabled["logging"]:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
+    hive.readiness.when_ready(_settle_memory)
+
+    def started() -> None:
+        if not any(hive.settings.enabled[source] for source in ("manifests", "kubernetes")):
+            log.warning(
+                "no source of objects, so no route will be advertised: "
+                "set --kubeconfig FILE or --manifests DIR",
+                event_name="agent.no_source",
+            )
+
+    await hive.run(started)
+
+
+def _settle_memory() -> None:
+    """Exempt what the tables hold from the garbage collector, once they are full.
+
+    Present objects (modules, rows, attributes) mostly remain, and a full collection of a million
+    objects would delay every session. Reference counting frees nearly all objects anyway.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    log.error(
+        "unhandled error in the event loop",
+        event_name="agent.unhandled",
+        what=context.get("message"),
+        exc_info=context.get("exception"),
+    )

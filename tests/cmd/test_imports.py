@@ -1,0 +1,160 @@
+"""What the agent and the operator import: ``--help`` the options alone, an agent what is on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cells.agent import agent_cells
+from cells.hive import Cell
+from cells.operator.cells import operator_cells
+from reconcilers.dialect_entry import DialectEntry
+from tests.dialects.cells import TEST_DIALECTS
+from waggle_agent.__main__ import DIALECTS as OF_AGENT
+from waggle_operator.__main__ import DIALECTS as OF_OPERATOR
+
+ROOMS = ("cells", "reconcilers", "resources", "speaker", "statedb")
+OF_FLAGS = {
+    "cells.agent",
+    "cells.arguments",
+    "cells.declarations",
+    "cells.dialects.cell",
+    "cells.hive.cell",
+    "cells.hive.errors",
+    "cells.hive.health",
+    "cells.hive.option_loading",
+    "cells.operator.cells",
+    "cells.options",
+    "cells.text",
+    "reconcilers.dialect_entry",
+    "reconcilers.options",
+    "resources.addresses",
+    "resources.errors",
+    "resources.option_declarations",
+    "resources.option_spelling",
+    *(f"cells.dialects.{entry.name}" for entry in OF_AGENT),
+    *(f"reconcilers.{entry.name}.options" for entry in OF_AGENT),
+}
+"""The own modules that declare, parse and check options."""
+SLOW = {
+    "aiohttp",
+    "asyncio",
+    "dependency_injector",
+    "email",
+    "kubernetes_asyncio",
+    "opentelemetry",
+    "prometheus_client",
+    "pyroute2",
+    "reactivex",
+    "rich",
+    "ssl",
+    "structlog",
+    "uvloop",
+    "watchfiles",
+    "yaml",
+}
+MODULES = "import sys; print(*sorted(sys.modules), file=sys.stderr)"
+
+
+def imported(code: str, *arguments: str) -> set[str]:
+    """Return the modules that are imported once a new interpreter has run the code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{MODULES}", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(done.stderr.split())
+
+
+def packages(modules: set[str]) -> set[str]:
+    """Return the modules with the packages that they are in."""
+    return {".".join(name.split(".")[:end]) for name in modules for end in range(1, 9)}
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("program", ["waggle_agent", "waggle_operator"])
+def test_help_imports_the_declarations_of_options_and_no_cell(program: str) -> None:
+    found = imported(
+        f"from {program}.__main__ import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass"
+    )  # fmt: skip
+    own = {name for name in found if name.split(".")[0] in ROOMS}
+    assert own - packages(OF_FLAGS) == set()
+    assert {name.split(".")[0] for name in found} & SLOW == set()
+
+
+AGENT = """
+import sys
+from cells.hive import load
+from cells.hive.hive import Hive
+from waggle_agent.__main__ import CELLS
+from waggle_agent import program
+on, off, *flags = sys.argv[1:]
+given = dict(flag.split("=") for flag in flags)
+given = {name: [value] if name == "--manifests" else value for name, value in given.items()}
+switches = {"enable_cell": on.split(",") if on else [], "disable_cell": off.split(",") if off else []}
+Hive(CELLS, load(CELLS, flags={**given, **switches}))
+"""
+
+
+def of_agent(*flags: str, on: str = "", off: str = "") -> set[str]:
+    """Return what an agent with these flags imports until it starts."""
+    return imported(AGENT, on, off, *flags)
+
+
+def below(found: set[str], *names: str) -> list[str]:
+    """Return the imported modules of these names, and those below them."""
+    return sorted(f for f in found if any(f == n or f.startswith(f"{n}.") for n in names))
+
+
+@pytest.mark.program
+def test_an_agent_imports_no_cell_that_is_off() -> None:
+    found = of_agent()
+    off = [
+        *("cells.http", "cells.telemetry", "cells.snapshot", "cells.report", "cells.operator"),
+        *("cells.manifests", "resources.manifests", "watchfiles"),
+        *("cells.kubernetes", "cells.node_source", "resources.kubernetes", "kubernetes_asyncio"),
+        *("reconcilers.operator", "reconcilers.report.status_writer"),
+        *("opentelemetry.sdk", "opentelemetry.exporter", "pyroute2", "resources.host.netlink"),
+    ]
+    assert below(found, *off) == []
+
+
+@pytest.mark.program
+def test_an_agent_of_manifests_imports_no_client_of_an_api_server(tmp_path: Path) -> None:
+    found = of_agent(f"--manifests={tmp_path}")
+    assert "resources.manifests.source" in found
+    assert below(found, "resources.kubernetes", "kubernetes_asyncio", "cells.report") == []
+
+
+@pytest.mark.program
+def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> None:
+    found = of_agent("--kubeconfig=in-cluster")
+    assert "resources.kubernetes.source" in found
+    assert below(found, "resources.manifests", "watchfiles", "cells.operator") == []
+    assert below(found, "reconcilers.operator") == []
+
+
+@pytest.mark.program
+@pytest.mark.parametrize("entry", OF_AGENT, ids=lambda entry: entry.name)
+def test_of_a_dialect_that_is_off_the_options_are_imported(entry: DialectEntry) -> None:
+    found = of_agent("--kubeconfig=in-cluster", off=entry.name)
+    own = below(found, f"reconcilers.{entry.name}", f"resources.{entry.name}")
+    assert own == [f"reconcilers.{entry.name}", f"reconcilers.{entry.name}.options"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [*agent_cells(*OF_AGENT, *TEST_DIALECTS), *operator_cells(*OF_OPERATOR, *TEST_DIALECTS)],
+    ids=lambda cell: cell.name,
+)
+def test_every_wiring_can_be_imported_and_is_that_of_its_entry(cell: Cell) -> None:
+    wiring = cell.wired()
+    assert wiring.provides or wiring.private or wiring.invokes or wiring.contributes
+    assert cell.wired() is wiring

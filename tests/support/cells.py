@@ -1,0 +1,32 @@
+"""Cells with other constructors, and entries of the dialects that tests declare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cells.hive import Cell
+from reconcilers.dialect import Dialect
+from reconcilers.dialect_entry import DialectEntry
+from resources.kind import Kinds
+
+
+def rewired(cell: Cell, **constructors: Any) -> Cell:  # noqa: ANN401 - of Wiring
+    """Return a cell with these constructors in place of its own."""
+    wiring = msgspec.structs.replace(cell.wired(), **constructors)
+    return msgspec.structs.replace(cell, wiring=wiring)
+
+
+def entry(dialect: type[Dialect], *, on_by_default: bool = False) -> DialectEntry:
+    """Return the entry of a dialect that is imported already; all its own kinds are counted."""
+    kinds = tuple(k for k in Kinds(dialect.kinds, dialect.cluster_kinds) if k.custom)
+    return DialectEntry(
+        name=dialect.name,
+        title=dialect.title,
+        load=lambda: dialect,
+        kinds=lambda: kinds,
+        options=dialect.options_type,
+        operator_options=dialect.operator_options_type,
+        on_by_default=on_by_default,
+    )
