@@ -39,7 +39,7 @@ from speaker.api.monitoring import (
     CollectorStatus,
     Monitor,
 )
-from speaker.api.policy import Match, Policy, PrefixRule, Set, Term
+from speaker.api.policy import Match, Policy, PolicyDecision, PrefixRule, Set, Term
 from speaker.api.port import RouteChanges, SpeakerPort, UnknownName
 from speaker.api.prefix_filter import PrefixFilter, parse_prefix
 from speaker.api.routes import Limited, Routes
@@ -94,6 +94,7 @@ __all__ = [
     "PeerSettings",
     "PeerStatus",
     "Policy",
+    "PolicyDecision",
     "PrefixFilter",
     "PrefixLimit",
     "PrefixRule",

@@ -6,7 +6,7 @@ route that no term decides is rejected (RFC 8212). Communities are text, as in t
 and ``no-export`` (RFC 1997), ``65001:1:2`` (RFC 8092), ``0x`` and 16 hex digits (RFC 4360); in a match
 or a removal, ``*`` stands for any number: ``65001:*``.
 
-Nothing is evaluated here: `speaker.rib.policy` does.
+Nothing is evaluated here, but in `speaker.rib.policy`.
 """
 
 from __future__ import annotations
@@ -80,6 +80,16 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     match: Match = Match()
     set: Set = Set()
     action: Action = "accept"
+
+
+class PolicyDecision(msgspec.Struct, frozen=True):
+    """What a policy decides about one route, and by what."""
+
+    accepted: bool
+    term: str = ""
+    """The name of the term, or its number; empty where no term decides, but the default."""
+    rule: PrefixRule | None = None
+    """The prefix rule of the term that covers the prefix."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from speaker.api.monitoring import CollectorChanged
+from speaker.api.policy import PolicyDecision
 from speaker.nlri import Family
 
 ESTABLISHED = "Established"
@@ -130,6 +131,9 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not the best, or not used; "best" or "advertised" otherwise."""
     path_id: int | None = None
     """The path identifier, where negotiated (RFC 7911)."""
+    decision: PolicyDecision | None = None
+    """Of a received route: what the import policy decides. An accepted route may still be ineligible,
+    which `reason` says."""
 
 
 class StateChanged(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, RouteView
+from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, PolicyDecision, RouteView
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.instance import Instance
@@ -156,6 +156,7 @@ def _route(
     reason: str,
     next_hop: bytes | None = None,
     path_id: int | None = None,
+    decision: PolicyDecision | None = None,
 ) -> RouteView:
     hop = attributes.next_hop if next_hop is None else next_hop
     return RouteView(
@@ -177,6 +178,7 @@ def _route(
         best=best,
         reason=reason,
         path_id=path_id,
+        decision=decision,
     )
 
 
@@ -333,4 +335,5 @@ def _received(
         best=best,
         reason=reason,
         path_id=path.source.received_path_id,
+        decision=established.adj_in.decide(family, path, nlri),
     )

@@ -18,13 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from itertools import chain
 
+from speaker.api import PolicyDecision
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
+from speaker.rib.adj_in_reapply import PendingKeys
 from speaker.rib.adj_in_shared import SharedAdjRibIn
 from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.policy import CompiledPolicy
+from speaker.rib.policy import CompiledPolicy, changed_prefixes
 from speaker.rib.received_path_ids import ReceivedPathIds
 
 
@@ -35,6 +37,7 @@ class AdjRibIn:
         "_loc",
         "_not_installed",
         "_policy",
+        "_reapply",
         "_shared",
         "_stale",
         "_tables",
@@ -64,6 +67,8 @@ class AdjRibIn:
         self._loc = loc_rib
         self._not_installed: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
         """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
+        self._reapply = PendingKeys()
+        """The keys to which a changed policy is still to be applied."""
         self._stale: dict[Family, set[bytes]] = {}
         """The keys of stale routes, for families that have any."""
         self.rejected_by_policy = 0
@@ -156,8 +161,11 @@ class AdjRibIn:
                 self._withdraw_from_loc_rib(family, keys)
             else:
                 not_installed.difference_update(keys)
-                used = [key[skip:] for key in keys] if skip else keys
-                self._loc[family].announce(accepted, used)
+                self._announce_to_loc_rib(family, accepted, keys)
+
+    def _announce_to_loc_rib(self, family: Family, path: Path, keys: Sequence[bytes]) -> None:
+        skip = 4 if family in self.path_ids.families else 0
+        self._loc[family].announce(path, [key[skip:] for key in keys] if skip else keys)
 
     def _withdraw_from_loc_rib(self, family: Family, keys: Sequence[bytes]) -> None:
         if family not in self.path_ids.families:
@@ -217,6 +225,7 @@ class AdjRibIn:
 
     def clear(self) -> None:
         """Withdraw all routes: the session ended."""
+        self._reapply.clear()
         for family in self._tables:
             self.drop(family)
 
@@ -275,7 +284,63 @@ class AdjRibIn:
                 del self._stale[family]
 
     def set_policy(self, policy: CompiledPolicy | None) -> None:
-        """Change the import policy and apply it to all held routes (soft reconfiguration inbound)."""
+        """Change the import policy and apply it to held routes (soft reconfiguration inbound).
+
+        `reapply` applies it to the rest of them while `reapplying` is True.
+        """
+        before = self._policy
+        if before is None or policy is None:
+            self._replace_policy(policy)
+            return
+        # During a change the Loc-RIB is that of neither policy.
+        only = None if self._reapply else changed_prefixes(before.policy, policy.policy)
+        self._reapply.clear()
+        self._policy = policy
+        for family, table in self._tables.items():
+            not_installed = self._not_installed[family]
+            if policy.accepts_nothing:
+                if not before.accepts_nothing:
+                    installed = [key for key in table if key not in not_installed]
+                    self._withdraw_from_loc_rib(family, installed)
+                    not_installed.clear()
+                continue
+            if before.accepts_nothing:
+                not_installed.update(table)
+            skip = 4 if family in self.path_ids.families else 0
+            self._reapply.add(family, table, only, skip=skip)
+        self.reapply()
+
+    @property
+    def reapplying(self) -> bool:
+        """Whether a changed policy is still to be applied to some held routes."""
+        return bool(self._reapply)
+
+    def reapply(self) -> None:
+        """Apply a changed policy to the next slice of the held routes."""
+        policy = self._policy
+        assert policy is not None  # noqa: S101  otherwise nothing is pending
+        for family, keys in self._reapply.take():
+            table = self._tables.get(family, {})
+            not_installed = self._not_installed.get(family, set())
+            by_path: dict[Path, list[bytes]] = {}
+            for key in keys:
+                held = table.get(key)
+                if held is not None:
+                    by_path.setdefault(held, []).append(key)
+            for path, of_path in by_path.items():
+                for accepted, part in self.imported(family, path, of_path):
+                    if accepted is None:
+                        gone = [key for key in part if key not in not_installed]
+                        not_installed.update(gone)
+                        if gone:
+                            self._withdraw_from_loc_rib(family, gone)
+                    else:
+                        not_installed.difference_update(part)
+                        self._announce_to_loc_rib(family, accepted, part)
+
+    def _replace_policy(self, policy: CompiledPolicy | None) -> None:
+        """Change from or to a policy of None: routes are held elsewhere then."""
+        self._reapply.clear()
         held: dict[Family, dict[Path, list[bytes]]] = {}
         for family, table in self._tables.items():
             by_path = held[family] = {}
@@ -348,6 +413,12 @@ class AdjRibIn:
         shared = self._shared.get(family)
         lists = () if shared is None else shared.prefix_lists()
         return chain(lists, (list(self._tables.get(family, ())),))
+
+    def decide(self, family: Family, path: Path, nlri: bytes) -> PolicyDecision:
+        """Return what the import policy decides about a held route, and by what."""
+        if self._policy is None:
+            return PolicyDecision(accepted=True)
+        return self._policy.decide(path, family, nlri)
 
     @property
     def accepts_all(self) -> bool:

@@ -191,8 +191,7 @@ class Instance:
             return
         if before.import_ != peer.config.import_:
             established.adj_in.set_policy(compile_import(peer.name, peer.config.import_))
-            if self._slot.observer is not None and peer in self.established:
-                self._slot.observer.policy_changed(established)
+            self.outbound.policy_changed(established)
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             established.limits = prefix_limits_of(peer.config, established.adj_in.families)
         self.outbound.change_group(established)

@@ -47,6 +47,8 @@ class OutboundUpdates:
         self._groups: dict[ExportRules, UpdateGroup[EstablishedPeer]] = {}
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
+        self._reapplying: dict[EstablishedPeer, None] = {}
+        """Sessions with a changed import policy that is not applied to all received routes yet."""
 
     def inherit(self, before: OutboundUpdates) -> None:
         """Take over the route sets, and the local routes of the Loc-RIB."""
@@ -127,6 +129,22 @@ class OutboundUpdates:
         """
         self._refreshes.setdefault(established, set()).add(family)
 
+    def policy_changed(self, established: EstablishedPeer) -> None:
+        """Report a changed import policy once it is applied to all held routes.
+
+        Each `send_pending` applies it to a slice of them.
+        """
+        self._reapplying[established] = None
+        self._report_applied(established)
+
+    def _report_applied(self, established: EstablishedPeer) -> None:
+        if established.adj_in.reapplying:
+            return
+        del self._reapplying[established]
+        observer = self._slot.observer
+        if observer is not None and established.group is not None:
+            observer.policy_changed(established)
+
     def _rules(self, established: EstablishedPeer) -> ExportRules:
         return export_rules(
             established.peer.config, established.negotiated, established.session.local[0]
@@ -159,7 +177,7 @@ class OutboundUpdates:
     @property
     def pending(self) -> bool:
         """Whether `send_pending` has UPDATEs to send."""
-        if self.loc.changed:
+        if self.loc.changed or self._reapplying:
             return True
         for ribs in self.sets.values():
             if ribs.changed:
@@ -171,6 +189,9 @@ class OutboundUpdates:
 
     def send_pending(self) -> None:
         """Send the changes since the last call, answers to route refreshes, and initial tables."""
+        for established in list(self._reapplying):
+            established.adj_in.reapply()
+            self._report_applied(established)
         for ribs in (self.loc, *self.sets.values()):
             self._send_changes(ribs)
         if self._refreshes:

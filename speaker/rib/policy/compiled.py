@@ -19,6 +19,7 @@ from speaker.api import (
     InvalidConfig,
     Match,
     Policy,
+    PolicyDecision,
     Set,
     Term,
     check_asn,
@@ -68,9 +69,14 @@ def compile_export(peer: str, policy: Policy | None) -> CompiledPolicy | None:
 class CompiledPolicy:
     """A policy ready to be applied. Raises `InvalidConfig` with the term and its error."""
 
-    __slots__ = ("_default", "_lists", "_results", "_terms")
+    __slots__ = ("_default", "_lists", "_results", "_terms", "accepts_nothing", "policy")
 
     def __init__(self, policy: Policy, peer: str, field: str) -> None:
+        self.policy = policy
+        self.accepts_nothing: Final = policy.default == "reject" and all(
+            term.action != "accept" for term in policy.terms
+        )
+        """Whether every route is rejected."""
         self._default = policy.default == "accept"
         self._lists: list[PrefixList] = []
         self._terms: list[_CompiledTerm] = []
@@ -90,17 +96,13 @@ class CompiledPolicy:
 
     def _compile(self, term: Term) -> _CompiledTerm:
         bit = 0
+        compiled: PrefixList | None = None
         if term.match.prefixes is not None:
             compiled = prefix_list(term.match.prefixes)
             if compiled not in self._lists:
                 self._lists.append(compiled)
             bit = 1 << self._lists.index(compiled)
-        return _CompiledTerm(term, bit)
-
-    @property
-    def accepts_nothing(self) -> bool:
-        """Whether every route is rejected."""
-        return not self._terms and not self._default
+        return _CompiledTerm(term, bit, compiled)
 
     def matching_lists(self, family: Family, nlri: bytes) -> int:
         """Return the prefix lists that contain a prefix in wire form: a mask, one bit per list."""
@@ -114,14 +116,17 @@ class CompiledPolicy:
         self, family: Family, nlri: Sequence[bytes], skip: int = 0
     ) -> Iterable[tuple[int, Sequence[bytes]]]:
         """Group prefixes by `matching_lists`; ``skip`` octets (a path identifier) precede each."""
-        if not self._lists:
-            return ((0, nlri),)
-        groups: dict[int, list[bytes]] = {}
-        for wire in nlri:
-            groups.setdefault(
-                self.matching_lists(family, wire[skip:] if skip else wire), []
-            ).append(wire)
-        return groups.items()
+        groups: list[tuple[int, Sequence[bytes]]] = [(0, nlri)]
+        for number, compiled in enumerate(self._lists):
+            halves: list[tuple[int, Sequence[bytes]]] = []
+            for mask, part in groups:
+                found, others = compiled.split(family, part, skip)
+                if found:
+                    halves.append((mask | 1 << number, found))
+                if others:
+                    halves.append((mask, others))
+            groups = halves
+        return groups
 
     def apply(self, path: Path, family: Family, lists: int) -> Path | None:
         """Return the path after policy, or None if it is rejected; ``lists`` as of its prefixes."""
@@ -155,14 +160,33 @@ class CompiledPolicy:
             return True
         return Path(attributes, path.source, path.rejected, overrides)
 
+    def decide(self, path: Path, family: Family, nlri: bytes) -> PolicyDecision:
+        """Return which term decides about a route, and by which prefix rule: for people."""
+        attributes = path.attributes
+        for index, term in enumerate(self._terms):
+            rule = None
+            if term.prefixes is not None:
+                rule = term.prefixes.first_match(family, nlri)
+                if rule is None:
+                    continue
+            if not all(test(family, attributes, path.source) for test in term.tests):
+                continue
+            for change in term.changes:
+                attributes = change(attributes)
+            if term.action != "next":
+                return PolicyDecision(term.action == "accept", term.name or f"term {index}", rule)
+        return PolicyDecision(self._default)
+
 
 @final
 class _CompiledTerm:
     """One term: its tests, its changes and its action."""
 
-    __slots__ = ("_next_hop", "_overrides", "action", "bit", "changes", "tests")
+    __slots__ = ("_next_hop", "_overrides", "action", "bit", "changes", "name", "prefixes", "tests")
 
-    def __init__(self, term: Term, bit: int) -> None:
+    def __init__(self, term: Term, bit: int, prefixes: PrefixList | None) -> None:
+        self.name = term.name
+        self.prefixes = prefixes
         self.bit = bit
         self.action = term.action
         self.tests = tuple(_tests(term.match))

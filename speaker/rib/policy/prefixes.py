@@ -1,12 +1,13 @@
 """Prefix lists with length ranges, matched on wire octets.
 
 A list is indexed by the lengths of its prefixes: a match costs one dictionary lookup per distinct
-length, whatever the size of the list.
+length, whatever the size of the list. The prefixes that a short list covers can be counted and listed,
+which is cheaper than to match a large table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import final
 
@@ -24,11 +25,12 @@ def _bits(wire: bytes, length: int) -> int:
 class PrefixList:
     """A compiled prefix list. Raises ValueError for an invalid prefix or length range."""
 
-    __slots__ = ("_by_afi",)
+    __slots__ = ("_by_afi", "_rules")
 
     def __init__(self, rules: Sequence[PrefixRule]) -> None:
-        by_afi: dict[int, dict[int, dict[int, list[tuple[int, int]]]]] = {}
-        for rule in rules:
+        self._rules = rules
+        by_afi: dict[int, dict[int, dict[int, list[tuple[int, int, int]]]]] = {}
+        for number, rule in enumerate(rules):
             family, wire = prefix_to_wire(rule.prefix)
             length = wire[0]
             size = ADDRESS_BITS[family.afi]  # type: ignore[index]  # an Afi is its number
@@ -38,7 +40,7 @@ class PrefixList:
             if not length <= low <= high <= size:
                 raise ValueError(f"{rule.prefix}: lengths {low} to {high} are not within it")
             ranges = by_afi.setdefault(family.afi, {}).setdefault(length, {})
-            ranges.setdefault(_bits(wire, length), []).append((low, high))
+            ranges.setdefault(_bits(wire, length), []).append((low, high, number))
         self._by_afi = {
             afi: [
                 (length, {bits: tuple(ranges) for bits, ranges in table.items()})
@@ -53,10 +55,78 @@ class PrefixList:
         for length, table in self._by_afi.get(family.afi, ()):
             if length > actual:
                 return False
-            for low, high in table.get(_bits(nlri, length), ()):
+            for low, high, _ in table.get(_bits(nlri, length), ()):
                 if low <= actual <= high:
                     return True
         return False
+
+    def split(
+        self, family: Family, keys: Sequence[bytes], skip: int = 0
+    ) -> tuple[list[bytes], Sequence[bytes]]:
+        """Return the keys whose prefix the list `covers`, and the others, each in their order.
+
+        ``skip`` octets (a path identifier) precede each prefix. The loop of a received message: it
+        calls nothing that it can do itself.
+        """
+        tables = self._by_afi.get(family.afi)
+        if not tables:
+            return [], keys
+        number_of = int.from_bytes
+        found: list[bytes] = []
+        others: list[bytes] = []
+        start = skip + 1
+        for key in keys:
+            actual = key[skip]
+            value = number_of(key[start:], "big")
+            bits = (len(key) - start) * 8
+            into = others
+            for length, table in tables:
+                if length > actual:
+                    break
+                for low, high, _ in table.get(value >> (bits - length), ()):
+                    if low <= actual <= high:
+                        into = found
+                        break
+                if into is found:
+                    break
+            into.append(key)
+        return found, others
+
+    def first_match(self, family: Family, nlri: bytes) -> PrefixRule | None:
+        """Return the first rule that covers a prefix in wire form, or None."""
+        actual = nlri[0]
+        numbers = [
+            number
+            for length, table in self._by_afi.get(family.afi, ())
+            if length <= actual
+            for low, high, number in table.get(_bits(nlri, length), ())
+            if low <= actual <= high
+        ]
+        return self._rules[min(numbers)] if numbers else None
+
+    def _ranges(self, family: Family) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the first bits of each rule, their number, and the range of lengths."""
+        for length, table in self._by_afi.get(family.afi, ()):
+            for bits, ranges in table.items():
+                for low, high, _ in ranges:
+                    yield bits, length, low, high
+
+    def size(self, family: Family) -> int:
+        """Return how many prefixes of a family the rules cover, each rule counted for itself."""
+        return sum(
+            (1 << (high - length + 1)) - (1 << (low - length))
+            for _, length, low, high in self._ranges(family)
+        )
+
+    def members(self, family: Family) -> Iterator[bytes]:
+        """Iterate over the covered prefixes of a family in wire form; `size` is their number."""
+        for bits, length, low, high in self._ranges(family):
+            for longer in range(low, high + 1):
+                octets = (longer + 7) >> 3
+                shift = octets * 8 - longer
+                first = bits << (longer - length)
+                for number in range(first, first + (1 << (longer - length))):
+                    yield bytes((longer,)) + (number << shift).to_bytes(octets, "big")
 
 
 @lru_cache(maxsize=256)

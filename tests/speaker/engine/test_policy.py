@@ -7,7 +7,16 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from speaker.api import Match, PeerConfig, Policy, PrefixRule, RouteAttributes, Set, Term
+from speaker.api import (
+    Match,
+    PeerConfig,
+    Policy,
+    PolicyDecision,
+    PrefixRule,
+    RouteAttributes,
+    Set,
+    Term,
+)
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
 from tests.support.examples import examples
@@ -216,3 +225,64 @@ def test_only_the_last_policy_determines_the_routes(
     assert c.status().established
     fresh = {(r.prefix, r.as_path, r.med, r.communities) for r in c.received(IPV4_UNICAST).values()}
     assert fresh == held
+
+
+def message_types(octets: bytes) -> set[int]:
+    """Return the types of some messages (RFC 4271 section 4.1)."""
+    found = set()
+    while octets:
+        found.add(octets[18])
+        octets = octets[int.from_bytes(octets[16:18], "big") :]
+    return found
+
+
+def test_a_changed_filter_of_a_large_table_is_applied_in_turns_without_a_route_refresh() -> None:
+    rules = (PrefixRule("10.0.0.0/16", le=24),)
+    network, a, b, c = chain(to_a={"import_": rules})
+    a.routes(dict.fromkeys(ROUTES))
+    a.routes({f"10.{n >> 8}.{n & 255}.0/24": RouteAttributes() for n in range(5000)})
+    network.run(1)
+    assert len(c.received(IPV4_UNICAST)) == 256
+    for changed, count in (
+        ((*rules, PrefixRule("10.1.0.0/16", le=24)), 512),
+        ((PrefixRule("10.0.0.0/8", le=24),), 5000),
+        ((PrefixRule("10.0.0.0/8", le=23),), 0),
+        (rules, 256),
+    ):
+        b.sent()
+        b.peer(config("a", A, 65001, passive=True, import_=changed))
+        network.run(1)
+        assert len(c.received(IPV4_UNICAST)) == len(b.available(IPV4_UNICAST)) == count
+        assert [family.accepted for family in b.status("a").families] == [count, 0]
+        # Nothing but UPDATEs to the other peer: no ROUTE-REFRESH and no NOTIFICATION.
+        assert message_types(b.sent()) == {2}
+    assert [b.status("a").flaps, b.status("c").flaps] == [0, 0]
+
+
+def test_a_filter_that_changes_while_it_is_applied_is_the_last_one() -> None:
+    network, a, b, _ = chain(to_a={"import_": (PrefixRule("10.0.0.0/16", le=24),)})
+    a.routes({f"10.{n >> 8}.{n & 255}.0/24": RouteAttributes() for n in range(5000)})
+    network.run(1)
+    for last in (PrefixRule("10.3.0.0/16", le=24), PrefixRule("10.4.7.0/24")):
+        for rules in ((PrefixRule("10.0.0.0/8", le=24),), (last,)):
+            b.peer(config("a", A, 65001, passive=True, import_=rules))
+        network.run(1)
+        assert len(b.available(IPV4_UNICAST)) == (256 if last.le else 1)
+
+
+def test_a_received_route_has_the_term_and_the_rule_that_decide() -> None:
+    blocked, ours = PrefixRule("10.9.0.0/16", le=32), PrefixRule("10.0.0.0/8", le=24)
+    policy = Policy(
+        terms=(
+            Term(name="never", match=Match(prefixes=(blocked,)), action="reject"),
+            Term(match=Match(prefixes=(ours,))),
+        )
+    )
+    _, _, b, _ = chain(to_a={"import_": policy})
+    decisions = {prefix: view.decision for prefix, view in b.received(IPV4_UNICAST, "a").items()}
+    assert decisions == {
+        "10.8.0.0/24": PolicyDecision(True, "term 1", ours),
+        "10.9.0.0/24": PolicyDecision(False, "never", blocked),
+        "192.0.2.0/24": PolicyDecision(False),
+    }
+    assert all(view.decision is None for view in b.available(IPV4_UNICAST).values())

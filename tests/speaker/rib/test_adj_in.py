@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speaker.api import PrefixRule
+from speaker.api import Match, Policy, PrefixRule, Term
 from speaker.attribute import PathAttributes
 from speaker.nlri import IPV4_UNICAST, Family
-from speaker.rib import received_prefix_log
+from speaker.rib import adj_in_reapply, received_prefix_log
 from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_in_reapply import PendingKeys
 from speaker.rib.adj_in_shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.policy import compile_import
+from speaker.rib.policy import PrefixList, compile_import
 
 SOURCES = [Source(f"s{n}", address=bytes((10, 0, 0, n)), router_id=n, ebgp=True) for n in (1, 2)]
 GOOD = [[Path(PathAttributes(med=med), source) for med in (1, 2)] for source in SOURCES]
@@ -30,11 +31,27 @@ RULES = {
     "all": compile_import("p", "all"),
     "none": compile_import("p", "none"),
     "some": compile_import("p", (PrefixRule(prefix=LOW, ge=8, le=8),)),
+    "more": compile_import("p", (PrefixRule(LOW, 8, 8), PrefixRule("6.0.0.0/8"))),
+    "other": compile_import("p", (PrefixRule("4.0.0.0/6", 8, 8), PrefixRule("0.0.0.0/8"))),
+    "but": compile_import(
+        "p",
+        Policy(
+            terms=(
+                Term(match=Match(prefixes=(PrefixRule("2.0.0.0/7", 8),)), action="reject"),
+                Term(match=Match(prefixes=(PrefixRule("0.0.0.0/0", 8, 8),))),
+            )
+        ),
+    ),
+    "never": compile_import("p", Policy(terms=(Term(match=Match(), action="reject"),))),
 }
 USED: dict[str, Callable[[bytes], bool]] = {
     "all": lambda _: True,
     "none": lambda _: False,
     "some": lambda nlri: nlri[1] < 4,
+    "more": lambda nlri: nlri[1] < 4 or nlri[1] == 6,
+    "other": lambda nlri: nlri[1] > 3 or nlri[1] == 0,
+    "but": lambda nlri: nlri[1] not in (2, 3),
+    "never": lambda _: False,
 }
 
 Step = tuple[str, int, int, list[bytes]]
@@ -46,6 +63,8 @@ STEP: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("withdraw"), WHO, st.just(0), NLRI),
     st.tuples(st.sampled_from(["stale", "sweep", "clear"]), WHO, st.just(0), st.just([])),
     st.tuples(st.sampled_from(sorted(RULES)), WHO, st.just(0), st.just([])),
+    st.tuples(st.sampled_from(sorted(RULES)), WHO, st.just(0), st.just([])),
+    st.tuples(st.just("slice"), WHO, st.just(0), st.just([])),
 )
 
 
@@ -84,11 +103,22 @@ class Model:
             adj_in.clear()
             self.held.clear()
             self.stale.clear()
+        elif what == "slice":
+            self.reapply()
         else:
             self.rule = what
             adj_in.set_policy(RULES[what])
 
+    def reapply(self) -> bool:
+        """Apply a changed policy to one slice; False if there was none."""
+        pending = self.adj_in.reapplying
+        if pending:
+            self.adj_in.reapply()
+        return pending
+
     def check(self) -> None:
+        while self.reapply():
+            pass
         adj_in, used = self.adj_in, self.used()
         routes = list(chain.from_iterable(adj_in.routes(IPV4_UNICAST, 7)))
         assert {nlri: path for nlri, path, _ in routes} == self.held
@@ -105,11 +135,18 @@ class Model:
         assert all(self.held[nlri] is path for path, nlris in stale.items() for nlri in nlris)
 
 
-@pytest.mark.parametrize("slack", [0, received_prefix_log.SLACK_PREFIXES])
+@pytest.mark.parametrize(
+    ("slack", "slice_keys", "factor"),
+    [(0, 2, 1000), (received_prefix_log.SLACK_PREFIXES, adj_in_reapply.SLICE_KEYS, 0)],
+)
 @given(steps=st.lists(STEP, max_size=30))
-def test_held_and_used_routes_equal_the_model(slack: int, steps: list[Step]) -> None:
+def test_held_and_used_routes_equal_the_model(
+    slack: int, slice_keys: int, factor: int, steps: list[Step]
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(received_prefix_log, "SLACK_PREFIXES", slack)
+        patch.setattr(adj_in_reapply, "SLICE_KEYS", slice_keys)
+        patch.setattr(adj_in_reapply, "LOOKUP_FACTOR", factor)
         loc = {IPV4_UNICAST: LocRib()}
         models = [Model(source, loc) for source in SOURCES]
         for what, who, which, nlri in steps:
@@ -137,3 +174,32 @@ def test_announced_and_withdrawn_routes_leave_no_state() -> None:
     assert sum(
         map(len, routes.prefix_lists())
     ) <= 5 * routes.count + 2 * received_prefix_log.SLACK_PREFIXES + len(PREFIXES)
+
+
+TABLE = {bytes((24, 10, n >> 8, n & 255)): GOOD[0][0] for n in range(20_000)}
+
+
+def looked_at(only: PrefixList | None) -> tuple[int, set[bytes]]:
+    """Return the number of slices, and the keys to which a policy is applied."""
+    pending = PendingKeys()
+    pending.add(IPV4_UNICAST, TABLE, only, skip=0)
+    slices, keys = 0, set()
+    while pending:
+        slices += 1
+        for _, part in pending.take():
+            keys.update(part)
+    return slices, keys
+
+
+def test_a_narrow_selector_is_looked_up_and_not_searched() -> None:
+    slices, keys = looked_at(PrefixList([PrefixRule("10.1.0.0/20", le=24)]))
+    assert slices == 1
+    assert keys == {bytes((24, 10, 1, n)) for n in range(16)}
+    assert looked_at(PrefixList([PrefixRule("192.0.2.0/24")])) == (0, set())
+
+
+def test_a_wide_selector_is_searched_in_slices() -> None:
+    slices, keys = looked_at(PrefixList([PrefixRule("10.1.0.0/16", le=32)]))
+    assert slices == 20_000 // adj_in_reapply.SLICE_KEYS + 1
+    assert keys == {bytes((24, 10, 1, n)) for n in range(256)}
+    assert looked_at(None) == (slices, set(TABLE))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.api import PrefixRule
-from speaker.nlri import prefix_to_wire
+from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
 from speaker.rib.policy.prefixes import PrefixList
 
 NETWORKS = st.builds(
@@ -37,7 +37,34 @@ def test_a_list_covers_the_prefixes_of_each_of_its_rules(
             continue
         usable.append(rule)
         expected |= route.subnet_of(network) and ge <= route.prefixlen <= le
-    assert PrefixList(usable).covers(*prefix_to_wire(str(route))) == expected
+    compiled = PrefixList(usable)
+    family, nlri = prefix_to_wire(str(route))
+    assert compiled.covers(family, nlri) == expected
+    match = compiled.first_match(family, nlri)
+    assert (match is not None) == expected
+    if match is not None:
+        before = usable[: usable.index(match)]
+        assert PrefixList([match]).covers(family, nlri)
+        assert not PrefixList(before).covers(family, nlri)
+
+
+@pytest.mark.parametrize(
+    ("rules", "members"),
+    [
+        ([PrefixRule("10.0.0.0/8")], ["10.0.0.0/8"]),
+        ([PrefixRule("10.0.0.0/8", le=9)], ["10.0.0.0/8", "10.0.0.0/9", "10.128.0.0/9"]),
+        ([PrefixRule("10.0.0.0/30", ge=32)], [f"10.0.0.{n}/32" for n in range(4)]),
+        ([PrefixRule("0.0.0.0/0", le=1)], ["0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1"]),
+        ([PrefixRule("fd00::/8")], []),
+    ],
+)
+def test_the_prefixes_of_a_list_are_counted_and_listed(
+    rules: list[PrefixRule], members: list[str]
+) -> None:
+    compiled = PrefixList(rules)
+    found = [prefix_to_text(IPV4_UNICAST, nlri) for nlri in compiled.members(IPV4_UNICAST)]
+    assert sorted(found) == sorted(members)
+    assert compiled.size(IPV4_UNICAST) == len(members)
 
 
 def test_families_do_not_mix() -> None:
