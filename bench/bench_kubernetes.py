@@ -50,11 +50,13 @@ class ReadyServer(ApiServer):
         super().__init__()
         self._pages: dict[tuple[str, str, tuple[tuple[str, str], ...]], bytes] = {}
 
-    def _list(self, kind: Kind[Any], namespace: str, query: dict[str, str]) -> web.Response:
+    def _list(
+        self, kind: Kind[Any], namespace: str, query: dict[str, str], served: str
+    ) -> web.Response:
         key = (kind.name, namespace, tuple(sorted(query.items())))
         body = self._pages.get(key)
         if body is None:
-            page = super()._list(kind, namespace, query).body
+            page = super()._list(kind, namespace, query, served).body
             assert isinstance(page, bytes)
             body = self._pages[key] = page
         return web.Response(body=body, content_type="application/json")
@@ -63,7 +65,7 @@ class ReadyServer(ApiServer):
         """Encode the pages of a kind for later requests."""
         query = {"limit": str(page)}
         while True:
-            made = self._list(kind, "", query).body
+            made = self._list(kind, "", query, kind.versions[0]).body
             assert isinstance(made, bytes)
             token = json.loads(made)["metadata"].get("continue")
             if token is None:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import msgspec
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -18,7 +19,7 @@ from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import KubernetesOptions
-from cells.resources import EventTraceLinks
+from cells.resources import EventTraceLinks, MassWithdrawHold
 from cells.watch import Watch
 from resources.ingest import Ingest
 from resources.kubernetes import (
@@ -112,7 +113,7 @@ class Kubernetes:
     def _report_server(self) -> None:
         """Report an outage of the API server: kinds fail, and none is followed."""
         statuses = self._statuses.values()
-        if any(status.phase is Phase.FOLLOWING for status in statuses):
+        if any(status.phase in (Phase.FOLLOWING, Phase.HOLDING) for status in statuses):
             self._answered = True
             if self._away_since:
                 away = round(self._clock() - self._away_since, 1)
@@ -141,7 +142,7 @@ class Kubernetes:
                 scope.ok("listed, and watched since")
             case Phase.MISSING:
                 scope.stopped(status.message)
-            case Phase.FORBIDDEN | Phase.FAILING:
+            case Phase.HOLDING | Phase.FORBIDDEN | Phase.FAILING:
                 scope.degraded(status.message)
 
     def _log(self, status: FeedStatus, before: Phase) -> None:
@@ -150,6 +151,13 @@ class Kubernetes:
                 log.warning(
                     "objects cannot be read",
                     event_name="kubernetes.failing",
+                    feed=status.name,
+                    reason=status.message,
+                )
+            case Phase.HOLDING:
+                log.warning(
+                    "objects are missing from a list",
+                    event_name="kubernetes.holding",
                     feed=status.name,
                     reason=status.message,
                 )
@@ -222,6 +230,7 @@ def make_access(options: KubernetesOptions) -> Access:
     return Access(options.kubeconfig or "", options.context)
 
 
-def make_source(access: Access, reading: Reading) -> KubernetesSource:
+def make_source(access: Access, reading: Reading, hold: MassWithdrawHold) -> KubernetesSource:
     """Return the source that lists and watches."""
-    return KubernetesSource(access, reading.kinds, reading.selections, timeouts=TIMEOUTS)
+    timeouts = msgspec.structs.replace(TIMEOUTS, mass_withdraw_hold=hold.seconds)
+    return KubernetesSource(access, reading.kinds, reading.selections, timeouts=timeouts)

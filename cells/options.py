@@ -77,6 +77,15 @@ class ResourcesOptions(Options, frozen=True):
             flag="--secrets-namespace",
         ),
     ] = "kube-system"
+    mass_withdraw_hold: Annotated[
+        float,
+        msgspec.Meta(ge=0.0),
+        setting(
+            "seconds for which the loss of many objects at once (an empty list or directory, a file "
+            "that was cut) has to be confirmed before they count as deleted; 0: not at all",
+            flag="--mass-withdraw-hold",
+        ),
+    ] = 60.0
 
 
 class ManifestsOptions(Options, frozen=True):

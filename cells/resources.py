@@ -1,7 +1,7 @@
 """The resources cell: the tables of Kubernetes objects, for every source.
 
 Sources are cells of their own. This one holds the tables, the trace links of commits that are not yet
-reconciled, and the namespace of the Secrets that sources and intent read.
+reconciled, and the options that several sources have in common.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ from statedb import Database
 
 class EventTraceLinks(TraceLinks):
     """The spans of object events, for the next intent round."""
+
+
+class MassWithdrawHold:
+    """How long the loss of many objects has to be confirmed."""
+
+    def __init__(self, options: ResourcesOptions) -> None:
+        self.seconds = options.mass_withdraw_hold
+        """0: not at all."""
 
 
 class SecretsNamespace:
@@ -38,6 +46,6 @@ def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:
 
 
 WIRING = Wiring(
-    provides=(SecretsNamespace, make_tables, EventTraceLinks),
+    provides=(SecretsNamespace, MassWithdrawHold, make_tables, EventTraceLinks),
     contributes=(watch_stream,),
 )

@@ -101,7 +101,11 @@ class Kind(Generic[T]):
     @property
     def api_versions(self) -> tuple[str, ...]:
         """``group/version`` of each version."""
-        return tuple(f"{self.group}/{v}" if self.group else v for v in self.versions)
+        return tuple(map(self.api_version, self.versions))
+
+    def api_version(self, version: str) -> str:
+        """Return ``group/version``, or the version in the core group."""
+        return f"{self.group}/{version}" if self.group else version
 
     @property
     def read_api_versions(self) -> tuple[str, ...]:

@@ -51,4 +51,4 @@ class InvalidResponse(KubernetesError):  # noqa: N818
 
 
 class UnconfirmedList(KubernetesError):  # noqa: N818
-    """A complete list that would delete every object; it is applied once a second list confirms it."""
+    """A complete list from an older state; it is applied once a second list confirms it."""

@@ -1,8 +1,9 @@
 """The state of one list-and-watch feed: lists and watch events in, rows and problems out. No I/O.
 
-An invalid object keeps its last valid version. A list that would delete every object, or that is older
-than the known resource version, has to be confirmed by a second list: API servers restart, are restored
-from backups, and may be behind proxies.
+An invalid object keeps its last valid version. A list that lacks many of the known objects is no proof
+that these were deleted: they are kept until further lists have confirmed it for a while
+(`resources.disappearance`). One that is older than the known resource version has to be confirmed by a
+second list. API servers restart, are restored from backups, and may be behind proxies.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from resources.disappearance import Disappearance, is_mass
 from resources.errors import FieldError, InvalidObject, ObjectName
 from resources.kind import Kind
 from resources.kubernetes import wire
@@ -62,7 +64,8 @@ class Listing(Generic[T]):
 class Feed(Generic[T]):
     """The rows of one kind, in one namespace or in all."""
 
-    def __init__(self, kind: Kind[T], namespace: str = "") -> None:
+    def __init__(self, kind: Kind[T], namespace: str = "", *, hold: float = 0.0) -> None:
+        """``hold``: seconds for which lists have to confirm that many objects are missing."""
         self.kind = kind
         self.namespace = namespace
         self.rows: dict[ObjectKey, T] = {}
@@ -76,6 +79,9 @@ class Feed(Generic[T]):
         self._last_version = ""
         self._is_confirming = False
         """True if the last list has to be confirmed by a second one."""
+        self.held: set[ObjectKey] = set()
+        """Objects of `rows` that the last list did not have, and that count until this is confirmed."""
+        self.disappearance = Disappearance(hold)
 
     def restore(self, rows: Iterable[T]) -> None:
         """Start with rows from before the start; the first list is compared with them."""
@@ -83,26 +89,56 @@ class Feed(Generic[T]):
         self.rows = {row.key: row for row in wanted}
         self.restored = bool(self.rows)
 
-    def drop_restored(self) -> None:
-        """Drop the rows from before the start."""
+    def confirm_missing(self, now: float) -> bool:
+        """Count an answer that the API server does not have the kind; only restored rows depend on it.
+
+        Returns whether rows were dropped: the definition was deleted before the start.
+        """
+        if not self.restored or not self.disappearance.confirm(self.rows.keys(), now):
+            return False
+        self.disappearance.reset()
         self.rows = {}
         self.restored = False
+        return True
 
-    def replace(self, listing: Listing[T]) -> None:
-        """Replace all rows by a complete list. Raises `UnconfirmedList` if a second one is needed."""
-        doubt = ""
-        if self.rows and not listing.rows:
-            doubt = f"the list is empty, of {len(self.rows)} objects before"
-        elif older(listing.version, self._last_version):
-            doubt = f"resource versions went back from {self._last_version} to {listing.version}"
-        if doubt and not self._is_confirming:
+    def replace(self, listing: Listing[T], now: float) -> int:
+        """Replace all rows by a complete list that was read at ``now``.
+
+        If too many rows are missing, these are `held`. Returns the number of held rows that are
+        deleted now. Raises `UnconfirmedList` if a second list is needed.
+        """
+        if older(listing.version, self._last_version) and not self._is_confirming:
             self._is_confirming = True
-            raise UnconfirmedList(f"{doubt}; waiting for a second list that confirms it")
+            raise UnconfirmedList(
+                f"resource versions went back from {self._last_version} to {listing.version}; "
+                "waiting for a second list that confirms it"
+            )
         self._is_confirming = False
+        believed = self._hold_missing(listing, now)
         self.rows, self.problems = listing.rows, listing.problems
         self.version = self._last_version = listing.version
         self.synced = True
         self.restored = False
+        return believed
+
+    def _hold_missing(self, listing: Listing[T], now: float) -> int:
+        """Add missing rows that are not believed to be deleted; returns how many held ones are."""
+        missing = self.rows.keys() - listing.rows.keys()
+        if not is_mass(len(self.rows), len(missing), len(listing.rows)):
+            self.disappearance.reset()
+            self.held = set()
+            return 0
+        if self.disappearance.confirm(missing, now):
+            self.disappearance.reset()
+            believed, self.held = len(self.held), set()
+            return believed
+        self.held = set(missing)
+        # In the former order, which the rows of a source keep.
+        listing.rows = {
+            **{key: listing.rows.get(key, row) for key, row in self.rows.items()},
+            **listing.rows,
+        }
+        return 0
 
     def process_line(self, line: bytes) -> Event | None:
         """Process one line of a watch; returns the resulting event, if any.
@@ -177,6 +213,7 @@ class Feed(Generic[T]):
     def _put(self, raw: msgspec.Raw) -> Event | None:
         found: dict[ObjectKey, T] = {}
         key = self.read(raw, found, self.problems)
+        self.held.discard(key)
         row: Any = found.get(key)
         if row is None or row == self.rows.get(key):
             return None
@@ -185,6 +222,7 @@ class Feed(Generic[T]):
 
     def _remove(self, key: ObjectKey) -> Event | None:
         self.problems.pop(key, None)
+        self.held.discard(key)
         return Delete(key) if self.rows.pop(key, None) is not None else None
 
 

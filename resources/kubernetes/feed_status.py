@@ -13,6 +13,8 @@ class Phase(enum.StrEnum):
     WAITING = "waiting"
     """No list has been completed yet."""
     FOLLOWING = "following"
+    HOLDING = "holding"
+    """Followed, and objects that the last list did not have are kept until lists confirm it."""
     MISSING = "missing"
     """The API server does not have the kind."""
     FORBIDDEN = "forbidden"

@@ -69,13 +69,17 @@ class Reflector:
             longest=timeouts.longest_retry,
             longest_retry_after=timeouts.longest_retry_after,
         )
+        self._list_again = Backoff(rng, first=timeouts.confirm_list, longest=timeouts.longest_retry)
+        """Pauses between the lists that confirm one in which many objects are missing."""
+        self._rechecks = 0
+        """Lists that remain after a mass of objects was deleted: it may have been wrong."""
+        self._list_at: float | None = None
+        """When the watch ends for another list, by the loop's clock."""
         self._version = ""
         """The version of the kind that the API server serves."""
         self._forbidden_since: float | None = None
         self._check_version = False
         """True after an outage: the API server may have been restored from an older state."""
-        self._was_missing = False
-        """True if the last list found that the API server does not have the kind."""
         self._broken: tuple[str, int] = ("", 0)
         self._phase = Phase.WAITING
         self._message = ""
@@ -125,12 +129,43 @@ class Reflector:
         except Expired:
             # The pages took too long: the API server has compacted their resource version.
             listing = await self._read_list(paged=False)
-        self.feed.replace(listing)
+        now = asyncio.get_running_loop().time()
+        deleted = self.feed.replace(listing, now)
         self.lists += 1
         self._forbidden_since = None
-        self._was_missing = False
-        self._set(Phase.FOLLOWING, "")
+        self._schedule_list(deleted, now)
+        self._set_following()
         self._on_list()
+
+    def _schedule_list(self, deleted: int, now: float) -> None:
+        """Determine when the next list is due: many objects are held, or were deleted a while ago.
+
+        ``deleted`` is the number of held objects that the present list deletes.
+        """
+        timeouts = self._timeouts
+        self._list_at = None
+        if deleted:
+            self._rechecks = timeouts.rechecks
+        if self.feed.held:
+            rest = timeouts.mass_withdraw_hold - self.feed.disappearance.confirmed
+            self._list_at = now + min(self._list_again.next(), max(rest, timeouts.confirm_list))
+            return
+        self._list_again.reset()
+        if self._rechecks:
+            self._rechecks -= 1
+            self._list_at = now + timeouts.recheck_list * (0.75 + self._rng.random() / 2)
+
+    def _set_following(self) -> None:
+        held = len(self.feed.held)
+        if not held:
+            self._set(Phase.FOLLOWING, "")
+            return
+        hold = self._timeouts.mass_withdraw_hold
+        self._set(
+            Phase.HOLDING,
+            f"{held} of {len(self.feed.rows)} objects are missing from the list; they still count "
+            f"until lists have confirmed it for {hold:g} s (--mass-withdraw-hold)",
+        )
 
     async def _read_list(self, *, paged: bool) -> Listing[Any]:
         listing = Listing(self.feed)
@@ -177,8 +212,10 @@ class Reflector:
             await _check(response)
             body = await response.read()
         page = wire.decode(body, wire.List, "a list")
-        if not page.kind.endswith("List"):
-            raise InvalidResponse(f"sends {page.kind[:64] or 'something'} in place of a list")
+        wanted = (self.feed.kind.api_version(version), f"{self.feed.kind.name}List")
+        if (page.api_version, page.kind) != wanted:
+            sent = " ".join(part[:64] for part in (page.api_version, page.kind) if part)
+            raise InvalidResponse(f"sends {sent or 'something'} in place of {' '.join(wanted)}")
         return page
 
     async def _compare(self) -> None:
@@ -189,7 +226,20 @@ class Reflector:
     # Watching
 
     async def _watch(self) -> None:
-        """Watch from the feed's version until the server ends it. Raises for every other end."""
+        """Watch from the feed's version until the server ends it, or a list is due.
+
+        Raises for every other end.
+        """
+        try:
+            async with asyncio.timeout_at(self._list_at) as limit:
+                await self._watch_on()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self._list_at = None
+            self.feed.request_list()
+
+    async def _watch_on(self) -> None:
         t = self._timeouts
         seconds = self._rng.uniform(t.watch_shortest, t.watch_longest)
         query = [
@@ -204,7 +254,7 @@ class Reflector:
         async with self._connection.get(path, query, silence=t.watch_silence) as response:
             await _check(response)
             self.watches += 1
-            self._set(Phase.FOLLOWING, "")
+            self._set_following()
             began = loop.time()
             try:
                 await self._read_events(response.content)
@@ -235,6 +285,9 @@ class Reflector:
     async def _failed(self, error: KubernetesError) -> float:
         """Process a failure; returns the pause in seconds."""
         self.failures += 1
+        if not self.feed.version or self._check_version:
+            # A list has failed, or an outage goes on: it confirms nothing.
+            self._interrupt(error)
         match error:
             case UnconfirmedList():
                 self._set(Phase.FAILING, str(error))
@@ -257,6 +310,11 @@ class Reflector:
         self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
         retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         return self._backoff.next(retry_after)
+
+    def _interrupt(self, error: KubernetesError) -> None:
+        missing = isinstance(error, StatusError) and error.status == 404
+        if not missing:
+            self.feed.disappearance.interrupt()
 
     async def _recover_from(self, error: KubernetesError) -> None:
         """Prepare the next attempt: new credentials, a new list, or a check of the version."""
@@ -285,12 +343,8 @@ class Reflector:
         kind = self.feed.kind
         name = f"{kind.plural}.{kind.group}"
         self.feed.request_list()
-        if self.feed.restored and self._was_missing:
-            # Missing twice, half a minute apart: the CRD was deleted before the start.
-            self.feed.drop_restored()
-            if self.feed.synced:
-                self._on_list()
-        self._was_missing = True
+        if self.feed.confirm_missing(asyncio.get_running_loop().time()) and self.feed.synced:
+            self._on_list()
         if self.feed.rows:
             kept = f"; the {len(self.feed.rows)} known before still count"
             self._set(Phase.FAILING, f"the API server has no {name} any more{kept}")

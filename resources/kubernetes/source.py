@@ -56,8 +56,8 @@ class KubernetesSource:
     def restore(self, rows: Mapping[str, Sequence[Resource]]) -> None:
         """Provide rows from before the start, by kind, for feeds without a completed list.
 
-        They are used from `use_restored` on. Lists are compared with them: an empty one has to be
-        confirmed.
+        They are used from `use_restored` on. Lists are compared with them: one that lacks many has to
+        be confirmed.
         """
         self._restored = rows
         for reflector in self.reflectors:
@@ -74,7 +74,7 @@ class KubernetesSource:
     @property
     def current(self) -> bool:
         """True if all feeds follow the API server, except missing and forbidden ones."""
-        behind = (Phase.WAITING, Phase.FAILING)
+        behind = (Phase.WAITING, Phase.HOLDING, Phase.FAILING)
         phases = [reflector.status.phase for reflector in self.reflectors]
         return bool(phases) and not any(phase in behind for phase in phases)
 
@@ -119,7 +119,8 @@ class KubernetesSource:
 
     def _reflectors(self, kind: Kind[Any], connection: Connection) -> list[Reflector]:
         selection = self._selections[kind.name]
-        feeds = [Feed(kind, namespace) for namespace in selection.namespaces or ("",)]
+        hold = self._timeouts.mass_withdraw_hold
+        feeds = [Feed(kind, name, hold=hold) for name in selection.namespaces or ("",)]
         for feed in feeds:
             feed.restore(self._restored.get(kind.name, ()))
         subject = self._events[kind.name]

@@ -27,7 +27,13 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     longest_retry_after: float = 300.0
     """Limit of a Retry-After of the API server."""
     confirm_list: float = 1.0
-    """Pause before a list that would delete every object is requested again."""
+    """Pause before a doubtful list is requested again; it doubles up to `longest_retry`."""
+    mass_withdraw_hold: float = 60.0
+    """How long lists have to confirm that many objects are missing; 0: not at all."""
+    recheck_list: float = 180.0
+    """Pause between the lists after a mass of objects was deleted, as a cold API server fills later."""
+    rechecks: int = 10
+    """Number of these lists."""
     missing_kind: float = 30.0
     """Pause between two lists of a kind that the API server does not have."""
     forbidden_grace: float = 30.0

@@ -30,6 +30,7 @@ class List(Struct, frozen=True):
     metadata: ListMeta
     items: list[msgspec.Raw] | None
     kind: str = ""
+    api_version: str = ""
 
 
 class GroupVersion(Struct, frozen=True):

@@ -39,7 +39,10 @@ CELLS = (
     declarations.KUBERNETES,
     declarations.SNAPSHOT,
 )
-EMPTY = '{"kind": "ServiceList", "metadata": {"resourceVersion": "900"}, "items": []}'
+EMPTY = (
+    '{"kind": "ServiceList", "apiVersion": "v1", '
+    '"metadata": {"resourceVersion": "900"}, "items": []}'
+)
 
 
 @pytest.fixture(autouse=True)
@@ -179,16 +182,23 @@ def test_f02_with_an_api_server_nothing_of_the_file_is_advertised(tmp_path: Path
     run(scenario)
 
 
-def test_f02_an_empty_list_removes_rows_of_the_file_only_when_a_second_one_confirms_it(
+def test_f02_an_empty_list_removes_rows_of_the_file_only_when_lists_confirm_it(
     tmp_path: Path,
 ) -> None:
     async def scenario(server: ApiServer) -> None:
         await lived(server, tmp_path)
         server.once("list", "services", text(200, EMPTY, "application/json"))
-        async with agent(server, tmp_path, after=30.0) as hive:
+        async with agent(server, tmp_path, after=30.0, mass_withdraw_hold="0.2") as hive:
             await until(lambda: complete(hive))
             assert names(hive) == {"web", "db"}
-            assert len(server.queries("list", "services")) == 3
+            await until(lambda: len(server.queries("list", "services")) == 3)
+            await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.OK)
+            assert names(hive) == {"web", "db"}
+            server.always("list", "services", text(200, EMPTY, "application/json"))
+        async with agent(server, tmp_path, after=30.0, mass_withdraw_hold="0.2") as hive:
+            await until(lambda: complete(hive))
+            assert names(hive) == {"web", "db"}
+            await until(lambda: names(hive) == set())
 
     run(scenario)
 
@@ -199,7 +209,7 @@ def test_f02_a_crd_deleted_meanwhile_counts_as_deleted_at_the_second_attempt(
     async def scenario(server: ApiServer) -> None:
         await lived(server, tmp_path)
         server.served["ciliumbgpadvertisements"] = ()
-        async with agent(server, tmp_path) as hive:
+        async with agent(server, tmp_path, mass_withdraw_hold="0.1") as hive:
             await until(lambda: complete(hive))
             kind = "kubernetes/CiliumBGPAdvertisement"
             await until(lambda: levels(hive)[kind][0] is Level.STOPPED)

@@ -272,7 +272,7 @@ class ApiServer:
             return await self._single(request, kind, (namespace, name), parts)
         if query.get("watch"):
             return await self._watch(request, kind, namespace, query)
-        return self._list(kind, namespace, query)
+        return self._list(kind, namespace, query, version)
 
     def _groups(self) -> Object:
         """Give the discovery document of the kinds that are served."""
@@ -358,7 +358,9 @@ class ApiServer:
         self.leases[name] = {**given, "metadata": metadata}
         return web.json_response(self.leases[name], status=201 if request.method == "POST" else 200)
 
-    def _list(self, kind: Kind[Any], namespace: str, query: dict[str, str]) -> web.Response:
+    def _list(
+        self, kind: Kind[Any], namespace: str, query: dict[str, str], served: str
+    ) -> web.Response:
         found = [o for o in self.objects[kind.plural].values() if _selected(o, namespace, query)]
         version, start = self.version, 0
         token = query.get("continue")
@@ -373,7 +375,7 @@ class ApiServer:
                 metadata["remainingItemCount"] = len(found) - start - limit
         body = {
             "kind": f"{kind.name}List",
-            "apiVersion": kind.api_versions[0],
+            "apiVersion": kind.api_version(served),
             "metadata": metadata,
             "items": [{k: v for k, v in o.items() if k not in ("kind", "apiVersion")} for o in page]
             or None,

@@ -31,11 +31,11 @@ def raws(*objects: object) -> list[msgspec.Raw]:
     return [msgspec.Raw(json.dumps(obj).encode()) for obj in objects]
 
 
-def listed(feed: Feed[Any], version: str, *objects: object) -> None:
+def listed(feed: Feed[Any], version: str, *objects: object, now: float = 0.0) -> None:
     listing = Listing(feed)
     listing.begin(version)
     listing.add(raws(*objects))
-    feed.replace(listing)
+    feed.replace(listing, now)
 
 
 @pytest.fixture
@@ -194,20 +194,85 @@ def test_a_secret_is_not_shown_in_problems() -> None:
     assert feed.rows["kube-system", "key"] == row
 
 
-def test_an_empty_list_after_a_nonempty_one_has_to_be_confirmed(feed: Feed[Service]) -> None:
-    with pytest.raises(UnconfirmedList, match="empty, of 2 objects before"):
-        listed(feed, "110")
-    assert len(feed.rows) == 2
-    listed(feed, "111")
-    assert feed.rows == {}
+def held_feed(*names: str, hold: float = 60.0) -> Feed[Service]:
+    made = Feed(SERVICE, hold=hold)
+    listed(made, "100", *(service(name, 90) for name in names))
+    return made
 
 
-def test_a_list_with_objects_needs_no_confirmation(feed: Feed[Service]) -> None:
-    with pytest.raises(UnconfirmedList):
-        listed(feed, "110")
-    listed(feed, "111", service("web", 90))
-    with pytest.raises(UnconfirmedList):
-        listed(feed, "112")
+def known(feed: Feed[Service]) -> list[str]:
+    return [name for _, name in feed.rows]
+
+
+def test_f05_an_empty_list_is_believed_after_lists_have_confirmed_it_for_the_hold_time() -> None:
+    feed = held_feed("web", "db")
+    for now in (0.0, 1.0, 30.0, 59.9):
+        listed(feed, "110", now=now)
+        assert known(feed) == ["web", "db"]
+        assert len(feed.held) == 2
+    listed(feed, "110", now=60.0)
+    assert known(feed) == []
+    assert not feed.held
+
+
+def test_f05_a_list_cut_in_half_is_held_and_its_changes_count() -> None:
+    feed = held_feed("a", "b", "c", "d")
+    listed(feed, "110", service("a", 105, type="ClusterIP"), service("b", 90), service("e", 106))
+    assert known(feed) == ["a", "b", "c", "d", "e"]
+    assert feed.rows["shop", "a"].spec.type == "ClusterIP"
+    assert feed.held == {("shop", "c"), ("shop", "d")}
+
+
+def test_f05_a_few_missing_objects_of_many_are_deleted_at_once() -> None:
+    names = [f"s{number}" for number in range(20)]
+    feed = held_feed(*names)
+    listed(feed, "110", *(service(name, 90) for name in names[4:]))
+    assert known(feed) == names[4:]
+
+
+def test_f05_a_list_that_is_whole_again_ends_the_doubt() -> None:
+    feed = held_feed("web", "db")
+    listed(feed, "110", now=0.0)
+    listed(feed, "111", service("web", 90), service("db", 90), now=50.0)
+    assert not feed.held
+    listed(feed, "112", now=60.0)
+    assert known(feed) == ["web", "db"]
+
+
+def test_f05_objects_that_are_missing_later_are_confirmed_anew() -> None:
+    feed = held_feed("a", "b", "c", "d")
+    listed(feed, "110", service("a", 90), service("b", 90), now=0.0)
+    listed(feed, "111", now=60.0)
+    assert known(feed) == ["a", "b", "c", "d"]
+    listed(feed, "111", now=119.0)
+    assert known(feed) == ["a", "b", "c", "d"]
+    listed(feed, "111", now=120.0)
+    assert known(feed) == []
+
+
+def test_f05_a_held_object_is_deleted_at_once_by_a_watch() -> None:
+    feed = held_feed("web", "db")
+    listed(feed, "110")
+    assert feed.process_line(line("DELETED", service("web", 120))) == Delete(("shop", "web"))
+    assert feed.held == {("shop", "db")}
+    feed.process_line(line("ADDED", service("db", 121)))
+    assert not feed.held
+
+
+def test_f05_without_a_hold_time_every_list_is_believed() -> None:
+    feed = held_feed("web", "db", hold=0.0)
+    listed(feed, "110")
+    assert known(feed) == []
+
+
+def test_f02_restored_objects_are_held_as_listed_ones_are() -> None:
+    before = held_feed("web", "db")
+    feed = Feed(SERVICE, hold=60.0)
+    feed.restore(before.rows.values())
+    listed(feed, "110", now=0.0)
+    assert known(feed) == ["web", "db"]
+    listed(feed, "110", now=60.0)
+    assert known(feed) == []
 
 
 def test_f05_a_list_from_before_has_to_be_confirmed(feed: Feed[Service]) -> None:

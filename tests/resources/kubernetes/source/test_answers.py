@@ -113,15 +113,25 @@ def test_f04_the_retry_after_of_a_429_is_respected(tmp_path: Path) -> None:
         (
             text(
                 200,
-                '{"kind": "Pod", "metadata": {"resourceVersion": "5"}, "items": []}',
+                '{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "5"}, '
+                '"items": []}',
                 "application/json",
             ),
-            "Pod in place of a list",
+            "sends v1 PodList in place of v1 ServiceList",
         ),
         (
             text(
                 200,
-                '{"kind": "ServiceList", "items": [], '
+                '{"kind": "ServiceList", "apiVersion": "v2", "metadata": {"resourceVersion": "5"}, '
+                '"items": []}',
+                "application/json",
+            ),
+            "sends v2 ServiceList in place of v1 ServiceList",
+        ),
+        (
+            text(
+                200,
+                '{"kind": "ServiceList", "apiVersion": "v1", "items": [], '
                 '"metadata": {"resourceVersion": "999", "remainingItemCount": 3}}',
                 "application/json",
             ),
@@ -138,7 +148,8 @@ def test_f04_the_retry_after_of_a_429_is_respected(tmp_path: Path) -> None:
         "status",
         "cut-json",
         "no-items",
-        "pod",
+        "pods",
+        "version",
         "half",
         "cut",
         "404",

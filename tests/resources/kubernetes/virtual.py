@@ -1,0 +1,128 @@
+"""A reflector in virtual time, over an API server without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import cast
+
+from resources.kubernetes import Connection, Phase, Selection, Timeouts
+from resources.kubernetes.errors import ReadTimeout, Unreachable
+from resources.kubernetes.feed import Feed
+from resources.kubernetes.reflector import Reflector
+from resources.source import Event, Replace
+from tests.support.apiserver import ApiServer, event
+from tests.support.kinds import SERVICE
+
+
+class Answer:
+    """An answer with a body, or with lines that come."""
+
+    status = 200
+    content_type = "application/json"
+
+    def __init__(self, body: bytes, lines: AsyncIterator[bytes] | None = None) -> None:
+        self._body = body
+        self._lines = lines
+        self.content = self
+
+    async def read(self) -> bytes:
+        return self._body
+
+    def iter_any(self) -> AsyncIterator[bytes]:
+        assert self._lines is not None
+        return self._lines
+
+
+class Wire:
+    """In place of a connection: an API server that is there, or is not, without a socket."""
+
+    server = "https://192.0.2.1"
+
+    def __init__(self) -> None:
+        self.state = ApiServer()
+        self.there = asyncio.Event()
+        self.there.set()
+        self.attempts: list[float] = []
+        """The time of each request."""
+        self.lists: list[float] = []
+        """The time of each answered list."""
+
+    async def renew(self) -> None:
+        """Nothing is kept."""
+
+    def _check(self) -> None:
+        if not self.there.is_set():
+            raise Unreachable(self.server, "Connection refused")
+
+    @asynccontextmanager
+    async def get(
+        self, path: str, parameters: Sequence[tuple[str, str]], *, silence: float
+    ) -> AsyncIterator[Answer]:
+        assert path == "/api/v1/services"
+        self.attempts.append(asyncio.get_running_loop().time())
+        self._check()
+        query = dict(parameters)
+        if "watch" in query:
+            yield Answer(b"", self._events(int(query["resourceVersion"]), silence))
+        else:
+            self.lists.append(asyncio.get_running_loop().time())
+            body = self.state._list(SERVICE, "", query, "v1").body
+            assert isinstance(body, bytes)
+            yield Answer(body)
+
+    async def _events(self, since: int, silence: float) -> AsyncIterator[bytes]:
+        if since < self.state.compacted:
+            yield event("ERROR", {"kind": "Status", "code": 410, "message": "too old"}).encode()
+            return
+        position = 0
+        quiet = 0.0
+        while quiet < silence:
+            self._check()
+            for version, _, what, obj in self.state.history[position:]:
+                position += 1
+                if version > since:
+                    yield event(what, obj).encode()
+                    quiet = 0.0
+            await asyncio.sleep(1.0)
+            quiet += 1.0
+        raise ReadTimeout(f"nothing came for {silence:g} s")
+
+
+@asynccontextmanager
+async def reflecting(
+    wire: Wire,
+    timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
+) -> AsyncIterator[tuple[Reflector, list[Event]]]:
+    """Run a reflector of Services, with the times that agents have."""
+    events: list[Event] = []
+    rng = random.Random(7)  # noqa: S311  jitter
+    reflector = Reflector(
+        Feed(SERVICE, hold=timeouts.mass_withdraw_hold),
+        cast("Connection", wire),
+        Selection(),
+        timeouts,
+        rng,
+        on_list=lambda: events.append(Replace(())),
+        on_event=events.append,
+        on_status=lambda: None,
+    )
+    task = asyncio.create_task(reflector.run())
+    try:
+        yield reflector, events
+    finally:
+        assert not task.done()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def names(reflector: Reflector) -> set[str]:
+    """Return the names of the objects that count."""
+    return {row.metadata.name for row in reflector.feed.rows.values()}
+
+
+def phase(reflector: Reflector) -> Phase:
+    """Return the state of the feed."""
+    return reflector.status.phase
