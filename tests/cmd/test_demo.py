@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.cmd.terminal import open_terminal, resize
+from tests.support.wait import eventually
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.program
@@ -29,14 +35,39 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / "examples"
 
 
+def command(examples: Path, *arguments: str) -> list[str]:
+    """Return the command line of a demo of these examples, with an agent socket beside them."""
+    words = [sys.executable, "-m", "waggle", "demo", *arguments]
+    words += ["--socket", str(examples.parent / "run" / "agent.sock")]
+    words += ["--manifests", str(examples / "quickstart")]
+    return [*words, "--router", str(examples / "router.yaml")]
+
+
 def start(examples: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start the demo off a terminal."""
-    command = [sys.executable, "-m", "waggle", "demo", *arguments]
-    command += ["--manifests", str(examples / "quickstart")]
-    command += ["--router", str(examples / "router.yaml")]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+        command(examples, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def programs(examples: Path) -> list[str]:
+    """Return the agents and routers that run on these examples, or with their agent socket."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if str(examples.parent / "run") in " ".join(words) or str(examples) in " ".join(words):
+            found.append(" ".join(words))
+    return [text for text in found if "waggle_agent" in text or "waggle router" in text]
+
+
+def wait_for(lines: Iterator[str], text: str) -> None:
+    for found in lines:
+        if found.startswith(text):
+            return
+    raise AssertionError(text)
 
 
 def test_once_ends_when_the_router_holds_the_routes_of_render(examples: Path) -> None:
@@ -64,15 +95,11 @@ def test_a_changed_manifest_is_shown_and_an_interrupt_ends_both_programs(example
     demo = start(examples)
     assert demo.stdout is not None
     lines = iter(demo.stdout.readline, "")
-    for line in lines:
-        if line.startswith("+ 2001:db8:100::10/128"):
-            break
+    wait_for(lines, "+ 2001:db8:100::10/128")
     services = examples / "quickstart" / "services.yaml"
     changed = time.monotonic()
     services.write_text(services.read_text().replace("198.51.100.10", "198.51.100.99"))
-    for line in lines:
-        if line.startswith("+ 198.51.100.99/32"):
-            break
+    wait_for(lines, "+ 198.51.100.99/32")
     assert time.monotonic() - changed < 1.0
     demo.send_signal(signal.SIGINT)
     _, errors = demo.communicate(timeout=10)
@@ -86,3 +113,101 @@ def test_a_port_in_use_is_an_immediate_error(examples: Path) -> None:
         _, errors = demo.communicate(timeout=20)
     assert demo.returncode == 1
     assert f"cannot listen on 127.0.0.2 port {port}" in errors
+
+
+def gone(examples: Path) -> None:
+    """Raise while one of the two programs runs."""
+    assert programs(examples) == []
+
+
+def routed(demo: subprocess.Popen[str]) -> None:
+    """Wait for the routes of a demo off a terminal."""
+    assert demo.stdout is not None
+    wait_for(iter(demo.stdout.readline, ""), "+ 2001:db8:100::10/128")
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_no_program_is_left_behind_however_the_demo_ends(examples: Path, number: int) -> None:
+    demo = start(examples)
+    routed(demo)
+    demo.send_signal(number)
+    demo.communicate(timeout=20)
+    eventually(lambda: gone(examples), within=20)
+
+
+class Screen:
+    """A demo in a terminal of its own, and what it has drawn."""
+
+    def __init__(self, examples: Path, columns: int) -> None:
+        self.here, there = open_terminal(columns)
+        self.demo = subprocess.Popen(
+            command(examples),
+            stdin=there,
+            stdout=there,
+            stderr=there,
+            env={name: value for name, value in os.environ.items() if name != "COLUMNS"}
+            | {"TERM": "xterm"},
+            preexec_fn=lambda: os.login_tty(os.dup(0)),
+        )
+        os.close(there)
+
+    def until(self, text: str) -> list[str]:
+        """Read until a text was drawn; returns the lines since the screen was cleared last."""
+        shown = ""
+        deadline = time.monotonic() + 30
+        while text not in shown:
+            assert time.monotonic() < deadline, shown
+            shown += os.read(self.here, 65536).decode()
+        last = re.split(r"\x1b\[H|\x1b\[2J", shown)[-1]
+        return re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", last).splitlines()
+
+
+def test_the_end_of_the_terminal_ends_both_programs(examples: Path) -> None:
+    screen = Screen(examples, 100)
+    screen.until("Ctrl-C ends it")
+    assert len(programs(examples)) == 2
+    os.close(screen.here)
+    screen.demo.wait(20)
+    gone(examples)
+
+
+def test_the_screen_follows_the_size_of_the_terminal(examples: Path) -> None:
+    screen = Screen(examples, 120)
+    screen.until("fd00:10:244:1::/64")
+    resize(screen.here, 60)
+    lines = screen.until("Ctrl-C ends it")
+    assert all(len(line) <= 60 for line in lines)
+    screen.demo.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):
+        while os.read(screen.here, 65536):
+            pass
+    assert screen.demo.wait(20) == 0
+    gone(examples)
+
+
+def test_a_demo_goes_on_in_the_background_until_it_is_stopped(examples: Path) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            command(examples, *arguments), capture_output=True, text=True, timeout=60
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    status, shown, errors = run("--detach")
+    assert (status, errors) == (0, "")
+    assert shown.splitlines()[0].startswith("10.244.1.0/24 via ")
+    assert shown.splitlines()[-1].endswith("waggle demo --stop ends it.")
+    assert len(programs(examples)) == 2
+    assert "a demo runs already" in run("--detach")[2]
+    assert run("--once")[0] == 1
+    assert run("--stop") == (0, "", "")
+    gone(examples)
+    assert run("--stop") == (1, "", "waggle demo: no demo runs\n")
+
+
+def test_a_demo_in_the_background_that_cannot_start_is_an_error(examples: Path) -> None:
+    (examples / "router.yaml").write_text("asn: [")
+    demo = start(examples, "--detach")
+    output, errors = demo.communicate(timeout=40)
+    assert (demo.returncode, output) == (1, "")
+    assert errors.startswith("waggle demo: ")
+    gone(examples)

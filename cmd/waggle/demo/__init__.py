@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from cells.api.client import SOCKET_ENV
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses
 
 NAME = "demo"
@@ -20,11 +21,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         NAME,
         help="run an agent and a router on loopback, live",
         description="Run an agent on a directory of manifests and a router on another loopback "
-        "address, and show the routes that the router receives. Ctrl-C ends both.",
+        "address, and show the routes that the router receives. Ctrl-C, or the end of the terminal, "
+        "ends both. The other commands reach the agent at its usual socket.",
         epilog=exit_statuses(
             {
-                EXIT_OK: "ended by Ctrl-C; --once: the router holds the routes of waggle render",
-                EXIT_ERROR: "a program failed; --once: other routes after --timeout",
+                EXIT_OK: "ended by Ctrl-C; --once, --detach: the router holds the routes of waggle "
+                "render; --stop: ended",
+                EXIT_ERROR: "a program failed; --once, --detach: other routes after --timeout; "
+                "--stop: no demo runs",
                 EXIT_USAGE: "wrong usage, or no such file or directory",
             }
         ),
@@ -32,21 +36,34 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--manifests",
         type=Path,
-        default=Path("examples/quickstart"),
         metavar="DIR",
-        help="the agent's manifests (default: %(default)s)",
+        help="the agent's manifests (default: examples/quickstart, or a copy of the installed ones)",
     )
     parser.add_argument(
         "--router",
         type=Path,
-        default=Path("examples/router.yaml"),
         metavar="FILE",
-        help="the router's configuration (default: %(default)s)",
+        help="the router's configuration (default: examples/router.yaml, or a copy of it)",
     )
     parser.add_argument(
         "--node", default="node-1", metavar="NAME", help="the agent's node (default: %(default)s)"
     )
     parser.add_argument(
+        "--socket",
+        metavar="PATH",
+        type=Path,
+        help=f"the agent's socket [{SOCKET_ENV}; default: the one that the other commands use]",
+    )
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument(
+        "--detach",
+        action="store_true",
+        help="return as soon as the router holds the routes; both programs go on in the background",
+    )
+    way.add_argument(
+        "--stop", action="store_true", help="end the demo that runs in the background or elsewhere"
+    )
+    way.add_argument(
         "--once",
         action="store_true",
         help="exit as soon as the router holds exactly the routes of `waggle render`",
@@ -56,7 +73,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="the longest time that --once waits (default: %(default)g)",
+        help="the longest time that --once and --detach wait (default: %(default)g)",
     )
     parser.add_argument(
         "--screenshot",

@@ -1,21 +1,26 @@
-"""The child processes of the demo: started here, their output read, and always ended.
+"""The programs of the demo, as child processes.
 
-Signals are sent to processes that were started here only, by process id.
+Each runs in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it, and
+ends with the demo, however that ends: by SIGTERM in order, and by the kernel where the demo was killed.
+SIGHUP would not end the router, which reloads its configuration then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import signal
 import sys
 from collections import deque
 from collections.abc import Sequence
 
-STOP_TIMEOUT_SECONDS = 3.0
-"""Seconds from SIGTERM to SIGKILL, in which a child closes its sessions."""
+STOP_TIMEOUT_SECONDS = 15.0
+"""After which a child that does not end by SIGTERM is killed."""
+_PR_SET_PDEATHSIG = 1
 
 
 class Child:
-    """One child process with its last lines of output, which are shown when it fails."""
+    """A running program and its last lines of output."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
         self.name = name
@@ -34,8 +39,8 @@ class Child:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            # Ctrl-C at the terminal interrupts the demo alone, which then ends its children in order.
             start_new_session=True,
+            preexec_fn=_end_with_parent,
         )
         return cls(name, process)
 
@@ -64,3 +69,12 @@ class Child:
                 self._process.kill()
                 await self._process.wait()
         await self._reader
+
+
+_libc = ctypes.CDLL(None)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel send SIGTERM to this process when the demo dies (prctl(2)); Linux only."""
+    if sys.platform == "linux":
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

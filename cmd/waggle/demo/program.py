@@ -1,7 +1,7 @@
 """The demo: starts both programs, polls the router ten times a second, and shows its routes.
 
 The expected routes come from the code of `waggle render`; the actual ones from the socket of the
-router.
+router. SIGINT, SIGTERM and SIGHUP (the terminal is closed) end both programs in order.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import contextlib
 import ipaddress
 import signal
 import socket
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,20 @@ import yaml
 from rich.console import Console
 from rich.live import Live
 
+from cells.api.client import default_socket
 from reconcilers.offline import OfflineSettings, render
+from waggle.demo.background import Ready, detach
+from waggle.demo.examples import Examples, find
+from waggle.demo.lock import DemoLock, RunsAlreadyError
 from waggle.demo.processes import Child
 from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
 from waggle.dialects import DIALECTS
+from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
 from waggle.router.client import request
 
 POLL_INTERVAL_SECONDS = 0.1
 """Between two reads of the router's state."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 RENDER_INTERVAL_SECONDS = 1.0
 """Between two compilations of the manifests, for the origins of routes."""
 
@@ -41,8 +47,10 @@ class DemoError(Exception):
 class Demo:
     """Both programs and their state."""
 
-    def __init__(self, args: argparse.Namespace, directory: Path) -> None:
-        self._args = args
+    def __init__(self, examples: Examples, node: str, agent_socket: Path, directory: Path) -> None:
+        self._examples = examples
+        self._node = node
+        self._agent_socket = agent_socket
         self._directory = directory
         self._socket = directory / "router.sock"
         self._children: list[Child] = []
@@ -53,7 +61,7 @@ class Demo:
 
     async def start(self) -> None:
         """Start the router, then the agent."""
-        config = yaml.safe_load(self._args.router.read_text())
+        config = yaml.safe_load(self._examples.router.read_text())
         for listen in config.get("listen", ()):
             _check_free(listen["address"], listen["port"])
         config["apiSocket"] = str(self._socket)
@@ -62,11 +70,11 @@ class Demo:
         self._children.append(await Child.start("router", "waggle", ["router", "-c", str(file)]))
         agent = [
             "--manifests",
-            str(self._args.manifests),
+            str(self._examples.manifests),
             "--node-name",
-            self._args.node,
+            self._node,
             "--api-socket",
-            str(self._directory / "agent.sock"),
+            str(self._agent_socket),
         ]
         self._children.append(await Child.start("agent", "waggle_agent", agent))
 
@@ -89,7 +97,7 @@ class Demo:
             return
         self._rendered_at = now
         document = render(
-            [str(self._args.manifests)], DIALECTS.load(), OfflineSettings(self._args.node)
+            [str(self._examples.manifests)], DIALECTS.load(), OfflineSettings(self._node)
         )
         peers = [peer for instance in document["instances"] for peer in instance["peers"]]
         self._expected = [route for peer in peers for route in peer["advertise"]]
@@ -160,28 +168,35 @@ def _check_free(address: str, port: int) -> None:
         ) from None
 
 
-async def _once(demo: Demo, args: argparse.Namespace) -> int:
-    deadline = time.monotonic() + args.timeout
+async def _once(demo: Demo, within: float, stop: asyncio.Event) -> Snapshot | None:
+    """Wait until the router holds the expected routes; None if the demo is ended before.
+
+    Raises `DemoError` after ``within`` seconds.
+    """
+    deadline = time.monotonic() + within
     snapshot = Snapshot()
-    while time.monotonic() < deadline:
+    while not stop.is_set():
         demo.check()
         snapshot = demo.read()
         if demo.complete(snapshot):
-            for route in snapshot.routes:
-                print(line(route))
-            if args.screenshot is not None:
-                _picture(snapshot, args.screenshot)
-            return 0
-        await asyncio.sleep(POLL_INTERVAL_SECONDS)
-    print(
-        f"after {args.timeout:g} s the routes of the router are not those of waggle render",
-        file=sys.stderr,
-    )
+            return snapshot
+        if time.monotonic() >= deadline:
+            text = f"after {within:g} s the routes of the router are not those of waggle render"
+            raise DemoError("\n".join([text, *_state(snapshot)]))
+        await _pause(stop)
+    return None
+
+
+def _state(snapshot: Snapshot) -> Iterator[str]:
     for session in snapshot.sessions:
-        print(f"session {session.address}: {session.state} {session.reason}", file=sys.stderr)
+        yield f"  session {session.address}: {session.state} {session.reason}".rstrip()
     for route in snapshot.routes:
-        print(line(route), file=sys.stderr)
-    return 1
+        yield f"  {line(route)}"
+
+
+async def _pause(stop: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(stop.wait(), POLL_INTERVAL_SECONDS)
 
 
 def _picture(snapshot: Snapshot, path: Path) -> None:
@@ -192,52 +207,114 @@ def _picture(snapshot: Snapshot, path: Path) -> None:
     path.with_suffix(".txt").unlink()
 
 
-async def _live(demo: Demo, args: argparse.Namespace) -> int:
-    stop = asyncio.Event()
+async def _in_terminal(demo: Demo, console: Console, hint: str, stop: asyncio.Event) -> None:
+    """Show the router's state on the whole screen, drawn again where it or the size has changed."""
+    snapshot = before = Snapshot()
+    resized = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    console = Console()
-    hint = f" Edit {args.manifests / 'services.yaml'} and watch. Ctrl-C ends it."
-    before = Snapshot()
-    with contextlib.ExitStack() as stack:
-        live: Live | None = None
-        if console.is_terminal:
-            live = stack.enter_context(Live(console=console, auto_refresh=False, transient=False))
-        else:
-            print(hint.strip(), flush=True)
+    loop.add_signal_handler(signal.SIGWINCH, resized.set)
+    with Live(console=console, auto_refresh=False, screen=True) as live:
         while not stop.is_set():
             demo.check()
             snapshot = demo.read()
-            if snapshot != before or live is not None:
-                if live is not None:
-                    live.update(screen(snapshot, hint), refresh=snapshot != before)
-                else:
-                    for text in changes(before, snapshot):
-                        print(text, flush=True)
-                before = snapshot
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), POLL_INTERVAL_SECONDS)
-    return 0
+            if snapshot != before or resized.is_set():
+                live.update(screen(snapshot, hint), refresh=True)
+            before = snapshot
+            resized.clear()
+            await _pause(stop)
+    # The screen is given back: what was there last stays readable.
+    console.print(screen(snapshot, ""))
 
 
-async def _run(args: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="waggle-") as directory:
-        demo = Demo(args, Path(directory))
+async def _in_lines(demo: Demo, hint: str, stop: asyncio.Event) -> None:
+    """Print each change of the router's state as a line."""
+    print(hint.strip(), flush=True)
+    before = Snapshot()
+    while not stop.is_set():
+        demo.check()
+        snapshot = demo.read()
+        for text in changes(before, snapshot):
+            print(text, flush=True)
+        before = snapshot
+        await _pause(stop)
+
+
+async def _in_background(demo: Demo, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        demo.check()
+        await _pause(stop)
+
+
+async def _run(args: argparse.Namespace, examples: Examples, ready: Ready) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    with tempfile.TemporaryDirectory(prefix="demo-", dir=args.socket.parent) as directory:
+        demo = Demo(examples, args.node, args.socket, Path(directory))
         try:
             await demo.start()
-            return await (_once if args.once else _live)(demo, args)
+            if args.once or args.detach:
+                snapshot = await _once(demo, args.timeout, stop)
+                if snapshot is None:
+                    return EXIT_INTERRUPTED
+                ready([line(route) for route in snapshot.routes])
+                if args.screenshot is not None:
+                    _picture(snapshot, args.screenshot)
+                if args.detach:
+                    await _in_background(demo, stop)
+                return EXIT_OK
+            hint = f" Edit {examples.manifests / 'services.yaml'} and watch. Ctrl-C ends it."
+            console = Console()
+            if console.is_terminal:
+                await _in_terminal(demo, console, hint, stop)
+            else:
+                await _in_lines(demo, hint, stop)
         except DemoError as error:
-            print(f"waggle demo: {error}", file=sys.stderr)
-            return 1
+            for text in str(error).splitlines():
+                complain("waggle demo", text)
+            return EXIT_ERROR
         finally:
             await demo.stop()
+    return EXIT_OK
+
+
+def _print_all(lines: list[str]) -> None:
+    for text in lines:
+        print(text, flush=True)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the demo; returns the exit status."""
-    for path in (args.manifests, args.router):
+    """Run the demo, or end the one that runs; returns the exit status."""
+    args.socket = args.socket or default_socket()
+    lock = DemoLock(args.socket)
+    if args.stop:
+        return _stop(lock)
+    for path in filter(None, (args.manifests, args.router)):
         if not path.exists():
-            print(f"waggle demo: {path}: there is no such file or directory", file=sys.stderr)
-            return 2
-    return asyncio.run(_run(args))
+            complain("waggle demo", f"{path}: there is no such file or directory")
+            return EXIT_USAGE
+    try:
+        lock.take()
+        examples = find(args.manifests, args.router, args.socket.parent / "examples")
+    except RunsAlreadyError as error:
+        complain("waggle demo", str(error))
+        return EXIT_OK if args.detach else EXIT_ERROR
+    except OSError as error:
+        complain("waggle demo", f"{error.filename}: {error.strerror}")
+        return EXIT_ERROR
+    if args.detach:
+        return detach(lock, lambda ready: asyncio.run(_run(args, examples, ready)))
+    return asyncio.run(_run(args, examples, _print_all))
+
+
+def _stop(lock: DemoLock) -> int:
+    try:
+        if lock.stop_holder():
+            return EXIT_OK
+        complain("waggle demo", "no demo runs")
+    except TimeoutError:
+        complain("waggle demo", "the demo does not end; it was sent SIGTERM")
+    except OSError as error:
+        complain("waggle demo", f"cannot end the demo: {error.strerror}")
+    return EXIT_ERROR

@@ -45,7 +45,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 def _sessions(snapshot: Snapshot) -> Table:
     table = Table(box=box.SIMPLE, title="Sessions of the router", title_justify="left")
     for column in ("PEER", "AS", "STATE", "REASON"):
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=column != "REASON")
     for session in snapshot.sessions:
         style = "green" if session.state == "Established" else "yellow"
         asn = "-" if session.peer_asn is None else str(session.peer_asn)

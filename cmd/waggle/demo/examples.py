@@ -1,0 +1,38 @@
+"""The example files of the demo: those of the current folder, or copies of the installed ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+MANIFESTS, ROUTER = "quickstart", "router.yaml"
+
+
+class Examples(NamedTuple):
+    """The agent's manifests and the router's configuration."""
+
+    manifests: Path
+    router: Path
+
+
+def installed() -> Path:
+    """Return the directory of the installed examples: of a wheel, or of a checkout."""
+    here = Path(__file__).resolve().parent
+    packaged = here / "examples"
+    return packaged if packaged.is_dir() else here.parents[2] / "examples"
+
+
+def find(manifests: Path | None, router: Path | None, copies: Path) -> Examples:
+    """Return the files to use.
+
+    Without paths these are ``examples/`` of the current folder (a checkout); elsewhere copies in
+    ``copies``, as the installed files are not there to be edited.
+    """
+    folder = Path("examples")
+    if not (folder / MANIFESTS).is_dir():
+        folder = copies
+        if manifests is None or router is None:
+            shutil.rmtree(copies, ignore_errors=True)
+            shutil.copytree(installed(), copies)
+    return Examples(manifests or folder / MANIFESTS, router or folder / ROUTER)
