@@ -23,6 +23,7 @@ from cells.options import (
     SnapshotOptions,
     SpeakerOptions,
     TelemetryOptions,
+    WebhookOptions,
 )
 from reconcilers.options import IntentOptions
 
@@ -187,4 +188,12 @@ OPERATOR_SOURCE = Cell(
     description="The Kubernetes API server whose objects the operator reads.",
     options=KubernetesOptions,
     wiring="cells.operator.source",
+)
+
+WEBHOOK = Cell(
+    name="webhook",
+    description="Reviews objects of the API dialects before the API server stores them.",
+    options=WebhookOptions,
+    on_with="address",
+    wiring="cells.operator.webhook.cell",
 )

@@ -28,7 +28,7 @@ from cells.text import escape
 log = structlog.get_logger("waggle.http")
 
 
-def parse_address(text: str) -> tuple[str, int]:
+def parse_address(text: str, flag: str = "--http-address") -> tuple[str, int]:
     """Read ``127.0.0.1:9100``, ``[::1]:9100`` or ``9100`` (loopback); raises `SettingError`."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
@@ -38,7 +38,7 @@ def parse_address(text: str) -> tuple[str, int]:
         or int(port) > 65535
         or (":" in host) != ("[" in text)
     ):
-        raise SettingError("", "--http-address", f"is not [HOST:]PORT: {text!r}")
+        raise SettingError("", flag, f"is not [HOST:]PORT: {text!r}")
     return host, int(port)
 
 

@@ -279,3 +279,41 @@ class OperatorOptions(Options, frozen=True):
             flag="--migrate-storage-versions",
         ),
     ] = True
+
+
+class WebhookOptions(Options, frozen=True):
+    """Options of the webhook cell."""
+
+    address: Annotated[
+        str | None,
+        setting(
+            "review objects before the API server stores them, over HTTPS here; "
+            "a port alone means loopback",
+            flag="--webhook",
+            metavar="[HOST:]PORT",
+        ),
+    ] = None
+    names: Annotated[
+        tuple[str, ...],
+        setting(
+            "names and addresses by which the API server calls the webhook",
+            flag="--webhook-names",
+            metavar="NAME[,NAME...]",
+        ),
+    ] = ("waggle-webhook.kube-system.svc", "localhost", "127.0.0.1")
+    stored_in: Annotated[
+        str,
+        setting(
+            "Secret with the webhook's certificate, in the namespace of the Lease",
+            flag="--webhook-secret",
+            metavar="NAME",
+        ),
+    ] = "waggle-webhook"
+    configuration: Annotated[
+        str,
+        setting(
+            "ValidatingWebhookConfiguration that calls the webhook; its caBundle is written",
+            flag="--webhook-configuration",
+            metavar="NAME",
+        ),
+    ] = "waggle"

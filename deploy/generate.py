@@ -59,6 +59,10 @@ BY_CHART: Final = frozenset(
         "operator.leaseNamespace",
         "resources.secretsNamespace",
         "snapshot.file",
+        "webhook.address",
+        "webhook.configuration",
+        "webhook.names",
+        "webhook.storedIn",
     }
 )
 """Options that the chart itself sets, from other values or to a constant."""
@@ -122,6 +126,10 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "operator.http.port": _PORT,
     "operator.replicas": {"type": "integer", "minimum": 1},
     "operator.serviceAccount.name": _NAME,
+    "operator.webhook.failurePolicy": {"enum": ["Fail", "Ignore"]},
+    "operator.webhook.host": _HOST,
+    "operator.webhook.port": _PORT,
+    "operator.webhook.timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30},
     "routerIdAllocationIpPool": {
         "type": "string",
         "pattern": r"^(\d{1,3}(\.\d{1,3}){3}/\d{1,2})?$",

@@ -1,4 +1,4 @@
-"""The rules of the chart's ClusterRoles that follow from API dialects, as a helm template.
+"""The rules of the chart's roles and webhooks that follow from API dialects, as a helm template.
 
 The rules of a dialect are rendered if its cell is enabled, those of an option if the option is set. The
 rules for all dialects are in ``templates/agent-rbac.yaml`` and ``operator-rbac.yaml``.
@@ -38,6 +38,7 @@ def template(cells: Sequence[DialectCell]) -> str:
         "operator": operator_rules,
         "operator.migrate": migration_rules,
         "operator.configmaps": config_maps,
+        "operator.webhooks": webhooks,
     }
     text = HEAD
     for part, rules in parts.items():
@@ -89,6 +90,17 @@ def config_maps(cell: DialectCell) -> Iterator[str]:
     for config_map in sorted(named):
         namespace, _, name = config_map.partition("/")
         yield f"- {{namespace: {namespace}, name: {name}}}\n"
+
+
+def webhooks(cell: DialectCell) -> Iterator[str]:
+    """Yield the objects that the webhook of a dialect reviews, as an item of a list."""
+    kinds = cell.dialect.reviewed_kinds
+    if not kinds:
+        return
+    yield f"- dialect: {cell.name}\n  rules:\n"
+    for kind in kinds:
+        yield f"    - apiGroups: [{kind.group}]\n      apiVersions: [{', '.join(kind.versions)}]\n"
+        yield f"      resources: [{kind.plural}]\n      operations: [CREATE, UPDATE]\n"
 
 
 def migration_rules(cell: DialectCell) -> Iterator[str]:

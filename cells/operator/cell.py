@@ -66,6 +66,18 @@ def election_timing(options: OperatorOptions) -> ElectionTiming:
     return timing
 
 
+def make_leadership(options: OperatorOptions, health: Health, shutdown: Shutdown) -> Leadership:
+    """Return the leadership of this process; its loss ends the program."""
+    identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
+    return Leadership(
+        Election(identity, MANAGER, options.lease_namespace, election_timing(options)),
+        options.lease_namespace,
+        MANAGER,
+        health.scope("leader"),
+        shutdown,
+    )
+
+
 class Operator:
     """The jobs of an operator."""
 
@@ -80,23 +92,16 @@ class Operator:
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
-        shutdown: Shutdown,
+        leadership: Leadership,
         jobs: Jobs,
     ) -> None:
-        identity = options.identity or f"{socket.gethostname()}_{uuid.uuid4()}"
         self._planner = Planner(
             database, dialects, secrets_namespace.name, report=options.status_report
         )
         self._kinds = tables.kinds
         self._managed = frozenset().union(*(dialect.managed_conditions for dialect in dialects))
         self._kubernetes = kubernetes
-        self._leadership = Leadership(
-            Election(identity, MANAGER, options.lease_namespace, election_timing(options)),
-            options.lease_namespace,
-            MANAGER,
-            health.scope("leader"),
-            shutdown,
-        )
+        self._leadership = leadership
         self._duration = metrics.reconcile_duration.labels("operator")
         self._errors = metrics.reconcile_errors.labels("operator")
         self._synced = readiness.gate("sources", "the first reading of all objects")
@@ -225,6 +230,7 @@ class Operator:
 
 
 WIRING = Wiring(
+    provides=(make_leadership,),
     invokes=(Operator,),
     contributes=(provide(Operator, as_=MetricsCollector),),
 )

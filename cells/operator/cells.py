@@ -20,4 +20,5 @@ def operator_cells(*dialects: DialectEntry) -> tuple[Cell, ...]:
         *map(operator_cell, dialects),
         cells.OPERATOR_SOURCE,
         cells.OPERATOR,
+        cells.WEBHOOK,
     )

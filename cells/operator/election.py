@@ -37,6 +37,8 @@ class Leadership:
         lost: Callable[[Exception], None],
     ) -> None:
         self._election = election
+        self.namespace = namespace
+        """Of the Lease."""
         self._list = lease_path(namespace)
         self._path = lease_path(namespace, name)
         self._health = health

@@ -20,6 +20,7 @@ from cells.options import (
     OperatorOptions,
     ResourcesOptions,
     SnapshotOptions,
+    WebhookOptions,
 )
 from deploy.generate import files
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
@@ -182,6 +183,31 @@ def test_an_operator_may_read_what_shows_that_a_rival_runs(helm: Helm) -> None:
             (rule,) = role["rules"]
             assert (rule["resources"], rule["resourceNames"]) == (["configmaps"], [name])
             assert rule["verbs"] == ["get"]
+
+
+def test_the_webhook_is_off_until_it_is_enabled(helm: Helm) -> None:
+    kinds = {o["kind"] for o in helm.template()}
+    assert "ValidatingWebhookConfiguration" not in kinds
+    assert not settings(helm.template(), "operator").enabled["webhook"]
+
+
+def test_the_webhook_has_its_service_its_names_and_its_roles(helm: Helm) -> None:
+    objects = helm.template({"operator": {"webhook": {"enabled": True, "port": 9999}}})
+    options = option(settings(objects, "operator"), "webhook", WebhookOptions)
+    assert options.address == "0.0.0.0:9999"
+    assert options.names == ("waggle-webhook.waggle-system.svc",)
+    assert options.stored_in == options.configuration == "waggle-webhook"
+    find(objects, "ValidatingWebhookConfiguration", options.configuration)
+    (port,) = find(objects, "Service", "waggle-webhook")["spec"]["ports"]
+    assert (port["port"], port["targetPort"]) == (443, "webhook")
+    deployment = find(objects, "Deployment", "waggle-operator")
+    ports = deployment["spec"]["template"]["spec"]["containers"][0]["ports"]
+    assert {"name": "webhook", "containerPort": 9999} in ports
+    (rule,) = find(objects, "ClusterRole", "waggle-webhook")["rules"]
+    assert (rule["resourceNames"], rule["verbs"]) == (["waggle-webhook"], ["get", "patch"])
+    create, own = find(objects, "Role", "waggle-webhook")["rules"]
+    assert create["verbs"] == ["create"]
+    assert (own["resourceNames"], own["verbs"]) == (["waggle-webhook"], ["get", "update"])
 
 
 def test_the_committed_files_are_the_generated_ones(helm: Helm) -> None:

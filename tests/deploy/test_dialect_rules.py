@@ -13,6 +13,7 @@ from reconcilers.dialect import RbacRule
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.lighthouse.dialect import LighthouseDialect
+from tests.reconcilers.admission.claims import ClaimDialect
 from tests.support.cells import entry
 
 
@@ -32,6 +33,22 @@ def test_kinds_are_read_and_statuses_written() -> None:
     assert rules(rbac.report_rules(cell)) == [get, patch]
     # The operator needs the same for its conditions; Nodes are in the chart.
     assert rules(rbac.operator_rules(cell)) == [read, get, patch]
+
+
+def test_the_webhook_is_called_for_the_kinds_that_a_dialect_reviews() -> None:
+    assert rules(rbac.webhooks(agent_cell(entry(BeaconDialect)))) == []
+    (webhook,) = rules(rbac.webhooks(agent_cell(entry(ClaimDialect))))
+    assert webhook == {
+        "dialect": "claims",
+        "rules": [
+            {
+                "apiGroups": ["claims.example"],
+                "apiVersions": ["v1"],
+                "resources": ["claims"],
+                "operations": ["CREATE", "UPDATE"],
+            }
+        ],
+    }
 
 
 def test_definitions_of_kinds_with_several_versions_are_migrated() -> None:

@@ -1,10 +1,12 @@
 """A dialect for tests of admission: a Claim gives a subject a value on the nodes that it selects.
 
-Two Claims with one subject and two values are a conflict on the nodes that both select.
+Two Claims with one subject and two values are a conflict on the nodes that both select. ``python -m
+tests.reconcilers.admission.claims`` is ``waggle-operator`` with this dialect, which is off by default.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
@@ -14,6 +16,7 @@ import msgspec
 from reconcilers.dialect import Dialect, NodeContext, NodeIntent
 from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.core.kinds import NODE
+from resources.crds.schema_markers import Definition
 from resources.kind import Kind
 from resources.meta import Resource, Struct
 from statedb import Snapshot
@@ -43,6 +46,7 @@ CLAIM = Kind(
     namespaced=False,
     table="claims",
     strict=True,
+    definition=Definition("A value of a subject on some nodes."),
 )
 
 
@@ -107,3 +111,11 @@ def claim(name: str, value: int, subject: str = "port", **spec: Any) -> dict[str
         "metadata": {"name": name},
         "spec": {"subject": subject, "value": value, **spec},
     }
+
+
+if __name__ == "__main__":
+    from cells.operator.cells import operator_cells
+    from tests.support.cells import entry
+    from waggle_operator.__main__ import DIALECTS, main
+
+    sys.exit(main(cells=operator_cells(*DIALECTS, entry(ClaimDialect))))

@@ -132,3 +132,6 @@
 - {namespace: kube-system, name: cilium-config}
 {{- end }}
 {{- end }}
+
+{{- define "waggle.dialects.operator.webhooks" }}
+{{- end }}

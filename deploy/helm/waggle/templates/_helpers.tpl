@@ -72,6 +72,16 @@ app.kubernetes.io/part-of: waggle
   "kubernetes" (dict "kubeconfig" "in-cluster") -}}
 {{- if eq .part "operator" -}}
 {{- $_ := set $made "operator" (dict "leaseNamespace" $root.Release.Namespace) -}}
+{{- with $own.webhook -}}
+{{- if .enabled -}}
+{{- $name := printf "%s-webhook" (include "waggle.fullname" $root) -}}
+{{- $_ := set $made "webhook" (dict
+  "address" (printf "%s:%d" .host (int .port))
+  "configuration" $name
+  "storedIn" $name
+  "names" (list (printf "%s.%s.svc" $name $root.Release.Namespace))) -}}
+{{- end -}}
+{{- end -}}
 {{- else if $own.snapshot.hostPath -}}
 {{- $_ := set $made "snapshot" (dict "file" "/var/lib/waggle/snapshot") -}}
 {{- $_ := set $made "claims" (dict "directory" "/var/lib/waggle") -}}

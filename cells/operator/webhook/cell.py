@@ -1,0 +1,96 @@
+"""The webhook cell: wires the reviewer, the server and the keeper of its certificate."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+
+import structlog
+from prometheus_client.core import CounterMetricFamily, Metric
+
+from cells.hive import Group, Health, Wiring, provide
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.http import parse_address
+from cells.kubernetes import Kubernetes
+from cells.metrics import MetricsCollector
+from cells.operator.cell import MANAGER
+from cells.operator.election import Leadership
+from cells.operator.webhook.certificate import CertificateKeeper
+from cells.operator.webhook.server import WebhookServer
+from cells.options import WebhookOptions
+from cells.resources import SecretsNamespace
+from reconcilers.admission import Reviewer, Verdict
+from reconcilers.dialect import Dialect
+from resources.tables import Tables
+from statedb import Database
+
+log = structlog.get_logger("waggle.webhook")
+
+
+class Webhook:
+    """Reviews objects on every replica."""
+
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        dialects: Group[Dialect],
+        secrets_namespace: SecretsNamespace,
+        kubernetes: Kubernetes,
+        leadership: Leadership,
+        options: WebhookOptions,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+    ) -> None:
+        host, port = parse_address(options.address or "", "--webhook")
+        self._database = database
+        self._followed = [
+            tables.of(kind) for dialect in dialects for kind in dialect.read_by_operator()
+        ]
+        self._kubernetes = kubernetes
+        self._reviews: Counter[tuple[str, str]] = Counter()
+        reviewer = Reviewer(database, tables, dialects, secrets_namespace.name)
+        server = WebhookServer(host, port, reviewer, self._unready, self._observe)
+        self._keeper = CertificateKeeper(
+            server,
+            leadership.namespace,
+            options.stored_in,
+            options.configuration,
+            options.names,
+            lambda: leadership.leads,
+            health,
+            lambda: dt.datetime.now(dt.UTC),
+        )
+        lifecycle.append("webhook", stop=server.stop)
+        jobs.add("webhook", self._run)
+
+    async def _run(self) -> None:
+        async with self._kubernetes.writer(MANAGER) as writer:
+            await self._keeper.run(writer)
+
+    def _unready(self) -> str:
+        snapshot = self._database.snapshot()
+        missing = [table for table in self._followed if table.pending_initializers(snapshot)]
+        return missing[0].name if missing else self._kubernetes.unread
+
+    def _observe(self, kind: str, verdict: Verdict) -> None:
+        self._reviews[kind, "allowed" if verdict.allowed else "denied"] += 1
+        if not verdict.allowed:
+            log.info("denied", event_name="webhook.denied", kind=kind, reason=verdict.message)
+
+    def collect(self) -> list[Metric]:
+        """Return the number of reviews."""
+        reviews = CounterMetricFamily(
+            "waggle_webhook_reviews", "Objects reviewed.", labels=("kind", "verdict")
+        )
+        for labels, count in self._reviews.items():
+            reviews.add_metric(labels, count)
+        return [reviews]
+
+
+WIRING = Wiring(
+    invokes=(Webhook,),
+    contributes=(provide(Webhook, as_=MetricsCollector),),
+)

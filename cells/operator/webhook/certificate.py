@@ -1,0 +1,147 @@
+"""The job that keeps the webhook's certificate: stored, renewed, presented, and trusted.
+
+The Secret is written by the leader alone and read by every replica. The leader also writes the
+authorities (``caBundle``) into the ValidatingWebhookConfiguration, which the chart installs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable
+from typing import Any, Final
+
+import structlog
+
+from cells.hive import Health
+from cells.operator.webhook.server import WebhookServer
+from resources.kubernetes import KubernetesError, StatusError, Writer
+from resources.kubernetes.certificates import Certificates, due, from_secret
+
+INTERVAL: Final = 60.0
+"""Seconds between two looks at the Secret."""
+FIRST_INTERVAL: Final = 1.0
+"""The same, until there is a certificate and the API server trusts it."""
+CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+
+log = structlog.get_logger("waggle.webhook")
+
+
+class CertificateKeeper:
+    """Keeps the certificate of one server."""
+
+    def __init__(
+        self,
+        server: WebhookServer,
+        namespace: str,
+        secret: str,
+        configuration: str,
+        names: tuple[str, ...],
+        leads: Callable[[], bool],
+        health: Health,
+        now: Callable[[], dt.datetime],
+    ) -> None:
+        """``names`` are the DNS names and addresses by which an API server calls the webhook."""
+        self._server = server
+        self._secrets = f"/api/v1/namespaces/{namespace}/secrets"
+        self._secret = secret
+        self._configuration = f"{CONFIGURATIONS}/{configuration}"
+        self._configuration_name = configuration
+        self._names = names
+        self._leads = leads
+        self._health = health
+        self._now = now
+        self._presented: Certificates | None = None
+        self._published: str | None = None
+        """The authorities that the configuration is known to have."""
+
+    async def run(self, writer: Writer) -> None:
+        """Go on until cancelled."""
+        while True:
+            try:
+                done = await self.step(writer)
+            except KubernetesError as error:
+                done = False
+                self._health.degraded(f"the certificate cannot be kept: {error}")
+            await asyncio.sleep(INTERVAL if done else FIRST_INTERVAL)
+
+    async def step(self, writer: Writer) -> bool:
+        """Do what is due once; returns whether nothing is waited for."""
+        path = f"{self._secrets}/{self._secret}"
+        found = await writer.get(path)
+        stored = from_secret((found or {}).get("data"))
+        if self._leads():
+            is_published = stored is not None and self._published == stored.bundle
+            renewed = due(stored, self._now(), self._names, published=is_published)
+            if renewed is not None:
+                stored = await self._store(writer, path, found, renewed)
+        if stored is None:
+            self._health.degraded(f"waits for a leader to make the Secret {self._secret}")
+            return False
+        if stored != self._presented:
+            self._server.load(stored)
+            self._presented = stored
+            log.info("certificate", event_name="webhook.certificate", until=stored.end.isoformat())
+        if not self._server.listens:
+            await self._server.start()
+        if self._leads() and not await self._publish(writer, stored):
+            self._health.degraded(
+                f"the ValidatingWebhookConfiguration {self._configuration_name} does not exist"
+            )
+            return False
+        where = f"{self._server.host}:{self._server.port}"
+        self._health.ok(f"listening on {where}, certificate until {stored.end:%Y-%m-%d}")
+        return True
+
+    async def _store(
+        self,
+        writer: Writer,
+        path: str,
+        found: dict[str, Any] | None,
+        certificates: Certificates,
+    ) -> Certificates | None:
+        """Write the Secret; returns what it has, or None if another writer was faster."""
+        if found is None:
+            metadata: dict[str, Any] = {"name": self._secret}
+        else:
+            version = found["metadata"].get("resourceVersion", "")
+            metadata = {"name": self._secret, "resourceVersion": version}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "Opaque",
+            "metadata": metadata,
+            "data": certificates.data,
+        }
+        try:
+            if found is None:
+                await writer.create(self._secrets, content)
+            else:
+                await writer.replace(path, content)
+        except StatusError as error:
+            if error.status == 409:
+                return None
+            raise
+        return certificates
+
+    async def _publish(self, writer: Writer, certificates: Certificates) -> bool:
+        """Write the authorities into the configuration; returns whether it exists."""
+        found = await writer.get(self._configuration)
+        if found is None:
+            self._published = None
+            return False
+        bundle = certificates.bundle
+        webhooks = found.get("webhooks") or []
+        if any(hook["clientConfig"].get("caBundle") != bundle for hook in webhooks):
+            changed = [
+                {**hook, "clientConfig": {**hook["clientConfig"], "caBundle": bundle}}
+                for hook in webhooks
+            ]
+            version = found["metadata"].get("resourceVersion", "")
+            await writer.merge(
+                self._configuration,
+                {"metadata": {"resourceVersion": version}, "webhooks": changed},
+            )
+            log.info("authorities written", event_name="webhook.published")
+        self._published = bundle
+        return True

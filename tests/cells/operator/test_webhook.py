@@ -1,0 +1,326 @@
+"""The webhook's server and its certificate, against an API server that is a dictionary of objects."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime as dt
+import io
+import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import aiohttp
+import pytest
+
+from cells.hive import HealthTree
+from cells.operator.webhook.certificate import CONFIGURATIONS, CertificateKeeper
+from cells.operator.webhook.server import BODY_OCTETS, WebhookServer
+from reconcilers.admission import Verdict
+from resources.kubernetes import StatusError, Writer
+from resources.kubernetes.certificates import LIFETIME, RENEWAL, from_secret
+from tests.reconcilers.admission.claims import claim
+from tests.reconcilers.admission.test_review import Place
+
+SECRET = "/api/v1/namespaces/kube-system/secrets/waggle-webhook"
+CONFIGURATION = f"{CONFIGURATIONS}/waggle"
+NAMES = ("localhost", "127.0.0.1")
+DAY = dt.timedelta(days=1)
+
+
+class Objects:
+    """Stores objects by path, with resource versions; a writer of one connection."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, dict[str, Any]] = {}
+        self.writes = 0
+
+    async def get(self, path: str) -> dict[str, Any] | None:
+        return json.loads(json.dumps(self.stored[path])) if path in self.stored else None
+
+    async def create(self, path: str, content: dict[str, Any]) -> None:
+        name = f"{path}/{content['metadata']['name']}"
+        if name in self.stored:
+            raise StatusError(409, "AlreadyExists")
+        self._put(name, content)
+
+    async def replace(self, path: str, content: dict[str, Any]) -> None:
+        present = self.stored[path]["metadata"]["resourceVersion"]
+        if content["metadata"]["resourceVersion"] != present:
+            raise StatusError(409, "Conflict")
+        self._put(path, content)
+
+    async def merge(self, path: str, content: dict[str, Any]) -> None:
+        self._put(path, {**self.stored[path], **content})
+
+    def _put(self, path: str, content: dict[str, Any]) -> None:
+        self.writes += 1
+        metadata = {**content["metadata"], "resourceVersion": str(self.writes)}
+        self.stored[path] = {**content, "metadata": metadata}
+
+    def configure(self) -> None:
+        """Install the configuration, as the chart does."""
+        hooks: list[dict[str, Any]] = [
+            {"name": name, "clientConfig": {"service": {}}} for name in ("one", "two")
+        ]
+        self._put(CONFIGURATION, {"metadata": {"name": "waggle"}, "webhooks": hooks})
+
+    @property
+    def bundles(self) -> set[str]:
+        hooks = self.stored[CONFIGURATION]["webhooks"]
+        return {hook["clientConfig"].get("caBundle", "") for hook in hooks}
+
+
+class Replica:
+    """One operator's webhook."""
+
+    def __init__(self, objects: Objects, *, leads: bool = True) -> None:
+        self.objects = objects
+        self.leads = leads
+        self.now = dt.datetime.now(dt.UTC)
+        self.waits_for = ""
+        self.seen: list[Verdict] = []
+        self.place = Place(claim("one", 1))
+        self.server = WebhookServer(
+            "127.0.0.1",
+            0,
+            self.place.reviewer,
+            lambda: self.waits_for,
+            lambda _, verdict: self.seen.append(verdict),
+        )
+        self.tree = HealthTree()
+        self.keeper = CertificateKeeper(
+            self.server,
+            "kube-system",
+            "waggle-webhook",
+            "waggle",
+            NAMES,
+            lambda: self.leads,
+            self.tree.scope("webhook"),
+            lambda: self.now,
+        )
+
+    async def step(self) -> bool:
+        return await self.keeper.step(cast("Writer", self.objects))
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """Connect as the API server does: with the authorities of the configuration."""
+        (bundle,) = self.objects.bundles
+        tls = ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
+        base = f"https://localhost:{self.server.port}"
+        connector = aiohttp.TCPConnector(ssl=tls, force_close=True)
+        async with aiohttp.ClientSession(base, connector=connector) as session:
+            yield session
+
+
+def review(value: Any, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Spell an AdmissionReview."""
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "0-1",
+            "kind": {"group": "claims.example", "version": "v1", "kind": "Claim"},
+            "operation": "CREATE",
+            "object": value,
+            **fields,
+        },
+    }
+
+
+@asynccontextmanager
+async def replica(age: dt.timedelta = DAY * 0) -> AsyncIterator[Replica]:
+    """Serve as the leader, with a certificate of some age."""
+    objects = Objects()
+    objects.configure()
+    it = Replica(objects)
+    it.now -= age
+    assert await it.step()
+    try:
+        yield it
+    finally:
+        await it.server.stop()
+
+
+async def post(client: aiohttp.ClientSession, body: Any) -> tuple[int, Any]:  # noqa: ANN401
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    async with client.post("/validate/claims", data=io.BytesIO(data)) as response:
+        text = await response.text()
+        return response.status, json.loads(text) if response.status == 200 else text
+
+
+def test_an_object_is_reviewed_over_tls() -> None:
+    async def main() -> None:
+        async with replica() as it, it.client() as client:
+            status, answer = await post(client, review(claim("two", 2)))
+            assert status == 200
+            assert answer == {
+                "apiVersion": "admission.k8s.io/v1",
+                "kind": "AdmissionReview",
+                "response": {
+                    "uid": "0-1",
+                    "allowed": False,
+                    "status": {
+                        "code": 403,
+                        "reason": "Forbidden",
+                        "message": "Claim/one, Claim/two: spec.value: port: 1 and 2 (node a0, b0)",
+                    },
+                },
+            }
+            _, answer = await post(client, review(claim("two", 1)))
+            assert answer["response"] == {"uid": "0-1", "allowed": True}
+            assert [verdict.allowed for verdict in it.seen] == [False, True]
+
+    asyncio.run(main())
+
+
+def test_a_dry_run_is_reviewed_like_any_other() -> None:
+    async def main() -> None:
+        async with replica() as it, it.client() as client:
+            _, answer = await post(client, review(claim("two", 2), dryRun=True))
+            assert not answer["response"]["allowed"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[" * 100_000, 400),
+        (b"\xff\xfe", 400),
+        (b"{}", 400),
+        (json.dumps({**review({}), "apiVersion": "admission.k8s.io/v1beta1"}).encode(), 400),
+        (json.dumps({**review({}), "request": {"uid": 7}}).encode(), 400),
+        (b" " * (BODY_OCTETS + 1), 413),
+    ],
+    ids=["empty", "cut", "deep", "no UTF-8", "no review", "v1beta1", "no request", "too large"],
+)
+def test_what_is_no_review_is_refused_with_a_reason(body: bytes, status: int) -> None:
+    async def main() -> None:
+        async with replica() as it, it.client() as client:
+            assert (await post(client, body))[0] == status
+            assert (await post(client, review(claim("two", 1))))[0] == 200, "it goes on"
+
+    asyncio.run(main())
+
+
+def test_nothing_is_reviewed_before_all_objects_are_read() -> None:
+    async def main() -> None:
+        async with replica() as it, it.client() as client:
+            it.waits_for = "claims"
+            assert await post(client, review(claim("two", 2))) == (
+                503,
+                "not ready: waits for claims\n",
+            )
+
+    asyncio.run(main())
+
+
+def test_a_hundred_reviews_at_once_are_all_answered() -> None:
+    async def main() -> None:
+        async with replica() as it, it.client() as client:
+            values = [i % 2 + 1 for i in range(100)]
+            answers = await asyncio.gather(
+                *(post(client, review(claim("two", value))) for value in values)
+            )
+            allowed = [answer["response"]["allowed"] for _, answer in answers]
+            assert allowed == [value == 1 for value in values]
+
+    asyncio.run(main())
+
+
+def test_a_renewal_under_load_refuses_no_request() -> None:
+    async def main() -> None:
+        async with replica(LIFETIME - RENEWAL) as it, it.client() as client:
+            before = from_secret(it.objects.stored[SECRET]["data"])
+            running = True
+
+            async def load() -> int:
+                count = 0
+                while running:
+                    assert (await post(client, review(claim("two", 1))))[0] == 200
+                    count += 1
+                return count
+
+            load_task = asyncio.create_task(load())
+            await asyncio.sleep(0)
+            it.now += LIFETIME - RENEWAL + DAY / 2
+            assert await it.step()
+            after = from_secret(it.objects.stored[SECRET]["data"])
+            assert after is not None
+            assert after != before
+            await post(client, review(claim("two", 1)))
+            running = False
+            assert await load_task > 0
+            assert it.tree.level().name == "OK"
+
+    asyncio.run(main())
+
+
+def test_a_follower_serves_what_the_leader_stored_and_writes_nothing() -> None:
+    async def main() -> None:
+        objects = Objects()
+        objects.configure()
+        follower, leader = Replica(objects, leads=False), Replica(objects)
+        writes = objects.writes
+        assert not await follower.step()
+        assert objects.writes == writes
+        assert not follower.server.listens
+        assert await leader.step()
+        writes = objects.writes
+        assert await follower.step()
+        assert objects.writes == writes
+        async with follower.client() as client:
+            assert (await post(client, review(claim("two", 1))))[0] == 200
+        await leader.server.stop()
+        await follower.server.stop()
+
+    asyncio.run(main())
+
+
+def test_two_that_believe_they_lead_agree_on_one_certificate() -> None:
+    async def main() -> None:
+        objects = Objects()
+        objects.configure()
+        one, other = Replica(objects), Replica(objects)
+        await asyncio.gather(one.step(), other.step())
+        await asyncio.gather(one.step(), other.step())
+        stored = from_secret(objects.stored[SECRET]["data"])
+        assert stored is not None
+        assert objects.bundles == {stored.bundle}
+        for it in (one, other):
+            async with it.client() as client:
+                assert (await post(client, review(claim("two", 1))))[0] == 200
+            await it.server.stop()
+
+    asyncio.run(main())
+
+
+def test_a_missing_configuration_is_said_in_health() -> None:
+    async def main() -> None:
+        it = Replica(Objects())
+        assert not await it.step()
+        (line,) = [s.message for s in it.tree.report() if s.message]
+        assert line == "the ValidatingWebhookConfiguration waggle does not exist"
+        it.objects.configure()
+        assert await it.step()
+        await it.server.stop()
+
+    asyncio.run(main())
+
+
+def test_a_damaged_secret_is_made_again() -> None:
+    async def main() -> None:
+        async with replica() as it:
+            it.objects.stored[SECRET]["data"]["tls.key"] = "????"
+            assert await it.step()
+            assert from_secret(it.objects.stored[SECRET]["data"]) is not None
+            async with it.client() as client:
+                assert (await post(client, review(claim("two", 1))))[0] == 200
+
+    asyncio.run(main())

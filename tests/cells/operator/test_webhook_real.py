@@ -1,0 +1,162 @@
+"""The webhook of two operators on a real API server, which calls both for each object."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reconcilers.admission.claims import CLAIM, claim
+from tests.support.daemon import Daemon
+from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+CLAIMS = "/apis/claims.example/v1/claims"
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+SECRET = "/api/v1/namespaces/kube-system/secrets/waggle-webhook"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
+ACCOUNT = "operator-with-webhook"
+RULES = [
+    {"apiGroups": [CLAIM.group], "resources": [CLAIM.plural], "verbs": ["list", "watch"]},
+    {
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": ["validatingwebhookconfigurations"],
+        "resourceNames": ["waggle"],
+        "verbs": ["get", "patch"],
+    },
+]
+RULES_OF_NAMESPACE = [
+    {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["waggle-webhook"],
+        "verbs": ["get", "update"],
+    },
+]
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that are free."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def configuration(ports: list[int], policy: str) -> dict[str, Any]:
+    """Spell a configuration that calls the webhook of every port."""
+    rule = {
+        "apiGroups": [CLAIM.group],
+        "apiVersions": list(CLAIM.versions),
+        "resources": [CLAIM.plural],
+        "operations": ["CREATE", "UPDATE"],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "waggle"},
+        "webhooks": [
+            {
+                "name": f"claims-{number}.waggle.dev",
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": policy,
+                "timeoutSeconds": 5,
+                "clientConfig": {"url": f"https://127.0.0.1:{port}/validate/claims"},
+                "rules": [rule],
+            }
+            for number, port in enumerate(ports)
+        ],
+    }
+
+
+@pytest.fixture
+def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+    """Define Claims, and put in two Nodes."""
+    made = define(apiserver, [CLAIM])
+    for name in ("n1", "n2"):
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        put(apiserver, "/api/v1/nodes", node)
+    for scope, more in (("Cluster", RULES), ("", RULES_OF_NAMESPACE)):
+        grant(apiserver, ACCOUNT, scope, [*rules("operator", scope), *more])
+    yield apiserver
+    apiserver.request("DELETE", f"{CONFIGURATIONS}/waggle")
+    undefine(apiserver, made)
+    for path in ("/api/v1/nodes/n1", "/api/v1/nodes/n2", SECRET, LEASE):
+        apiserver.request("DELETE", path)
+
+
+@pytest.fixture
+def operators(server: ApiServer, tmp_path: Path) -> Iterator[tuple[list[int], list[Daemon]]]:
+    """Two operators, of which one leads; both serve."""
+    kubeconfig = access(server, ACCOUNT, tmp_path / "kubeconfig")
+    ports = free_ports(2)
+    daemons = [
+        Daemon(
+            f"operator-{port}",
+            [
+                *(sys.executable, "-m", "tests.reconcilers.admission.claims"),
+                *("--enable-cell", "claims", "--disable-cell", "cilium"),
+                *("--kubeconfig", kubeconfig, "--webhook", str(port)),
+                *("--operator-identity", f"operator-{port}"),
+                *("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290"),
+            ],
+            log=tmp_path / f"operator-{port}.log",
+        )
+        for port in ports
+    ]
+    for daemon in daemons:
+        daemon.start()
+    yield ports, daemons
+    for daemon in daemons:
+        daemon.stop()
+
+
+def apply(server: ApiServer, value: dict[str, Any]) -> tuple[bool, str]:
+    """Apply a Claim; returns whether it was stored, and the message of the API server."""
+    path = f"{CLAIMS}/{value['metadata']['name']}?fieldManager=person&force=true"
+    answer = server.request("PATCH", path, value, kind="apply-patch+yaml")
+    return answer.ok, str(answer.body.get("message", ""))
+
+
+def stored(server: ApiServer, value: dict[str, Any]) -> None:
+    ok, message = apply(server, value)
+    assert ok, message
+
+
+def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
+    server: ApiServer, operators: tuple[list[int], list[Daemon]]
+) -> None:
+    ports, daemons = operators
+    put(server, CONFIGURATIONS, configuration(ports, "Fail"))
+    # Until the certificate is published and both serve, Fail refuses everything.
+    eventually(lambda: stored(server, claim("one", 1)), within=60, context=daemons[0].tail)
+
+    def both_see_it() -> None:
+        ok, message = apply(server, claim("two", 2))
+        assert not ok
+        assert "Claim/one, Claim/two: spec.value: port: 1 and 2 (node n1, n2)" in message
+
+    eventually(both_see_it, within=30)
+    stored(server, claim("two", 1))
+
+    leader, follower = daemons
+    follower.stop()
+    ok, message = apply(server, claim("three", 1))
+    assert not ok, "Fail: one of the two webhooks does not answer"
+    assert "failed calling webhook" in message
+    put(server, CONFIGURATIONS, configuration(ports, "Ignore"))
+    eventually(lambda: stored(server, claim("three", 1)), within=30)
+    ok, message = apply(server, claim("three", 3))
+    assert not ok, "the other one still reviews"
+    leader.stop()
+    eventually(lambda: stored(server, claim("three", 3)), within=30)
