@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
+from cells.api.model import ExplainItem, PeerItem, ReceivedExplainItem, RouteItem, StatusItem
 from cells.api.resource import ApiResource, BadRequestError, Query
 from cells.hive import HealthTree
 from cells.hive.composition import Composition
@@ -49,6 +49,14 @@ class Facts(Protocol):
         In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
         """
 
+    def explain_received(
+        self, prefix: str, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ReceivedExplainItem]]:
+        """Yield what each peer's import policy decides about a prefix, or about an address.
+
+        In slices. Raises `NotFoundError` or `BadRequestError` before the first item.
+        """
+
 
 def agent_resources(
     facts: Facts, health: HealthTree, composition: Composition
@@ -65,6 +73,14 @@ def agent_resources(
             peer=query.get("peer"),
             instance=query.get("instance"),
             prefix=query.get("prefix"),
+        )
+
+    def explain_received(query: Query) -> Iterator[Sequence[ReceivedExplainItem]]:
+        prefix = query.get("prefix")
+        if prefix is None:
+            raise BadRequestError("prefix: a prefix or an address is required")
+        return facts.explain_received(
+            prefix, peer=query.get("peer"), instance=query.get("instance")
         )
 
     return (
@@ -91,6 +107,12 @@ def agent_resources(
             read=lambda query: facts.explain(
                 query.get("target"), peer=query.get("peer"), instance=query.get("instance")
             ),
+        ),
+        ApiResource(
+            path="/v1/explain-received",
+            kind="ReceivedExplainList",
+            parameters=("prefix", "peer", "instance"),
+            read=explain_received,
         ),
         ApiResource(path="/v1/health", kind="HealthReport", read=lambda _: list(health.report())),
         ApiResource(path="/v1/cells", kind="CellList", read=lambda _: composition.views()),

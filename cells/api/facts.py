@@ -13,14 +13,23 @@ from msgspec.structs import replace
 
 from cells.api.ages import RouteAges
 from cells.api.items import explain_item, origin_item, peer_item, route_item, status_item
-from cells.api.model import ExplainItem, OriginItem, PeerItem, RouteItem, StatusItem, problem_text
+from cells.api.model import (
+    ExplainItem,
+    OriginItem,
+    PeerItem,
+    ReceivedExplainItem,
+    RouteItem,
+    StatusItem,
+    problem_text,
+)
+from cells.api.received import Decisions, explain_received_route, not_received
 from cells.api.resource import BadRequestError, NotFoundError
 from cells.hive import Group, HealthTree, Readiness
 from cells.intent import IntentLoop
 from cells.node import ThisNode
 from reconcilers.dialect import Dialect, ObjectStatus
 from reconcilers.intent.explain import NothingFoundError, parse_target
-from reconcilers.model import RouteExplanation
+from reconcilers.model import Peer, RouteExplanation
 from reconcilers.render import problem_item, problems
 from reconcilers.tables import IntentTables
 from reconcilers.unused_objects import UnusedObjects
@@ -178,6 +187,7 @@ class AgentFacts:
         prefixes = None if wanted is None else wanted.prefixes
         for status in peers:
             snapshot = self._database.snapshot()
+            decisions = Decisions(self._peer(snapshot, status))
             for family in families:
                 try:
                     routes = read(status.instance, status.name, family, prefixes)
@@ -185,12 +195,51 @@ class AgentFacts:
                     continue
                 slices = routes.slices if wanted is None else wanted.first_match(routes.slices)
                 for views in slices:
-                    yield [
-                        route_item(self._node, status.instance, view)
-                        if received
-                        else self._advertised(snapshot, status, view)
-                        for view in views
-                    ]
+                    if received:
+                        yield decisions.items(self._node, status.instance, views)
+                    else:
+                        yield [self._advertised(snapshot, status, view) for view in views]
+
+    def _peer(self, snapshot: Snapshot, status: PeerStatus) -> Peer | None:
+        return self._intent.peers.get(snapshot, (status.instance, status.name))
+
+    def explain_received(
+        self, prefix: str, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ReceivedExplainItem]]:
+        """Yield what the import policy of each peer decides about a prefix, a slice for each peer."""
+        _, wanted = _families(None, prefix)
+        assert wanted is not None  # noqa: S101  there is a prefix
+        self._check_names(peer, instance)
+        snapshot = self._database.snapshot()
+        rows = [
+            row
+            for row in self._intent.peers.all(snapshot)
+            if instance in (None, row.instance) and peer in (None, row.name, row.address)
+        ]
+        if not rows:
+            raise NotFoundError("no peer is configured that is not left out: see waggle status")
+        rows.sort(key=lambda row: (row.instance, row.name))
+        statuses = {(status.instance, status.name): status for status in self._speaker.peers()}
+        return (
+            self._received_from(row, statuses.get((row.instance, row.name)), wanted) for row in rows
+        )
+
+    def _received_from(
+        self, row: Peer, status: PeerStatus | None, wanted: PrefixFilter
+    ) -> list[ReceivedExplainItem]:
+        """Return what becomes of the routes of the first prefix that a peer has advertised."""
+        views: list[RouteView] = []
+        if status is not None:
+            try:
+                routes = self._speaker.routes_received(
+                    row.instance, row.name, wanted.family, wanted.prefixes
+                )
+                views = [view for part in wanted.first_match(routes.slices) for view in part]
+            except UnknownName:  # removed since the request
+                status = None
+        if not views:
+            return [not_received(self._node, row, status, wanted)]
+        return [explain_received_route(self._node, row, view) for view in views]
 
     def _advertised(self, snapshot: Snapshot, status: PeerStatus, view: RouteView) -> RouteItem:
         family, nlri = prefix_to_wire(view.prefix)

@@ -210,7 +210,13 @@ class RouteItem(Item, frozen=True, kw_only=True):
     med: int | None = None
     best: bool | None = None
     status: str | None = None
-    """Why it is or is not used."""
+    """Why it is or is not used; of a received route ``accepted``, or the reason why not."""
+    accepted: bool | None = None
+    """Whether the import policy accepts it; of received routes, as are the next two."""
+    filter: str | None = None
+    """The selector that accepts it, or the reason why it is rejected."""
+    object: OriginItem | None = None
+    """The object with the deciding selector."""
     since_time: datetime | None = None
     """Time of its last change; of advertised routes."""
     origins: list[OriginItem] = []
@@ -240,6 +246,28 @@ class ExplainItem(Item, frozen=True, kw_only=True):
     """A sentence for people."""
     rule: OriginItem | None = None
     """The object with the deciding rule."""
+
+
+class ReceivedExplainItem(Item, frozen=True, kw_only=True):
+    """Whether one prefix is accepted from one peer, and by what."""
+
+    node: str
+    instance: str
+    peer: str
+    family: str
+    prefix: str
+    received: bool | None = None
+    """Whether the peer has advertised it; absent without a running agent."""
+    accepted: bool
+    """Whether the import policy accepts it."""
+    filter: str
+    """The selector that accepts it, or the reason why it is rejected."""
+    object: OriginItem | None = None
+    """The object with the deciding selector; absent for options of the agent."""
+    reason: str
+    """One word; "Accepted" where the route is accepted, or would be."""
+    message: str
+    """A sentence for people."""
 
 
 class WatchItem(Item, frozen=True, kw_only=True):

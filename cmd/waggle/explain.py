@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
 from waggle.output import NONE
 from waggle.tables import Column
+
+if TYPE_CHECKING:
+    from cells.api.model import ExplainItem, ReceivedExplainItem
+    from reconcilers.dialect import Dialect
+    from reconcilers.offline import OfflineIntent
 
 COLUMNS = (
     Column("INSTANCE", wide=True),
@@ -29,12 +36,29 @@ COLUMNS = (
 )
 
 
+RECEIVED = (
+    Column("INSTANCE", wide=True),
+    Column("PEER"),
+    Column("PREFIX"),
+    Column("RECEIVED", minor=1),
+    Column("ACCEPTED", style=lambda text: "yellow" if text == "no" else "green"),
+    Column("REASON"),
+    Column("FILTER"),
+    Column("OBJECT"),
+    Column("WHY"),
+)
+
+
 TARGETS = """\
 targets:
   10.0.0.0/24             a prefix
   10.0.0.1                an address: the longest prefix that contains it
   shop/web                a Service
-  KIND/[NAMESPACE/]NAME   Service, Node, Interface, or a kind of an enabled API dialect"""
+  KIND/[NAMESPACE/]NAME   Service, Node, Interface, or a kind of an enabled API dialect
+
+with --received:
+  10.0.0.0/24             whether this prefix is accepted from each peer
+  10.0.0.1                the longest received prefix that contains this address"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) -> None:
@@ -59,6 +83,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
     parser.add_argument("--peer", metavar="P", help="only this peer, by name or address")
     parser.add_argument("--instance", metavar="I", help="only peers of this instance")
     parser.add_argument("--all", action="store_true", help="without a target: every route")
+    parser.add_argument(
+        "--received",
+        action="store_true",
+        help="explain whether the prefix is accepted from each peer, and by which selector",
+    )
     ask_agent.add_socket_flag(parser)
     offline = parser.add_argument_group("offline")
     offline.add_argument(
@@ -80,6 +109,9 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.filename) != bool(args.node):
         output.complain("waggle explain", "-f and --node go together")
         return output.EXIT_USAGE
+    if args.received and args.target is None:
+        output.complain("waggle explain", "--received needs a prefix or an address")
+        return output.EXIT_USAGE
     answer = _offline(args) if args.filename else _of_agent(args)
     if answer is None:
         return output.EXIT_ERROR
@@ -98,8 +130,8 @@ def run(args: argparse.Namespace) -> int:
     for message in errors.values():
         output.complain("waggle explain", message)
     if answer["items"]:
-        rows = [row(item) for item in answer["items"]]
-        output.table(COLUMNS, rows, args)
+        columns, cells = (RECEIVED, received_row) if args.received else (COLUMNS, row)
+        output.table(columns, [cells(item) for item in answer["items"]], args)
     elif not errors:
         output.complain("waggle explain", "every route is advertised to every peer")
     return status
@@ -124,42 +156,94 @@ def _is_missing(item: dict[str, Any]) -> bool:
 
 
 def _of_agent(args: argparse.Namespace) -> dict[str, Any] | None:
-    query = {"target": args.target, "peer": args.peer, "instance": args.instance}
+    query = {"peer": args.peer, "instance": args.instance}
+    if args.received:
+        query["prefix"] = args.target
+        path = "/v1/explain-received"
+        return ask_agent.read("explain", "ReceivedExplainList", args, path, query)
+    query["target"] = args.target
     return ask_agent.read("explain", "ExplainList", args, "/v1/explain", query)
 
 
 def _offline(args: argparse.Namespace) -> dict[str, Any]:
     import msgspec
 
-    from cells.api.items import explain_item
-    from reconcilers.intent.explain import NothingFoundError, parse_target
-    from reconcilers.offline import OfflineIntent, kinds_of
-    from resources.manifests import UnreadablePathError, load
+    from reconcilers.intent.explain import NothingFoundError
+    from resources.manifests import UnreadablePathError
 
-    def chosen(instance: str, name: str | None, address: str | None) -> bool:
-        return args.instance in (None, instance) and (
-            args.peer is None or args.peer in (name, address)
-        )
+    kind = "ReceivedExplainList" if args.received else "ExplainList"
 
     def rejected(code: str, error: Exception) -> dict[str, Any]:
-        return output.document("ExplainList", [], [{"code": code, "message": str(error)}])
+        return output.document(kind, [], [{"code": code, "message": str(error)}])
 
-    chosen_dialects = args.dialects.load()
-    kinds = {k: v for dialect in chosen_dialects for k, v in dialect.explained_kinds.items()}
     try:
-        target = None if args.target is None else parse_target(args.target, kinds)
-        paths = [path for group in args.filename for path in group]
-        loaded = load(paths, kinds_of(chosen_dialects), sys.stdin.buffer)
-        intent = OfflineIntent(loaded, chosen_dialects, offline_settings(args, args.dialects))
-        groups = list(intent.explainer().explain(target, chosen))
+        items = _offline_received(args) if args.received else _offline_advertised(args)
     except (ValueError, UnreadablePathError) as error:
         return rejected("BadRequest", error)
     except NothingFoundError as error:
         return rejected("NotFound", error)
-    items = [explain_item(args.node, found) for group in groups for found in group]
     if not items:
         return rejected("NotFound", LookupError("no peer of that name"))
-    return output.document("ExplainList", msgspec.to_builtins(items))
+    return output.document(kind, msgspec.to_builtins(items))
+
+
+def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> OfflineIntent:
+    """Compile the manifests. Raises `UnreadablePathError`."""
+    from reconcilers.offline import OfflineIntent, kinds_of
+    from resources.manifests import load
+
+    paths = [path for group in args.filename for path in group]
+    loaded = load(paths, kinds_of(dialects), sys.stdin.buffer)
+    return OfflineIntent(loaded, dialects, offline_settings(args, args.dialects))
+
+
+def _is_chosen(
+    args: argparse.Namespace, instance: str, name: str | None, address: str | None
+) -> bool:
+    return args.instance in (None, instance) and (args.peer is None or args.peer in (name, address))
+
+
+def _offline_advertised(args: argparse.Namespace) -> list[ExplainItem]:
+    from cells.api.items import explain_item
+    from reconcilers.intent.explain import parse_target
+
+    dialects = args.dialects.load()
+    kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
+    target = None if args.target is None else parse_target(args.target, kinds)
+    groups = _compiled(args, dialects).explainer().explain(target, partial(_is_chosen, args))
+    return [explain_item(args.node, found) for group in groups for found in group]
+
+
+def _offline_received(args: argparse.Namespace) -> list[ReceivedExplainItem]:
+    from cells.api.received import decided
+    from speaker.api import parse_prefix
+
+    wanted = parse_prefix(args.target)
+    compiled = _compiled(args, args.dialects.load())
+    peers = sorted(
+        compiled.intent.peers.all(compiled.db.snapshot()), key=lambda row: (row.instance, row.name)
+    )
+    return [
+        decided(args.node, peer, wanted.family, wanted.prefixes[0])
+        for peer in peers
+        if _is_chosen(args, peer.instance, peer.name, peer.address)
+    ]
+
+
+def received_row(item: dict[str, Any]) -> list[str]:
+    """Return the cells of one line, in the order of `RECEIVED`."""
+    received = item.get("received")
+    return [
+        item["instance"],
+        item["peer"],
+        item["prefix"],
+        NONE if received is None else "yes" if received else "no",
+        "yes" if item["accepted"] else "no",
+        item["reason"],
+        item["filter"],
+        _object(item.get("object")),
+        item["message"],
+    ]
 
 
 def row(item: dict[str, Any]) -> list[str]:

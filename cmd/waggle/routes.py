@@ -58,6 +58,8 @@ RECEIVED = (
     Column("NEXT-HOP"),
     Column("AS-PATH", minor=2),
     Column("STATUS"),
+    Column("FILTER", minor=4),
+    Column("OBJECT", minor=4),
     *_DETAILS,
 )
 AVAILABLE = (
@@ -230,6 +232,8 @@ def _received(item: dict[str, Any]) -> list[str]:
         item.get("nextHop", NONE),
         item.get("asPath", ""),
         item.get("status", NONE),
+        item["filter"] if item.get("accepted") else NONE,
+        _object(item.get("object")),
         item["instance"],
         _list(item, "communities"),
         _list(item, "largeCommunities"),
@@ -263,9 +267,14 @@ def _origins(item: dict[str, Any]) -> str:
     origins = item.get("origins", [])
     if not origins:
         return NONE
-    first = origins[0]
-    text = "/".join(first[key] for key in ("kind", "namespace", "name") if first.get(key))
+    text = _object(origins[0])
     return text if len(origins) == 1 else f"{text} +{len(origins) - 1}"
+
+
+def _object(ref: dict[str, Any] | None) -> str:
+    if ref is None:
+        return NONE
+    return "/".join(ref[key] for key in ("kind", "namespace", "name") if ref.get(key))
 
 
 def _list(item: dict[str, Any], key: str) -> str:

@@ -46,6 +46,7 @@ from speaker.api.routes import Limited, Routes
 from speaker.api.secret import InvalidSecret, Secret
 from speaker.api.status import (
     ESTABLISHED,
+    NOT_ACCEPTED,
     ConnectionsRefused,
     Event,
     FamilyStatus,
@@ -66,6 +67,7 @@ __all__ = [
     "BMP_PORT",
     "DEFAULT_FAMILIES",
     "ESTABLISHED",
+    "NOT_ACCEPTED",
     "AddPathMode",
     "BfdProfile",
     "BmpCollector",

@@ -13,6 +13,8 @@ from speaker.api.policy import PolicyDecision
 from speaker.nlri import Family
 
 ESTABLISHED = "Established"
+NOT_ACCEPTED = "not accepted by the import policy"
+"""The reason of a received route that the import policy rejects."""
 
 
 class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +136,8 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     decision: PolicyDecision | None = None
     """Of a received route: what the import policy decides. An accepted route may still be ineligible,
     which `reason` says."""
+    used: bool = False
+    """Whether a received route is in the Loc-RIB."""
 
 
 class StateChanged(msgspec.Struct, frozen=True, kw_only=True):

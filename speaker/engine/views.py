@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from speaker.api import FamilyStatus, InstanceStatus, PeerStatus, PolicyDecision, RouteView
+from speaker.api import (
+    NOT_ACCEPTED,
+    FamilyStatus,
+    InstanceStatus,
+    PeerStatus,
+    PolicyDecision,
+    RouteView,
+)
 from speaker.attribute import PathAttributes, address_text, as_path_text, community_text
 from speaker.engine.established_peer import EstablishedPeer
 from speaker.engine.instance import Instance
@@ -157,6 +164,7 @@ def _route(
     next_hop: bytes | None = None,
     path_id: int | None = None,
     decision: PolicyDecision | None = None,
+    used: bool = False,
 ) -> RouteView:
     hop = attributes.next_hop if next_hop is None else next_hop
     return RouteView(
@@ -179,6 +187,7 @@ def _route(
         reason=reason,
         path_id=path_id,
         decision=decision,
+        used=used,
     )
 
 
@@ -321,9 +330,9 @@ def _received(
 ) -> RouteView:
     paths = table.paths(nlri) if table is not None and used is not None else ()
     if path.rejected is not None:
-        reason, best = path.rejected, False
+        reason, best, used = path.rejected, False, None
     elif used is None or used not in paths:
-        reason, best = "not accepted by the import policy", False
+        reason, best, used = NOT_ACCEPTED, False, None
     else:
         why = explain(used, paths)
         reason, best = why.value, why is Reason.BEST
@@ -336,4 +345,5 @@ def _received(
         reason=reason,
         path_id=path.source.received_path_id,
         decision=established.adj_in.decide(family, path, nlri),
+        used=used is not None,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cells.api.model import ExplainItem, OriginItem
+from cells.api.model import ExplainItem, OriginItem, ReceivedExplainItem
 from tests.support.api import MadeUp, serving
 from waggle.__main__ import main
 
@@ -47,13 +47,27 @@ NO_SUCH_ADDRESS = ExplainItem(
     advertised=False,
     reason="NoAddress",
 )
+ACCEPTED = ReceivedExplainItem(
+    node="node-a",
+    instance="i",
+    peer="tor-1",
+    family="ipv4-unicast",
+    prefix="10.1.0.0/16",
+    received=True,
+    accepted=True,
+    filter="10.0.0.0/8 le 24",
+    object=OriginItem(kind="FRRConfiguration", namespace="ns", name="a"),
+    reason="Accepted",
+    message="accepted by the selector 10.0.0.0/8 le 24 of FRRConfiguration/ns/a",
+)
 SCENARIO = "tests/scenarios/cilium/C10-C12-aggregation"
 
 
 @pytest.fixture(name="path")
 def agent(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "agent.sock"
-    with serving(path, MadeUp(explained=[ADVERTISED, WITHHELD, NO_SUCH_ADDRESS])):
+    explained = [ADVERTISED, WITHHELD, NO_SUCH_ADDRESS]
+    with serving(path, MadeUp(explained=explained, explained_received=[ACCEPTED])):
         yield path
 
 
@@ -126,3 +140,37 @@ def test_the_settings_of_the_agent_apply_offline(
 def test_manifests_require_a_node(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "10.0.0.1", "-f", SCENARIO]) == 2
     assert "--node" in capsys.readouterr().err
+
+
+def test_received_names_the_selector_and_its_object(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["explain", "10.1.0.0/16", "--peer", "tor-1", "--received", "--socket", str(path)]
+    assert main(command) == 0
+    assert lines(capsys.readouterr().out) == [
+        "PEER PREFIX RECEIVED ACCEPTED REASON FILTER OBJECT WHY",
+        f"tor-1 10.1.0.0/16 yes yes Accepted 10.0.0.0/8 le 24 FRRConfiguration/ns/a {ACCEPTED.message}",
+    ]
+    assert main([*command, "-o", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["kind"] == "ReceivedExplainList"
+    (item,) = answer["items"]
+    assert (item["filter"], item["object"]["name"]) == ("10.0.0.0/8 le 24", "a")
+
+
+def test_received_needs_a_prefix(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--received", "--socket", str(path)]) == 2
+    text = "waggle explain: --received needs a prefix or an address\n"
+    assert capsys.readouterr().err == text
+
+
+def test_received_is_decided_by_manifests_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    offline = ["-f", SCENARIO, "--node", "test-node"]
+    assert main(["explain", "10.1.0.0/16", "--received", *offline, "-o", "json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {(item["accepted"], item["filter"]) for item in answer["items"]} == {
+        (False, "NotAllowed")
+    }
+    assert all("received" not in item for item in answer["items"])
+    assert main(["explain", "nonsense", "--received", *offline]) == 2
+    assert main(["explain", "10.1.0.0/16", "--received", "--peer", "none", *offline]) == 4

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,8 +82,40 @@ def test_available_and_received_have_their_own_columns(
         "a fd00:1::/64 self tor-1 yes - used",
     ]
     assert table(path, capsys, "received", "ipv6", "-o", "wide")[0] == (
-        "NODE PEER PREFIX NEXT-HOP AS-PATH STATUS INSTANCE COMMUNITIES LARGE LP/MED"
+        "NODE PEER PREFIX NEXT-HOP AS-PATH STATUS FILTER OBJECT INSTANCE COMMUNITIES LARGE LP/MED"
     )
+
+
+def test_a_received_route_has_the_selector_that_accepts_it_or_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selector = OriginItem(kind="FRRConfiguration", namespace="ns", name="a")
+
+    def route(prefix: str, **fields: Any) -> RouteItem:  # noqa: ANN401
+        return RouteItem(
+            node="a", instance="i", peer="tor-1", family="ipv4-unicast", prefix=prefix, **fields
+        )
+
+    routes = [
+        route("10.1.0.0/16", status="accepted", accepted=True,
+                  filter="10.0.0.0/8 le 24", object=selector),
+        route("10.96.1.0/24", status="AlwaysBlock 10.96.0.0/12",
+                  accepted=False, filter="AlwaysBlock 10.96.0.0/12"),
+        route("192.0.2.0/24", status="NotAllowed", accepted=False,
+                  filter="NotAllowed"),
+    ]  # fmt: skip
+    path = tmp_path / "received.sock"
+    with serving(path, MadeUp([PEER], routes)):
+        assert table(path, capsys, "received") == [
+            "NODE PEER PREFIX NEXT-HOP AS-PATH STATUS FILTER OBJECT",
+            "a tor-1 10.1.0.0/16 - - accepted 10.0.0.0/8 le 24 FRRConfiguration/ns/a",
+            "a tor-1 10.96.1.0/24 - - AlwaysBlock 10.96.0.0/12 - -",
+            "a tor-1 192.0.2.0/24 - - NotAllowed - -",
+        ]
+        assert main(["routes", "received", "-o", "json", "--socket", str(path)]) == 0
+    items = json.loads(capsys.readouterr().out)["items"]
+    assert items[0]["object"] == {"kind": "FRRConfiguration", "namespace": "ns", "name": "a"}
+    assert [item["filter"] for item in items] == [route.filter for route in routes]
 
 
 def test_json_keeps_all_origins(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 
 from cells.api.agent_resources import Facts
-from cells.api.model import ExplainItem, PeerItem, RouteItem, StatusItem
+from cells.api.model import ExplainItem, PeerItem, ReceivedExplainItem, RouteItem, StatusItem
 from cells.api.resource import ApiStream, BadRequestError, NotFoundError
 from cells.declarations import API
 from cells.hive import Cell, Wiring, load, supply
@@ -33,7 +33,9 @@ class MadeUp:
         explained: Sequence[ExplainItem] = (),
         status: StatusItem | None = None,
         missing: Sequence[str] = (),
+        explained_received: Sequence[ReceivedExplainItem] = (),
     ) -> None:
+        self._explained_received = explained_received
         self._peers = peers
         self._routes = routes
         self._explained = explained
@@ -96,6 +98,21 @@ class MadeUp:
         ]
         if not chosen:
             raise NotFoundError(f"nothing has {target}")
+        return iter([chosen])
+
+    def explain_received(
+        self, prefix: str, *, peer: str | None, instance: str | None
+    ) -> Iterator[Sequence[ReceivedExplainItem]]:
+        """Return what was chosen for a prefix."""
+        chosen = [
+            item
+            for item in self._explained_received
+            if prefix == item.prefix
+            and peer in (None, item.peer)
+            and instance in (None, item.instance)
+        ]
+        if not chosen:
+            raise NotFoundError(f"no peer is called {peer}")
         return iter([chosen])
 
 

@@ -1,0 +1,123 @@
+"""Received routes as items of the API, with the rule of the intent that accepts or rejects each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from cells.api.items import origin_item, route_item
+from cells.api.model import ReceivedExplainItem, RouteItem
+from reconcilers.apply.received import NOT_ALLOWED, ReceivedDecision, decide, translated
+from reconcilers.model import Peer
+from speaker.api import NOT_ACCEPTED, PeerStatus, PolicyDecision, PrefixFilter, RouteView
+from speaker.nlri import Family, prefix_to_text, prefix_to_wire
+
+
+class Decisions:
+    """The decisions about the routes of one peer; equal ones are translated once."""
+
+    def __init__(self, peer: Peer | None) -> None:
+        """``peer`` is None for a session that the intent does not have."""
+        self._peer = peer
+        self._known: dict[PolicyDecision, ReceivedDecision] = {}
+
+    def of(self, view: RouteView) -> ReceivedDecision | None:
+        """Return the decision about a route."""
+        decision = view.decision
+        if self._peer is None or decision is None:
+            return None
+        known = self._known.get(decision)
+        if known is None:
+            known = self._known[decision] = translated(self._peer, decision)
+        return known
+
+    def items(self, node: str, instance: str, views: Sequence[RouteView]) -> list[RouteItem]:
+        """Translate received routes."""
+        return [_item(route_item(node, instance, view), view, self.of(view)) for view in views]
+
+
+def _item(item: RouteItem, view: RouteView, decision: ReceivedDecision | None) -> RouteItem:
+    status = view.reason
+    if view.used:
+        status = "accepted" if view.best else f"accepted, not best: {view.reason}"
+    elif view.reason == NOT_ACCEPTED and decision is not None and not decision.accepted:
+        status = decision.filter
+    if decision is None:
+        return replace(item, status=status)
+    return replace(
+        item,
+        status=status,
+        accepted=decision.accepted,
+        filter=decision.filter,
+        object=None if decision.object is None else origin_item(decision.object),
+    )
+
+
+def decided(node: str, peer: Peer, family: Family, nlri: bytes) -> ReceivedExplainItem:
+    """Return what the intent decides about a prefix, as if the peer advertised it."""
+    decision = decide(peer, family, nlri)
+    item = _explained(node, peer, family, prefix_to_text(family, nlri), decision)
+    if family in peer.families:
+        return item
+    families = ", ".join(map(str, peer.families))
+    text = f"the peer is configured for {families} only"
+    return replace(item, accepted=False, reason="Family", message=text)
+
+
+def not_received(
+    node: str, peer: Peer, status: PeerStatus | None, wanted: PrefixFilter
+) -> ReceivedExplainItem:
+    """Explain a prefix that the peer has not advertised; of an address its longest prefix."""
+    item = replace(decided(node, peer, wanted.family, wanted.prefixes[0]), received=False)
+    if item.reason == "Family":
+        return item
+    why = ("NotReceived", "the peer has not advertised it")
+    if status is None:
+        why = ("NoSession", "the session has not been set up (yet)")
+    elif not status.established:
+        why = ("SessionDown", f"the session is {status.state}: {status.reason}")
+    reason, text = why
+    if not item.accepted:
+        return replace(item, message=f"{text}; {item.message}")
+    return replace(item, reason=reason, message=f"{text}; {item.message} if it comes")
+
+
+def explain_received_route(node: str, peer: Peer, view: RouteView) -> ReceivedExplainItem:
+    """Explain a route that the peer has advertised."""
+    family, _ = prefix_to_wire(view.prefix)
+    decision = translated(peer, view.decision or PolicyDecision(accepted=False))
+    item = replace(_explained(node, peer, family, view.prefix, decision), received=True)
+    if not decision.accepted:
+        return item
+    if not view.used:
+        return replace(
+            item, reason="Ineligible", message=f"{item.message}, and not used: {view.reason}"
+        )
+    if not view.best:
+        return replace(item, message=f"{item.message}; not the best path: {view.reason}")
+    return item
+
+
+def _explained(
+    node: str, peer: Peer, family: Family, prefix: str, decision: ReceivedDecision
+) -> ReceivedExplainItem:
+    by = "" if decision.object is None else f" of {decision.object}"
+    if decision.accepted:
+        message = f"accepted by the selector {decision.filter}{by}"
+    elif decision.reason == NOT_ALLOWED:
+        message = "no selector accepts it"
+    else:
+        message = f"never accepted: {decision.filter}{by}"
+    return ReceivedExplainItem(
+        node=node,
+        instance=peer.instance,
+        peer=peer.name,
+        family=str(family),
+        prefix=prefix,
+        accepted=decision.accepted,
+        filter=decision.filter,
+        object=None if decision.object is None else origin_item(decision.object),
+        reason=decision.reason,
+        message=message,
+    )
