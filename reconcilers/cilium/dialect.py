@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from reconcilers.cilium import candidates, host_needs, pod_ip_pools, report
-from reconcilers.cilium.candidates import Candidate
-from reconcilers.cilium.cluster import ClusterConfiguration
+from reconcilers.cilium import host_needs, pod_ip_pools, report
 from reconcilers.cilium.configuration import NodeConfiguration
 from reconcilers.cilium.convert import PEERING_POLICIES
-from reconcilers.cilium.explain import explain
 from reconcilers.cilium.members import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.route_sets import RouteSet
@@ -47,6 +45,10 @@ from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NAMESPACE, NODE, SE
 from resources.kind import Kind
 from resources.tables import Tables
 from statedb import Snapshot, Table
+
+if TYPE_CHECKING:
+    from reconcilers.cilium.candidates import Candidate
+    from reconcilers.cilium.cluster import ClusterConfiguration
 
 _TRANSLATED: Final = (cilium.PEERING_POLICY, cilium.ADVERTISEMENT, cilium.LOAD_BALANCER_IP_POOL)
 """What the operator reads as well where it translates v1's policies."""
@@ -122,13 +124,19 @@ class CiliumDialect(Dialect):
             of_node.no_service_endpoints_routable, of_node.legacy_origin_attribute
         )
         self._node = NodeConfiguration(tables, of_node)
-        self._cluster = ClusterConfiguration(tables, options)
         self.sources: tuple[RouteSource, ...] = (
             InterfaceSource(tables),
             PodCidrSource(tables),
             ServiceSource(tables, self._service_options),
             PodIpPoolSource(tables),
         )
+
+    @functools.cached_property
+    def _cluster(self) -> ClusterConfiguration:
+        """The operator's part; an agent on an API server has none, and does not import it."""
+        from reconcilers.cilium.cluster import ClusterConfiguration
+
+        return ClusterConfiguration(self.tables, self.options)
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
@@ -151,6 +159,8 @@ class CiliumDialect(Dialect):
         target: Target | None,
     ) -> Iterator[Candidate]:
         """Yield the addresses of Services, pod networks, pools and interfaces."""
+        from reconcilers.cilium import candidates
+
         t, node = self.tables, context.node
         named = {
             entry.interface
@@ -180,6 +190,8 @@ class CiliumDialect(Dialect):
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a candidate at a peer."""
+        from reconcilers.cilium.explain import explain
+
         return explain(candidate, peer, rules)
 
     def read_by_operator(self) -> tuple[Kind[Any], ...]:

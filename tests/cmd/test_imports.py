@@ -139,6 +139,8 @@ def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> Non
     assert "resources.kubernetes.source" in found
     assert below(found, "resources.manifests", "watchfiles", "cells.operator") == []
     assert below(found, "reconcilers.operator") == []
+    # The parts of the operator and of `waggle explain` in a dialect that is on.
+    assert below(found, "reconcilers.cilium.cluster", "reconcilers.cilium.explain") == []
 
 
 @pytest.mark.program
