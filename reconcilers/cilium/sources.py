@@ -13,60 +13,29 @@ from reconcilers.cilium import interfaces, pod_cidrs, pod_ip_pools, services
 from reconcilers.cilium.members import known_node
 from reconcilers.cilium.route_sets import RouteSet
 from reconcilers.dialect import EVERYTHING, Contributed, Everything, NodeContext
+from reconcilers.dialect import ServiceSource as Services
 from reconcilers.model import ObjectRef
 from resources.cilium.kinds import CILIUM_NODE, POD_IP_POOL
-from resources.core.kinds import BY_SERVICE
-from resources.meta import ObjectKey
+from resources.core import EndpointSlice, Service
 from resources.tables import Tables
 from statedb import Change, Key, Snapshot, Table
 
 
-class ServiceSource:
+class ServiceSource(Services):
     """Services with their EndpointSlices; keys are namespace and name."""
 
-    name = "service"
-
     def __init__(self, tables: Tables, options: services.ServiceOptions) -> None:
-        self._tables = tables
+        super().__init__(tables)
         self._options = options
-        self._owners: dict[ObjectKey, ObjectKey | None] = {}
-        """The Service that each EndpointSlice belonged to, for when its label changes."""
 
-    @property
-    def tables(self) -> tuple[Table[Any], ...]:
-        """Services and EndpointSlices."""
-        return (self._tables.services, self._tables.endpoint_slices)
-
-    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:
-        """Return the Services, and those that EndpointSlices belong and belonged to."""
-        if table is self._tables.services:
-            return [change.row.key for change in changes]
-        found: list[Key] = []
-        for change in changes:
-            key, owner = change.row.key, change.row.service_key
-            before = self._owners.pop(key, None)
-            if not change.deleted:
-                self._owners[key] = owner
-            found += [service for service in (before, owner) if service is not None]
-        return found
-
-    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
-        """Return the keys of all Services."""
-        return (service.key for service in self._tables.services.all(snapshot))
-
-    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
-        """Return the Service."""
-        namespace, name = cast("ObjectKey", key)
-        return ObjectRef("Service", namespace, name)
-
-    def contributions(
-        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[RouteSet]
+    def of_service(
+        self,
+        service: Service,
+        slices: Iterable[EndpointSlice],
+        context: NodeContext,
+        rules: Sequence[RouteSet],
     ) -> Iterator[Contributed]:
         """Yield the addresses of one Service that entries select."""
-        service = self._tables.services.get(snapshot, key)
-        if service is None:
-            return
-        slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
         addresses = services.service_addresses(service, slices, context.node, self._options)
         for route_set in rules:
             yield from services.contributions(addresses, route_set)

@@ -37,6 +37,7 @@ from reconcilers.dialect.route_source import (
     Selection,
     ServiceAddress,
 )
+from reconcilers.dialect.service_source import ServiceSource
 
 __all__ = [
     "EVERYTHING",
@@ -65,6 +66,7 @@ __all__ = [
     "RouteSource",
     "Selection",
     "ServiceAddress",
+    "ServiceSource",
     "Target",
     "feeders_first",
 ]

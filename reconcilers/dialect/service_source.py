@@ -1,0 +1,77 @@
+"""The base of route sources of Services with their EndpointSlices."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from reconcilers.dialect.compilation import NodeContext
+from reconcilers.dialect.route_source import Contributed
+from reconcilers.model import ObjectRef
+from resources.core import EndpointSlice, Service
+from resources.core.kinds import BY_SERVICE
+from resources.meta import ObjectKey
+from resources.tables import Tables
+from statedb import Change, Key, Snapshot, Table
+
+
+class ServiceSource(ABC):
+    """A `RouteSource` of Services; keys are namespace and name.
+
+    A changed EndpointSlice affects the Service that its label names, and the one that it named before.
+    """
+
+    name = "service"
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._owners: dict[ObjectKey, ObjectKey | None] = {}
+        """The Service that each EndpointSlice belonged to, for when its label changes."""
+
+    @property
+    def tables(self) -> tuple[Table[Any], ...]:
+        """Services and EndpointSlices."""
+        return (self._tables.services, self._tables.endpoint_slices)
+
+    def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:
+        """Return the Services, and those that EndpointSlices belong and belonged to."""
+        if table is self._tables.services:
+            return [change.row.key for change in changes]
+        found: list[Key] = []
+        for change in changes:
+            key, owner = change.row.key, change.row.service_key
+            before = self._owners.pop(key, None)
+            if not change.deleted:
+                self._owners[key] = owner
+            found += [service for service in (before, owner) if service is not None]
+        return found
+
+    def keys(self, snapshot: Snapshot) -> Iterable[Key]:
+        """Return the keys of all Services."""
+        return (service.key for service in self._tables.services.all(snapshot))
+
+    def object(self, context: NodeContext, key: Key) -> ObjectRef:  # noqa: ARG002
+        """Return the Service."""
+        namespace, name = cast("ObjectKey", key)
+        return ObjectRef("Service", namespace, name)
+
+    def contributions(
+        self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
+    ) -> Iterator[Contributed]:
+        """Yield what one Service contributes; nothing if it is gone."""
+        service = self._tables.services.get(snapshot, key)
+        if service is None:
+            return
+        slices = self._tables.endpoint_slices.find(snapshot, BY_SERVICE, key)
+        yield from self.of_service(service, slices, context, rules)
+
+    @abstractmethod
+    def of_service(
+        self,
+        service: Service,
+        slices: Iterable[EndpointSlice],
+        context: NodeContext,
+        rules: Sequence[Any],
+    ) -> Iterator[Contributed]:
+        """Yield what one Service contributes to route sets with these rules."""
