@@ -119,7 +119,7 @@ def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
     for rule in cell.dialect.rbac:
         if rule.operator != operator:
             continue
-        found = "".join(_rules(rule.kinds, rule.verbs))
+        found = "".join(_rules(rule.kinds, rule.verbs, apart=()))
         if rule.option is not None:
             found = f"{{{{- if (.{cell.name}).{rule.option} }}}}\n{found}{{{{- end }}}}\n"
         yield found
@@ -134,11 +134,20 @@ def _is_on(cell: DialectCell) -> str:
     return f'ne {enabled} "false"' if cell.on_by_default else f'eq {enabled} "true"'
 
 
-def _rules(kinds: Iterable[Kind[Any]], verbs: Sequence[str], of: str = "") -> Iterator[str]:
-    """Yield a rule for each API group of the kinds; ``of`` is a subresource with its slash."""
+def _rules(
+    kinds: Iterable[Kind[Any]],
+    verbs: Sequence[str],
+    of: str = "",
+    *,
+    apart: Sequence[Kind[Any]] = APART,
+) -> Iterator[str]:
+    """Yield a rule for each API group of the kinds, except for kinds that are ``apart``.
+
+    ``of`` is a subresource with its slash.
+    """
     groups: dict[str, list[str]] = {}
     for kind in kinds:
-        if kind not in APART:
+        if kind not in apart:
             groups.setdefault(kind.group, []).append(f"{kind.plural}{of}")
     for group, resources in sorted(groups.items()):
         yield _rule(group, sorted(resources), verbs)

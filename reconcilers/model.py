@@ -104,6 +104,8 @@ class SecretRef(msgspec.Struct, frozen=True):
     namespace: str
     name: str
     key: str = "password"
+    verbatim: bool = False
+    """Whether a newline at the end of the value is a part of the password."""
 
     @property
     def owner(self) -> ObjectRef:
@@ -200,6 +202,8 @@ class Peer(msgspec.Struct, frozen=True):
     hold_time: int = 90
     keepalive_time: int = 30
     connect_retry_time: int = 120
+    idle_hold_time: int = 1
+    """The first pause after a session has ended; each further one doubles it."""
     ebgp_multihop: int = 1
     """The TTL towards an external peer."""
     password: PasswordRef | None = None

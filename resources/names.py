@@ -8,6 +8,7 @@ from __future__ import annotations
 
 _ACRONYMS = {
     "asn": "ASN",
+    "asns": "ASNs",
     "cidr": "CIDR",
     "cidrs": "CIDRs",
     "id": "ID",

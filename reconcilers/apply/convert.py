@@ -10,6 +10,7 @@ from reconcilers.model import Attributes, Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
     BfdProfile,
+    Confederation,
     GracefulRestart,
     Import,
     InstanceConfig,
@@ -39,12 +40,14 @@ def instance_config(instance: Instance) -> InstanceConfig:
     listen: tuple[tuple[str, int], ...] = ()
     if instance.listen_port is not None:
         listen = tuple((address, instance.listen_port) for address in LISTEN_ADDRESSES)
+    found = instance.confederation
     return InstanceConfig(
         name=instance.name,
         local_asn=instance.local_asn,
         router_id=instance.router_id,
         listen=listen,
         vrf=instance.vrf,
+        confederation=None if found is None else Confederation(found.identifier, found.members),
     )
 
 
@@ -80,6 +83,7 @@ def peer_config(
         hold_time=peer.hold_time,
         keepalive_time=peer.keepalive_time,
         connect_retry_time=peer.connect_retry_time,
+        idle_hold_time=peer.idle_hold_time,
         ebgp_multihop=peer.ebgp_multihop,
         password=password,
         graceful_restart=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from reconcilers.model import FieldRef, PasswordRef, Peer
+from reconcilers.model import FieldRef, PasswordRef, Peer, SecretRef
 from reconcilers.tables import BY_PASSWORD, IntentTables
 from resources.field_path import value_at
 from resources.secret_value import SecretValue
@@ -42,8 +42,13 @@ class Passwords:
 
         def read(ref: PasswordRef) -> bytes | None:
             value = self._value(snapshot, ref)
+            if value is None:
+                return None
+            octets = value.reveal()
+            if isinstance(ref, SecretRef) and ref.verbatim:
+                return octets
             # A newline at the end comes from an editor and is not part of the password.
-            return None if value is None else value.reveal().rstrip(b"\r\n")
+            return octets.rstrip(b"\r\n")
 
         return read
 

@@ -44,8 +44,6 @@ def supported(
 
 
 def _of_instance(row: Instance) -> Iterator[str]:
-    if row.confederation is not None:
-        yield f"a confederation (identifier {row.confederation.identifier})"
     if row.originates:
         yield f"originating prefixes of the instance's own ({', '.join(row.originates)})"
     if row.imports:

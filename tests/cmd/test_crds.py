@@ -50,4 +50,5 @@ def test_an_unknown_kind_is_an_error_that_lists_the_kinds(
     assert main(["crds", "Service"]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "no kind Service; the kinds are CiliumBGPClusterConfig, " in captured.err
+    assert "no kind Service; the kinds are " in captured.err
+    assert "CiliumBGPClusterConfig, " in captured.err

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from reconcilers.intent.unsupported import supported
 from reconcilers.model import (
     BfdProfile,
-    Confederation,
     FieldRef,
     Instance,
     InstanceImport,
@@ -52,7 +51,6 @@ def test_supported_configuration_is_unchanged() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("confederation", Confederation(65100, (65002,)), "a confederation (identifier 65100)"),
         (
             "originates",
             ("10.0.0.0/8", "192.0.2.0/24"),

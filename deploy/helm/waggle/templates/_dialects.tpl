@@ -2,6 +2,26 @@
      Do not edit. Each takes the cells of the configuration. */}}
 
 {{- define "waggle.dialects.agent" }}
+{{- if eq (toString (.antrea).enabled) "true" }}
+- apiGroups: [""]
+  resources:
+    - services
+  verbs: [list, watch]
+- apiGroups: [crd.antrea.io]
+  resources:
+    - bgppolicies
+    - egresses
+  verbs: [list, watch]
+- apiGroups: [discovery.k8s.io]
+  resources:
+    - endpointslices
+  verbs: [list, watch]
+{{- else }}
+- apiGroups: [crd.antrea.io]
+  resources:
+    - bgppolicies
+  verbs: [list]
+{{- end }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 - apiGroups: [""]
   resources:
@@ -47,6 +67,16 @@
 {{- end }}
 
 {{- define "waggle.dialects.operator" }}
+{{- if eq (toString (.antrea).enabled) "true" }}
+- apiGroups: [crd.antrea.io]
+  resources:
+    - bgppolicies
+  verbs: [list, watch]
+- apiGroups: [""]
+  resources:
+    - nodes
+  verbs: [patch]
+{{- end }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 - apiGroups: [cilium.io]
   resources:

@@ -1,0 +1,171 @@
+"""What Services, Egresses and the Node have to advertise, and why it is not advertised. Pure.
+
+A candidate is one address of one object. `reject` decides for routes and for explanations alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from reconcilers.antrea.node import NodeFacts
+from reconcilers.antrea.route_sets import (
+    CLUSTER_IP,
+    EGRESS_IP,
+    EXTERNAL_IP,
+    LOAD_BALANCER_IP,
+    POD_CIDR,
+    RouteSet,
+)
+from reconcilers.dialect import Contributed, ServiceAddress
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, ref_to
+from reconcilers.prefixes import host_route
+from resources.antrea import Egress
+from resources.antrea.kinds import EGRESS
+from resources.core import Endpoint, EndpointSlice, Service
+from resources.core.kinds import SERVICE
+from resources.core.service import EXTERNAL_IPS, INGRESS
+from speaker.nlri import Family
+
+_ATTRIBUTES: Final = Attributes()
+"""ORIGIN IGP, next hop self, nothing else."""
+
+
+class Reason(NamedTuple):
+    """Why an address is not advertised: one word, and a sentence without its end."""
+
+    reason: str
+    message: str
+
+
+class Candidate(NamedTuple):
+    """One address of one object; without an address it says that the object has none of the type."""
+
+    object: ObjectRef
+    type: str
+    family: Family | None = None
+    nlri: bytes | None = None
+    withheld: Reason | None = None
+    """Why it is advertised to no peer."""
+    service_field: str | None = None
+
+
+def reject(candidate: Candidate, route_set: RouteSet) -> Reason | None:
+    """Return why a set does not have a candidate, or None."""
+    if candidate.family not in (None, route_set.family):
+        return Reason("Family", f"its routes go to peers of {candidate.family}")
+    if candidate.type not in route_set.types:
+        named = ", ".join(sorted(route_set.types)) or "nothing"
+        text = f"{route_set.policy} advertises {named}, and not {candidate.type}"
+        return Reason("NotAdvertised", text)
+    return candidate.withheld
+
+
+def contributions(
+    candidates: Iterable[Candidate], rules: Sequence[RouteSet]
+) -> Iterator[Contributed]:
+    """Yield the candidates that route sets have."""
+    for one in candidates:
+        if one.family is None or one.nlri is None:
+            continue
+        named = None if one.service_field is None else ServiceAddress(one.service_field, one.nlri)
+        for route_set in rules:
+            if reject(one, route_set) is None:
+                origin = Origin(one.object, route_set.policy, one.type)
+                contribution = Contribution(origin, _ATTRIBUTES)
+                yield Contributed(route_set.name, one.family, one.nlri, contribution, named)
+
+
+# Services
+
+
+def of_service(
+    service: Service, slices: Iterable[EndpointSlice], node: str, *, ready_only: bool
+) -> Iterator[Candidate]:
+    """Yield the addresses of a Service."""
+    spec, ref = service.spec, ref_to(SERVICE, service)
+    local: Reason | None = None
+    if "Local" in (spec.internal_traffic_policy, spec.external_traffic_policy):
+        local = _without_local_endpoint(slices, node, ready_only=ready_only)
+    inside = local if spec.internal_traffic_policy == "Local" else None
+    outside = local if spec.external_traffic_policy == "Local" else None
+    balancer = outside
+    if spec.type != "LoadBalancer":
+        balancer = Reason("NotLoadBalancer", f"it is of type {spec.type}")
+    yield from _candidates(ref, CLUSTER_IP, service.cluster_addresses, inside, None)
+    yield from _candidates(ref, EXTERNAL_IP, spec.external_ips, outside, EXTERNAL_IPS)
+    addresses = service.load_balancer_addresses
+    yield from _candidates(ref, LOAD_BALANCER_IP, addresses, balancer, INGRESS)
+
+
+def _candidates(
+    ref: ObjectRef,
+    type_: str,
+    texts: Iterable[str],
+    withheld: Reason | None,
+    field: str | None,
+) -> Iterator[Candidate]:
+    # The same address in two spellings is one route.
+    routes = dict.fromkeys(host_route(text) for text in texts)
+    for family, nlri in routes:
+        yield Candidate(ref, type_, family, nlri, withheld, field)
+    if not routes:
+        missing = (
+            withheld if withheld is not None and withheld.reason == "NotLoadBalancer" else None
+        )
+        yield Candidate(ref, type_, withheld=missing or _no_address(type_))
+
+
+def _no_address(type_: str) -> Reason:
+    names = {
+        CLUSTER_IP: "it has no cluster IP",
+        EXTERNAL_IP: "spec.externalIPs is empty",
+        LOAD_BALANCER_IP: "its status has no IP address of a load balancer",
+    }
+    return Reason("NoAddress", names[type_])
+
+
+def _without_local_endpoint(
+    slices: Iterable[EndpointSlice], node: str, *, ready_only: bool
+) -> Reason | None:
+    """Return why an address with traffic policy Local is withheld: no endpoint is on the node."""
+    for piece in slices:
+        for endpoint in piece.endpoints:
+            if endpoint.node_name == node and (not ready_only or _serves(endpoint)):
+                return None
+    kind = "ready endpoint" if ready_only else "endpoint"
+    text = f"its traffic policy is Local, and no {kind} is on node {node}"
+    return Reason("NoLocalEndpoint", text)
+
+
+def _serves(endpoint: Endpoint) -> bool:
+    """True if an endpoint is ready (the default), or serves while it terminates."""
+    state = endpoint.conditions
+    return state.ready is not False or bool(state.serving and state.terminating)
+
+
+# Pods and egress
+
+
+def of_node(ref: ObjectRef, facts: NodeFacts) -> Iterator[Candidate]:
+    """Yield the pod CIDRs of a node."""
+    for family, prefixes in facts.pod_cidrs.items():
+        for nlri in prefixes:
+            yield Candidate(ref, POD_CIDR, family, nlri)
+
+
+def of_egress(egress: Egress, node: str, *, enabled: bool) -> Iterator[Candidate]:
+    """Yield the address of an Egress."""
+    ref, status = ref_to(EGRESS, egress), egress.status
+    withheld = None
+    if not enabled:
+        withheld = Reason("EgressOff", "egress IPs are not advertised: --antrea-egress=false")
+    elif not status.egress_node:
+        withheld = Reason("NotAssigned", "it is assigned to no node")
+    elif status.egress_node != node:
+        withheld = Reason("OtherNode", f"it is assigned to node {status.egress_node}")
+    if not status.egress_ip:
+        missing = Reason("NoAddress", "its status has no address")
+        yield Candidate(ref, EGRESS_IP, withheld=withheld or missing)
+        return
+    yield Candidate(ref, EGRESS_IP, *host_route(status.egress_ip), withheld)

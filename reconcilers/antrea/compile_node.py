@@ -1,0 +1,222 @@
+"""Compiles the effective policy of a node to one instance, its peers and its route sets. Pure.
+
+The instance is called `INSTANCE` whatever policy it comes from: a successor with the same AS number,
+port, router ID and confederation keeps the sessions. The name of a peer is its canonical address.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from reconcilers.antrea.effective import choose
+from reconcilers.antrea.node import ROUTER_ID_ANNOTATION, node_facts, router_id
+from reconcilers.antrea.passwords import SECRET, Passwords
+from reconcilers.antrea.route_sets import RouteSet, route_sets
+from reconcilers.dialect import NodeIntent
+from reconcilers.model import (
+    BfdProfile,
+    Confederation,
+    GracefulRestart,
+    Instance,
+    ObjectAnnotations,
+    ObjectRef,
+    Peer,
+    Problem,
+    ref_to,
+)
+from resources.addresses import canonical_address
+from resources.antrea import BGPPolicy
+from resources.antrea.bgppolicy import BGPPeer
+from resources.antrea.kinds import BGP_POLICY
+from resources.core import Node, Secret
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+
+INSTANCE: Final = "antrea"
+HOLD_TIME, CONNECT_RETRY_TIME = 90, 120
+"""Seconds; those of Antrea's speaker."""
+MAX_DUPLICATES: Final = 10
+"""Problems of entries with the address of another one, each by itself; more are counted."""
+
+
+class Inputs(NamedTuple):
+    """What the intent of a node is compiled from."""
+
+    name: str
+    """Of the node."""
+    node: Node | None
+    policies: tuple[BGPPolicy, ...]
+    secret: Secret | None
+    """The one with the passwords."""
+    next_fields: bool = False
+
+
+class Entry(NamedTuple):
+    """One entry of ``bgpPeers`` that counts."""
+
+    address: str
+    """In canonical form."""
+    family: Family
+    peer: BGPPeer
+
+
+def compile_node(inputs: Inputs) -> NodeIntent:
+    """Compile the intent of a node."""
+    node = inputs.node
+    labels = None if node is None else node.metadata.labels
+    choice = choose(inputs.policies, labels, next_fields=inputs.next_fields)
+    if node is None or choice.policy is None:
+        return NodeIntent(conditions=choice.conditions, problems=choice.problems)
+    policy = choice.policy
+    ref, facts = ref_to(BGP_POLICY, policy), node_facts(node)
+    identifier = router_id(node, facts)
+    problems = [*choice.problems, *facts.problems]
+    if identifier.problem is not None:
+        problems.append(identifier.problem)
+    annotations: tuple[ObjectAnnotations, ...] = ()
+    if not identifier.annotated:
+        annotations = (annotated(node, identifier.text),)
+    sets = route_sets(policy, facts.families)
+    entries = distinct(policy, problems)
+    peers = _peers(ref, entries, sets, inputs, problems)
+    without = [f"{one.address}" for one in entries if one.family not in sets]
+    conditions = choice.conditions
+    if without:
+        more = f"; left out, as the node has not enabled their family: {', '.join(without)}"
+        conditions = tuple(
+            replace(one, message=one.message + more) if one.status else one for one in conditions
+        )
+    instance = Instance(
+        INSTANCE,
+        None,
+        policy.spec.local_asn,
+        identifier.text,
+        policy.spec.listen_port,
+        ref,
+        _confederation(policy),
+    )
+    return NodeIntent(
+        (instance,),
+        tuple(peers),
+        {one.name: one for one in sets.values()},
+        conditions,
+        tuple(problems),
+        annotations=annotations,
+    )
+
+
+def annotated(node: Node, text: str) -> ObjectAnnotations:
+    """Return the annotation of a node with its router ID."""
+    ref = ObjectRef("Node", "", node.metadata.name)
+    return ObjectAnnotations(ref, {ROUTER_ID_ANNOTATION: text}, node.metadata.uid)
+
+
+def _confederation(policy: BGPPolicy) -> Confederation | None:
+    found = policy.spec.confederation
+    if found is None or found.identifier is None:
+        return None
+    others = set(found.member_asns) - {policy.spec.local_asn}
+    return Confederation(found.identifier, tuple(sorted(others)))
+
+
+def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
+    """Return one entry for each address; ``problems`` takes those of another AS number.
+
+    Of several entries with the same AS number the last one counts, as in Antrea.
+    """
+    kept: dict[str, Entry] = {}
+    ref, others = ref_to(BGP_POLICY, policy), 0
+    for i, peer in enumerate(policy.spec.bgp_peers):
+        address = canonical_address(peer.address)
+        version = ipaddress.ip_address(address).version
+        family = IPV4_UNICAST if version == 4 else IPV6_UNICAST
+        before = kept.get(address)
+        if before is None or before.peer.asn == peer.asn:
+            kept[address] = Entry(address, family, peer)
+            continue
+        others += 1
+        if others <= MAX_DUPLICATES:
+            text = f"{address} is a peer already, with AS {before.peer.asn}: that entry counts"
+            problems.append(Problem((ref,), f"spec.bgpPeers[{i}]", text, category="conflict"))
+    if others > MAX_DUPLICATES:
+        text = f"{others} entries have the address of another one, with another AS number"
+        problems.append(Problem((ref,), "spec.bgpPeers", text, category="conflict"))
+    return list(kept.values())
+
+
+def _peers(
+    ref: ObjectRef,
+    entries: list[Entry],
+    sets: Mapping[Family, RouteSet],
+    inputs: Inputs,
+    problems: list[Problem],
+) -> list[Peer]:
+    passwords = Passwords(inputs.secret)
+    found = []
+    for entry in entries:
+        if entry.family not in sets:
+            continue
+        given = entry.peer
+        if not inputs.next_fields:
+            given = _released(given)
+        password = passwords.find(entry.address, given.asn, (given.address,))
+        if password.problem is not None:
+            problems.append(password.problem)
+        hold = given.hold_time_seconds or HOLD_TIME
+        restarts = given.graceful_restart_enabled is not False
+        peer = Peer(
+            instance=INSTANCE,
+            name=entry.address,
+            address=entry.address,
+            interface=None,
+            peer_asn=given.asn,
+            peer_port=given.port,
+            hold_time=hold,
+            # A third of the negotiated hold time is used, if that is less.
+            keepalive_time=given.keepalive_interval_seconds or max(1, hold // 3),
+            connect_retry_time=given.connect_retry_seconds or CONNECT_RETRY_TIME,
+            ebgp_multihop=given.multihop_ttl,
+            password=password.reference,
+            graceful_restart=(
+                GracefulRestart(given.graceful_restart_time_seconds) if restarts else None
+            ),
+            bfd=_bfd(given),
+            families=(entry.family,),
+            route_set=sets[entry.family].name,
+            origins=(ref,),
+        )
+        idle = given.idle_hold_time_after_reset_seconds
+        found.append(peer if idle is None else replace(peer, idle_hold_time=idle))
+    return found
+
+
+def _bfd(peer: BGPPeer) -> BfdProfile | None:
+    found = peer.bfd
+    if found is None or not found.enabled:
+        return None
+    return BfdProfile(
+        receive_interval=found.receive_interval_milliseconds,
+        transmit_interval=found.transmit_interval_milliseconds,
+        detect_multiplier=found.detection_multiplier,
+    )
+
+
+def _released(peer: BGPPeer) -> BGPPeer:
+    """Return a peer without the fields that are not released."""
+    return replace(
+        peer,
+        hold_time_seconds=None,
+        keepalive_interval_seconds=None,
+        connect_retry_seconds=None,
+        idle_hold_time_after_reset_seconds=None,
+        graceful_restart_enabled=None,
+        bfd=None,
+    )
+
+
+def secret_key(namespace: str) -> tuple[str, str]:
+    """Return namespace and name of the Secret with the passwords."""
+    return (namespace, SECRET)

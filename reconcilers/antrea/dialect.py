@@ -1,0 +1,133 @@
+"""Antrea's BGPPolicy as a dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from reconcilers.antrea import addresses, compile_node
+from reconcilers.antrea.addresses import Candidate
+from reconcilers.antrea.effective import choose
+from reconcilers.antrea.explain import explain
+from reconcilers.antrea.node import node_facts, router_id
+from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
+from reconcilers.antrea.route_sets import RouteSet
+from reconcilers.antrea.sources import EgressSource, PodCidrSource, ServiceSource
+from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
+    Dialect,
+    NodeContext,
+    NodeIntent,
+    RbacRule,
+    RouteSource,
+    Target,
+)
+from reconcilers.model import ObjectAnnotations, ObjectRef, Peer, RouteExplanation
+from resources.antrea.kinds import BGP_POLICY, EGRESS
+from resources.core import Node
+from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
+from resources.kind import Kind
+from resources.tables import Tables
+from statedb import Snapshot, Table
+
+
+class AntreaDialect(Dialect):
+    """One BGP process per node, by the oldest BGPPolicy that selects it."""
+
+    name: ClassVar = "antrea"
+    title: ClassVar = "Antrea BGP"
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (
+        NODE,
+        SERVICE,
+        ENDPOINT_SLICE,
+        SECRET,
+        BGP_POLICY,
+        EGRESS,
+    )
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, BGP_POLICY)
+    options_type: ClassVar = AntreaOptions
+    operator_options_type: ClassVar = AntreaOperatorOptions
+    explained_kinds: ClassVar[Mapping[str, str]] = {"egress": EGRESS.name, "egresses": EGRESS.name}
+    selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})
+    rbac: ClassVar = (RbacRule((NODE,), ("patch",), operator=True),)
+
+    options: AntreaOperatorOptions
+
+    def __init__(self, tables: Tables, options: AntreaOperatorOptions) -> None:
+        super().__init__(tables, options)
+        self._of_node = options if isinstance(options, AntreaOptions) else AntreaOptions()
+        sources: list[RouteSource] = [
+            ServiceSource(tables, ready_only=self._of_node.ready_endpoints),
+            PodCidrSource(tables),
+        ]
+        if self._of_node.egress:
+            sources.append(EgressSource(tables))
+        self.sources = tuple(sources)
+
+    @property
+    def compiled_tables(self) -> tuple[Table[Any], ...]:
+        """Policies and Secrets; the node is followed for every dialect."""
+        return (self.tables.of(BGP_POLICY), self.tables.secrets)
+
+    def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
+        """Compile the effective policy of the node."""
+        tables = self.tables
+        return compile_node.compile_node(
+            compile_node.Inputs(
+                context.node,
+                tables.nodes.get(snapshot, ("", context.node)),
+                tuple(tables.of(BGP_POLICY).all(snapshot)),
+                tables.secrets.get(snapshot, compile_node.secret_key(self._of_node.namespace)),
+                self.options.next_fields,
+            )
+        )
+
+    def candidates(
+        self,
+        snapshot: Snapshot,
+        context: NodeContext,
+        rules: Mapping[str, RouteSet],  # noqa: ARG002
+        target: Target | None,
+    ) -> Iterator[Candidate]:
+        """Yield the addresses of Services, of Egresses and of the node."""
+        t, node = self.tables, context.node
+        row = t.nodes.get(snapshot, ("", node))
+        if row is not None:
+            yield from addresses.of_node(ObjectRef(NODE.name, "", node), node_facts(row))
+        for egress in t.of(EGRESS).all(snapshot):
+            yield from addresses.of_egress(egress, node, enabled=self._of_node.egress)
+        for service in t.services.all(snapshot):
+            ref = ObjectRef(SERVICE.name, *service.key)
+            if target is None or target.prefix is not None or target.names(ref):
+                slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
+                ready = self._of_node.ready_endpoints
+                yield from addresses.of_service(service, slices, node, ready_only=ready)
+
+    def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
+        """Explain what becomes of a candidate at a peer."""
+        return explain(candidate, peer, rules)
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+        """Annotate the nodes that have an effective policy and no router ID.
+
+        Nothing is written where nothing is stored: `compile` shows the annotation of the one node.
+        """
+        if not context.stored:
+            return ClusterIntent()
+        policies = tuple(self.tables.of(BGP_POLICY).all(snapshot))
+        return ClusterIntent(
+            annotations=tuple(
+                found
+                for node in self.tables.nodes.all(snapshot)
+                if (found := self._annotation(node, policies)) is not None
+            )
+        )
+
+    def _annotation(self, node: Node, policies: tuple[Any, ...]) -> ObjectAnnotations | None:
+        identifier = router_id(node, node_facts(node))
+        if identifier.annotated:
+            return None
+        next_fields = self.options.next_fields
+        choice = choose(policies, node.metadata.labels, next_fields=next_fields)
+        return None if choice.policy is None else compile_node.annotated(node, identifier.text)

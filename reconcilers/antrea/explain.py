@@ -1,0 +1,52 @@
+"""Explains why a candidate is advertised to a peer, or is not, and which policy decides. Pure."""
+
+from __future__ import annotations
+
+from reconcilers.antrea.addresses import Candidate, Reason, reject
+from reconcilers.antrea.route_sets import RouteSet
+from reconcilers.model import ObjectRef, Peer, RouteExplanation
+
+
+def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> RouteExplanation:
+    """Explain what becomes of a candidate at a peer."""
+    policy = peer.origins[0] if peer.origins else None
+    found: tuple[Reason, ObjectRef | None] | None = _suppressed(candidate, peer)
+    if found is None:
+        nothing = Reason("NoRoutes", "the peer is advertised nothing")
+        reason = nothing if route_set is None else reject(candidate, route_set)
+        found = None if reason is None else (reason, policy)
+    if found is not None:
+        (word, message), rule = found
+        return _explanation(candidate, peer, (), word, message, rule)
+    advertised = () if candidate.nlri is None else (candidate.nlri,)
+    return _explanation(candidate, peer, advertised, "Advertised", "", policy)
+
+
+def _suppressed(candidate: Candidate, peer: Peer) -> tuple[Reason, ObjectRef | None] | None:
+    """Return why the peer is sent nothing, as the node is drained."""
+    for one in peer.suppressed:
+        if candidate.family in (None, one.family):
+            return Reason(one.reason, one.message), one.rule
+    return None
+
+
+def _explanation(
+    candidate: Candidate,
+    peer: Peer,
+    advertised: tuple[bytes, ...],
+    reason: str,
+    message: str,
+    rule: ObjectRef | None,
+) -> RouteExplanation:
+    return RouteExplanation(
+        peer.instance,
+        peer.name,
+        candidate.object,
+        candidate.type,
+        candidate.family,
+        candidate.nlri,
+        advertised,
+        reason,
+        message,
+        rule,
+    )

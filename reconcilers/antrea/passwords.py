@@ -1,0 +1,84 @@
+"""TCP MD5 passwords of peers: keys ``<address>-<asn>`` of the Secret antrea-bgp-passwords. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from reconcilers.model import ObjectRef, Problem, SecretRef
+from resources.addresses import canonical_address
+from resources.core import Secret
+from resources.secret_value import SecretValue
+from speaker.api.secret import InvalidSecret
+from speaker.api.secret import Secret as Password
+
+SECRET: Final = "antrea-bgp-passwords"  # noqa: S105  the name of an object
+
+
+class FoundPassword(NamedTuple):
+    """The reference to a peer's password, or None, and what is wrong with it."""
+
+    reference: SecretRef | None = None
+    problem: Problem | None = None
+
+
+class Passwords:
+    """The passwords of one Secret, by canonical address and AS number."""
+
+    def __init__(self, secret: Secret | None) -> None:
+        self._secret = secret
+        self._keys: dict[tuple[str, int], list[str]] = {}
+        for key in sorted(secret.data) if secret is not None else ():
+            peer = _peer_of(key)
+            if peer is not None:
+                self._keys.setdefault(peer, []).append(key)
+
+    def find(self, address: str, asn: int, spellings: Iterable[str]) -> FoundPassword:
+        """Return the password of a peer; ``spellings`` are its address as the policy has it.
+
+        Of several keys the one with the policy's spelling counts, else the first one. An empty value
+        is no password; one that TCP MD5 cannot use keeps the peer down.
+        """
+        secret, keys = self._secret, self._keys.get((address, asn), [])
+        if secret is None or not keys:
+            return FoundPassword()
+        exact = [f"{text}-{asn}" for text in spellings]
+        key = next((key for key in exact if key in keys), keys[0])
+        value = secret.data[key]
+        if value.known and not value.reveal():
+            return FoundPassword()
+        namespace, name = secret.key
+        ref, field = ObjectRef("Secret", namespace, name), f"data[{key}]"
+        problem = None
+        unusable = _unusable(value)
+        if unusable is not None:
+            message = f"peer {address} stays down: {unusable}"
+            problem = Problem((ref,), field, message)
+        elif len(keys) > 1:
+            others = ", ".join(other for other in keys if other != key)
+            message = (
+                f"{key} is used for peer {address}, and not {others}: all are keys of this peer"
+            )
+            problem = Problem((ref,), field, message)
+        return FoundPassword(SecretRef(namespace, name, key, verbatim=True), problem)
+
+
+def _peer_of(key: str) -> tuple[str, int] | None:
+    """Return canonical address and AS number of a key; None for a key of another form."""
+    text, _, asn = key.rpartition("-")
+    if not asn.isdecimal() or not asn.isascii() or asn != str(int(asn[:11])):
+        return None
+    try:
+        return canonical_address(text), int(asn)
+    except ValueError:
+        return None
+
+
+def _unusable(value: SecretValue) -> str | None:
+    if not value.known:
+        return None
+    try:
+        Password(value.reveal())
+    except InvalidSecret as error:
+        return str(error)
+    return None
