@@ -1,0 +1,120 @@
+"""``python -m bench.compare CHECKOUT``: the figures of another checkout and of this one, in turn.
+
+Each round measures both, the other one first in one round and second in the next. Printed are the
+medians over the rounds and their ratio: a busy machine slows both sides. Each side runs its own
+programs with its own ``.venv``; the speaker's speed needs root and ``build/bench-tester`` in both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SECONDS: Final = 300
+"""Of one program."""
+
+
+class Program(NamedTuple):
+    """One program of this package, and how its output is read."""
+
+    arguments: Sequence[str]
+    figures: Sequence[tuple[str, str]]
+    """Names, and expressions whose only group is the number."""
+
+
+PROGRAMS: Final = (
+    Program(
+        ["bench.bench_propagation", "--changes", "30", "--peers", "50", "--services", "1000"],
+        [("propagation, median, ms", r"(?m)^\s+1000\s+([0-9.]+)")],
+    ),
+    Program(
+        ["bench.bench_kubernetes"],
+        [
+            ("list and commit, s", r"committed in ([0-9.]+) s"),
+            ("list and commit, CPU, s", r"CPU ([0-9.]+) s"),
+            ("list and commit, MiB", r"peak memory ([0-9.]+) MiB"),
+        ],
+    ),
+)
+SPEED: Final = "bench.speed"
+SHOWN: Final = ("time", "p50")
+"""The figures of `bench.speed` that are compared."""
+
+
+def main() -> int:
+    """Measure; exit status 1 if a ratio is over the limit."""
+    parser = argparse.ArgumentParser(prog="bench.compare", description=__doc__.partition("\n")[0])
+    parser.add_argument("checkout", type=Path, help="the other checkout")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
+    parser.add_argument("--scenarios", default="P1a,P2,P3", help="of bench.speed")
+    parser.add_argument("--peers", default="10", help="of bench.speed")
+    parser.add_argument("--limit", type=float, default=1.1, help="a ratio over it is marked")
+    args = parser.parse_args()
+    speed = [SPEED, "--daemons", "waggle", "--scenarios", args.scenarios, "--peers", args.peers]
+    speed += ["--repetitions", "3"]
+    sides = {"other": args.checkout.resolve(), "this": ROOT}
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for turn in range(args.rounds):
+        for side in sorted(sides, reverse=bool(turn % 2)):
+            for name, value in _measure(sides[side], speed):
+                found[name][side].append(value)
+        print(f"round {turn + 1} of {args.rounds}", file=sys.stderr, flush=True)
+    return _report(found, args.limit)
+
+
+def _measure(checkout: Path, speed: Sequence[str]) -> Iterator[tuple[str, float]]:
+    """Yield the figures of one checkout by name."""
+    for program in PROGRAMS:
+        output = _run(checkout, program.arguments)
+        for name, expression in program.figures:
+            match = re.search(expression, output)
+            if match is not None:
+                yield name, float(match[1])
+    scenario = ""
+    for line in _run(checkout, speed).splitlines():
+        if line.startswith("  waggle"):
+            for name, value in re.findall(r"(\w+) ([0-9.]+)", line):
+                if name in SHOWN:
+                    yield f"{scenario}, {name}, ms", float(value)
+        elif re.match(r"P\d", line):
+            scenario = line.strip()
+
+
+def _run(checkout: Path, arguments: Sequence[str]) -> str:
+    done = subprocess.run(
+        [checkout / ".venv" / "bin" / "python", "-m", *arguments],
+        cwd=checkout,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode not in (0, 1):  # 1: a goal is missed
+        raise RuntimeError(f"{arguments[0]} in {checkout}: {done.stdout[-500:]}")
+    return done.stdout
+
+
+def _report(found: dict[str, dict[str, list[float]]], limit: float) -> int:
+    print(f"{'':40} {'other':>9} {'this':>9} {'ratio':>6}")
+    slower = 0
+    for name, sides in found.items():
+        other, this = (statistics.median(sides[side]) for side in ("other", "this"))
+        ratio = this / other if other else float("inf")
+        slower += ratio > limit
+        mark = "  over the limit" if ratio > limit else ""
+        print(f"{name:40} {other:9.2f} {this:9.2f} {ratio:6.2f}{mark}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
