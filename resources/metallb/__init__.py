@@ -1,0 +1,1 @@
+"""MetalLB's BGP kinds (group metallb.io): peers, advertisements, pools, communities, BFD profiles."""

@@ -1,0 +1,125 @@
+"""IPAddressPool: addresses that MetalLB's controller assigns to Services, and that nodes advertise."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple, TypeAlias
+
+import msgspec
+
+from resources.addresses import canonical_address
+from resources.crds.schema_markers import doc
+from resources.errors import FieldError, shortened
+from resources.labels import LabelSelector
+from resources.meta import Struct
+from resources.metallb.objects import MetalLBObject
+from resources.metallb.rules import selectors_errors
+from resources.metav1 import Conditions
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class ServiceAllocation(Struct, frozen=True):
+    """To which Services addresses are assigned; not looked at by nodes."""
+
+    priority: Annotated[int, doc("Pools with a lower number are used first.")] = 0
+    namespaces: Annotated[tuple[str, ...], doc("The namespaces of the Services, by name.")] = ()
+    namespace_selectors: Annotated[
+        tuple[LabelSelector, ...], doc("The namespaces of the Services, by label.")
+    ] = ()
+    service_selectors: Annotated[tuple[LabelSelector, ...], doc("The Services, by label.")] = ()
+
+
+class IPAddressPoolSpec(Struct, frozen=True):
+    """The specification."""
+
+    addresses: Annotated[
+        tuple[str, ...], doc("Prefixes (192.0.2.0/24) and ranges (192.0.2.10-192.0.2.20).")
+    ]
+    auto_assign: Annotated[
+        bool, doc("Whether addresses are assigned to Services that do not name the pool.")
+    ] = True
+    avoid_buggy_ips: Annotated[
+        bool, doc("Whether addresses that end with .0 and .255 are left out of assignment.")
+    ] = msgspec.field(default=False, name="avoidBuggyIPs")
+    service_allocation: Annotated[
+        ServiceAllocation | None, doc("To which Services addresses are assigned.")
+    ] = None
+
+
+class IPAddressPoolStatus(Struct, frozen=True):
+    """The status; the numbers are those of MetalLB's controller."""
+
+    assigned_ipv4: Annotated[int, doc("Assigned IPv4 addresses.")]
+    assigned_ipv6: Annotated[int, doc("Assigned IPv6 addresses.")]
+    available_ipv4: Annotated[int, doc("IPv4 addresses that are free.")]
+    available_ipv6: Annotated[int, doc("IPv6 addresses that are free.")]
+    conditions: Conditions = ()
+
+
+class IPAddressPool(MetalLBObject, frozen=True, kw_only=True):
+    """One pool."""
+
+    spec: IPAddressPoolSpec
+
+
+class Block(NamedTuple):
+    """One entry of a pool: its text, and the smallest set of prefixes that it is."""
+
+    text: str
+    networks: tuple[Network, ...]
+
+
+def block(text: str) -> Block:
+    """Parse a prefix (host bits are cut) or a range. Raises `ValueError` naming the rule."""
+    first, dash, last = text.partition("-")
+    if not dash:
+        base, slash, length = text.strip().partition("/")
+        if not slash or not (length.isascii() and length.isdigit()):
+            raise ValueError(f"{shortened(text)} is neither a prefix nor a range of addresses")
+        network = ipaddress.ip_network((canonical_address(base), int(length)), strict=False)
+        return Block(text, (network,))
+    start = ipaddress.ip_address(canonical_address(first.strip()))
+    end = ipaddress.ip_address(canonical_address(last.strip()))
+    if start.version != end.version:
+        raise ValueError(f"{shortened(text)} runs from one address family to the other")
+    if int(end) < int(start):
+        raise ValueError(f"{shortened(text)} runs backwards")
+    return Block(text, tuple(ipaddress.summarize_address_range(start, end)))
+
+
+def blocks(row: IPAddressPool) -> tuple[Block, ...]:
+    """Return the entries of a pool that was validated."""
+    return tuple(map(block, row.spec.addresses))
+
+
+def overlapping(first: Block, second: Block) -> bool:
+    """True if two entries have an address in common."""
+    return any(
+        a.version == b.version and a.overlaps(b) for a in first.networks for b in second.networks
+    )
+
+
+def pool_errors(row: IPAddressPool) -> Iterator[FieldError]:
+    """Yield the rules that a pool breaks, each on its own."""
+    if not row.spec.addresses:
+        yield FieldError("spec.addresses", "at least one prefix or range is required")
+    found: list[tuple[int, Block]] = []
+    for i, text in enumerate(row.spec.addresses):
+        try:
+            entry = block(text)
+        except ValueError as error:
+            yield FieldError(f"spec.addresses[{i}]", str(error))
+            continue
+        other = next((j for j, earlier in found if overlapping(earlier, entry)), None)
+        if other is not None:
+            yield FieldError(
+                f"spec.addresses[{i}]", f"{text[:64]!r} overlaps with spec.addresses[{other}]"
+            )
+        found.append((i, entry))
+    allocation = row.spec.service_allocation
+    if allocation is not None:
+        path = "spec.serviceAllocation"
+        yield from selectors_errors(allocation.namespace_selectors, f"{path}.namespaceSelectors")
+        yield from selectors_errors(allocation.service_selectors, f"{path}.serviceSelectors")

@@ -1,0 +1,91 @@
+"""The base of MetalLB's rows, and how objects become rows.
+
+An object that breaks a rule is a row as well, with its errors: it stops the nodes that it concerns
+(docs/metallb.md), so that the compiler has to see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from resources.errors import FieldError
+from resources.labels import LabelSelector, strict_selector_errors
+from resources.meta import ObjectMeta, Resource, Struct
+from resources.metallb.rules import misplaced_errors
+from resources.schema import structural_errors, without_nulls
+from resources.secret_value import decode_field
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""An annotation that repeats the whole object, its passwords included; it is dropped."""
+
+
+class MetalLBObject(Resource, frozen=True, kw_only=True):
+    """Base of the rows."""
+
+    errors: tuple[FieldError, ...] = msgspec.field(default=(), name="%errors")
+    """The rules that the object breaks; nothing else of it than these and its nodes is then used."""
+
+
+T = TypeVar("T", bound=MetalLBObject)
+
+
+def decoder(
+    row: type[T],
+    spec: type[Struct],
+    rules: Callable[[Any], Iterator[FieldError]],
+    broken: Callable[[tuple[LabelSelector, ...]], Struct],
+    former: Mapping[str, tuple[type[Resource], Callable[[Any], T]]] | None = None,
+) -> Callable[[Any], T]:
+    """Return the conversion of a kind; ``former``: row type and conversion by former ``apiVersion``.
+
+    ``broken`` makes the spec of an object whose spec cannot be read, from its node selectors. The
+    conversion raises `msgspec.ValidationError` only for impossible metadata.
+    """
+
+    def convert(value: Any) -> T:  # noqa: ANN401  JSON
+        value = _without_annotation(without_nulls(value))
+        shape: type[Resource] = row
+        present: Callable[[Any], T] | None = None
+        if former is not None:
+            shape, present = former.get(str(value.get("apiVersion")), (row, None))
+        try:
+            found = msgspec.convert(value, shape, dec_hook=decode_field)
+        except msgspec.ValidationError:
+            errors = [
+                error
+                for error in structural_errors(value, shape)
+                if not error.path.startswith("metadata")
+            ]
+            metadata = msgspec.convert(value.get("metadata"), ObjectMeta)
+            selectors = _node_selectors(value.get("spec"))
+            return row(metadata=metadata, spec=broken(selectors), errors=tuple(errors))  # type: ignore[call-arg]
+        converted = cast("T", found if present is None else present(found))
+        broken_rules = (*misplaced_errors(value, spec), *rules(converted))
+        return replace(converted, errors=broken_rules) if broken_rules else converted
+
+    return convert
+
+
+def _without_annotation(value: Any) -> Any:  # noqa: ANN401
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(annotations, dict) or LAST_APPLIED not in annotations:
+        return value
+    kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
+    return {**value, "metadata": {**metadata, "annotations": kept}}
+
+
+def _node_selectors(spec: Any) -> tuple[LabelSelector, ...]:  # noqa: ANN401
+    """Return the selectors of a spec that is otherwise broken; none (all nodes) if they are, too."""
+    given = spec.get("nodeSelectors") if isinstance(spec, dict) else None
+    try:
+        selectors = msgspec.convert(given, tuple[LabelSelector, ...])
+    except msgspec.ValidationError:
+        return ()
+    if any(True for selector in selectors for _ in strict_selector_errors(selector, "")):
+        return ()
+    return selectors

@@ -1,0 +1,79 @@
+"""Rules that several of MetalLB's kinds share (MetalLB: internal/config/validation.go)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from resources.errors import FieldError, shortened
+from resources.labels import LabelSelector, LabelSelectorRequirement, strict_selector_errors
+from resources.meta import METADATA_FIELDS, Struct
+from resources.schema import shape_of
+
+MAX_ASN: Final = 4294967295
+AnyAsn = Annotated[int, Meta(ge=0, le=MAX_ASN)]
+"""An AS number as the schema takes it; 0 is refused where it is used."""
+MAX_PASSWORD_OCTETS: Final = 80
+"""TCP_MD5SIG_MAXKEYLEN of Linux."""
+
+
+def twice_errors(texts: Iterable[str], path: str) -> Iterator[FieldError]:
+    """Yield an error for each text that a list has more than once."""
+    for text, count in Counter(texts).items():
+        if count > 1:
+            yield FieldError(path, f"{shortened(text)} is there {count} times")
+
+
+def selectors_errors(selectors: Sequence[LabelSelector], path: str) -> Iterator[FieldError]:
+    """Yield an error for each selector that cannot be, and for two that mean the same."""
+    first: dict[object, int] = {}
+    for i, selector in enumerate(selectors):
+        yield from strict_selector_errors(selector, f"{path}[{i}]")
+        earlier = first.setdefault(_meaning(selector), i)
+        if earlier != i:
+            yield FieldError(f"{path}[{i}]", f"is the same selector as {path}[{earlier}]")
+
+
+def repeated_requirement_errors(
+    selectors: Sequence[LabelSelector], path: str
+) -> Iterator[FieldError]:
+    """Yield an error for an expression that a selector has twice, and a value that one has twice."""
+    for i, selector in enumerate(selectors):
+        where = f"{path}[{i}].matchExpressions"
+        for j, requirement in enumerate(selector.match_expressions):
+            yield from twice_errors(requirement.values, f"{where}[{j}].values")
+        expressions = Counter(map(_expression, selector.match_expressions))
+        if any(count > 1 for count in expressions.values()):
+            yield FieldError(where, "has an expression twice")
+
+
+def _meaning(selector: LabelSelector) -> object:
+    return (
+        frozenset(selector.match_labels.items()),
+        frozenset(map(_expression, selector.match_expressions)),
+    )
+
+
+def _expression(requirement: LabelSelectorRequirement) -> object:
+    return (requirement.key, requirement.operator, frozenset(requirement.values))
+
+
+def misplaced_errors(value: Any, spec: type[Struct]) -> Iterator[FieldError]:  # noqa: ANN401
+    """Yield an error for ``spec``, or a field of it, that is beneath ``metadata`` or beside ``spec``.
+
+    Without it the object would be read as one whose spec is empty, which for an advertisement is
+    every pool to every peer.
+    """
+    if not isinstance(value, dict):
+        return
+    fields = {field.encode_name for field in getattr(shape_of(spec), "fields", ())}
+    metadata = value.get("metadata")
+    for name in metadata if isinstance(metadata, dict) else ():
+        if name == "spec" or (name in fields and name not in METADATA_FIELDS):
+            yield FieldError(f"metadata.{name}", "belongs beneath the object, not beneath metadata")
+    for name in value:
+        if name in fields and name not in ("metadata", "spec", "status"):
+            yield FieldError(str(name), "belongs beneath spec")
