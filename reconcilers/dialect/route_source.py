@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from reconcilers.dialect.compilation import NodeContext
-from reconcilers.model import Attributes, Contribution, ObjectRef, Origin
+from reconcilers.model import Attributes, Contribution, ObjectRef, Origin, Problem
 from resources.kind import Kind
 from resources.meta import ObjectKey, Resource
 from resources.tables import Tables
@@ -56,6 +56,13 @@ class Contributed(NamedTuple):
     Several addresses with one aggregate are yielded one by one."""
 
 
+class Rejected(NamedTuple):
+    """An object that contradicts itself for a route set: a problem, in place of its prefixes there."""
+
+    route_set: str
+    problem: Problem
+
+
 class RouteSource(Protocol):
     """Objects of one sort that contribute prefixes to route sets: Services, pod networks, pools.
 
@@ -89,8 +96,8 @@ class RouteSource(Protocol):
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
-    ) -> Iterator[Contributed]:
-        """Yield what one object contributes to route sets with these rules.
+    ) -> Iterator[Contributed | Rejected]:
+        """Yield what one object contributes to route sets with these rules, and its problems.
 
         An exception becomes a problem of the object, which then contributes nothing.
         """

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from reconcilers.dialect.compilation import NodeContext
-from reconcilers.dialect.route_source import Contributed
+from reconcilers.dialect.route_source import Contributed, Rejected
 from reconcilers.model import ObjectRef
 from resources.core import EndpointSlice, Service
 from resources.core.kinds import BY_SERVICE
@@ -58,7 +58,7 @@ class ServiceSource(ABC):
 
     def contributions(
         self, snapshot: Snapshot, context: NodeContext, key: Key, rules: Sequence[Any]
-    ) -> Iterator[Contributed]:
+    ) -> Iterator[Contributed | Rejected]:
         """Yield what one Service contributes; nothing if it is gone."""
         service = self._tables.services.get(snapshot, key)
         if service is None:
@@ -73,5 +73,5 @@ class ServiceSource(ABC):
         slices: Iterable[EndpointSlice],
         context: NodeContext,
         rules: Sequence[Any],
-    ) -> Iterator[Contributed]:
+    ) -> Iterator[Contributed | Rejected]:
         """Yield what one Service contributes to route sets with these rules."""

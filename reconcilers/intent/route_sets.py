@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from reconcilers.apply.convert import route_attributes
 from reconcilers.dialect import (
     EVERYTHING,
@@ -17,6 +19,7 @@ from reconcilers.dialect import (
     Everything,
     JoinConflictError,
     NodeContext,
+    Rejected,
     RouteSource,
 )
 from reconcilers.intent.service_addresses import AddressRules
@@ -218,6 +221,10 @@ class RouteSets:
         try:
             ref = source.object(context, key)
             for found in source.contributions(snapshot, context, key, rules):
+                if isinstance(found, Rejected):
+                    own = replace(found.problem, dialect=self._dialect.name)
+                    rejected.setdefault(found.route_set, {})[own] = None
+                    continue
                 problem = self._rejected(ref, found)
                 if problem is None:
                     self._collect(of_set, source.name, found)
@@ -376,16 +383,12 @@ class RouteSets:
         contributions: Sequence[Contribution],
         conflict: JoinConflictError,
     ) -> None:
-        objects = tuple(
-            dict.fromkeys(
-                ref for part in contributions for ref in (part.origin.object, part.origin.rule)
-            )
-        )
+        refs = {ref for part in contributions for ref in (part.origin.object, part.origin.rule)}
         self._problems_changed = True
         self._conflicts[key] = Problem(
-            objects,
+            tuple(sorted(refs)),
             conflict.field,
-            str(conflict),
+            f"{prefix_to_text(key[1], key[2])} is not advertised: {conflict}",
             category="conflict",
             dialect=self._dialect.name,
         )

@@ -29,6 +29,12 @@ class Endpoint(Struct, frozen=True):
         """True if it accepts new connections: ready (the default) and not terminating."""
         return self.conditions.ready is not False and not self.conditions.terminating
 
+    @property
+    def usable(self) -> bool:
+        """True if it has an address, and is ready (the default) or serves, even while it terminates."""
+        ready = self.conditions.ready is not False or self.conditions.serving is True
+        return bool(self.addresses) and ready
+
 
 class EndpointSlice(Resource, frozen=True):
     """One slice."""

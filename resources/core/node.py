@@ -35,10 +35,18 @@ class NodeAddress(Struct, frozen=True):
     address: str
 
 
+class NodeCondition(Struct, frozen=True):
+    """v1.NodeCondition, without its times: a heartbeat is no change of the row."""
+
+    type: str = ""
+    status: str = ""
+
+
 class NodeStatus(Struct, frozen=True):
     """v1.NodeStatus."""
 
     addresses: tuple[NodeAddress, ...] = ()
+    conditions: tuple[NodeCondition, ...] = ()
 
 
 class Node(Resource, frozen=True):
@@ -53,6 +61,13 @@ class Node(Resource, frozen=True):
         if self.spec.pod_cidrs:
             return self.spec.pod_cidrs
         return (self.spec.pod_cidr,) if self.spec.pod_cidr else ()
+
+    @property
+    def network_unavailable(self) -> bool:
+        """True if the node's condition NetworkUnavailable is True."""
+        return any(
+            c.type == "NetworkUnavailable" and c.status == "True" for c in self.status.conditions
+        )
 
 
 def node_errors(node: Node) -> Iterator[FieldError]:

@@ -233,7 +233,10 @@ def test_a_prefix_that_cannot_be_joined_is_withheld_and_named() -> None:
     bench.dialect.fails["join"] = "no"
     bench.compiler.run()
     assert bench.routes() == []
-    assert "its contributions cannot be joined: RuntimeError: no" in bench.problems()
+    assert any(
+        text.endswith("its contributions cannot be joined: RuntimeError: no")
+        for text in bench.problems()
+    )
     bench.dialect.fails.clear()
     bench.put()
     bench.compiler.run()
