@@ -245,16 +245,18 @@ def _hold_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
         yield FieldError("spec.keepaliveTime", text)
 
 
+def has_password(spec: BGPPeerSpec) -> bool:
+    """True if a password is written in the object; an empty text is none."""
+    password = spec.password
+    return password is not None and (not password.known or bool(password.reveal()))
+
+
 def _password_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
     """Yield the rules of passwords; no message has anything of one."""
-    password = spec.password
-    if password is None or not password.known:
-        given = password is not None
-    else:
-        octets = password.reveal()
-        given = bool(octets)
-        length = len(octets.removesuffix(b"\n"))
-        if given and (length == 0 or length > MAX_PASSWORD_OCTETS):
+    password, given = spec.password, has_password(spec)
+    if given and password is not None and password.known:
+        length = len(password.reveal().removesuffix(b"\n"))
+        if not 1 <= length <= MAX_PASSWORD_OCTETS:
             text = f"a TCP MD5 password has from 1 to {MAX_PASSWORD_OCTETS} octets (RFC 2385)"
             yield FieldError("spec.password", text)
     if given and spec.password_secret.name:
