@@ -1,8 +1,8 @@
 """Reads the host's interfaces and default routes from the kernel, and again after each change.
 
 The monitoring socket is opened before the first dump, so that no change is lost. A notification only
-triggers a new dump, a moment later; its content is not used. If the monitor overflows or fails, `watch`
-raises, and its caller starts it again.
+triggers a new dump, a moment later; its content is not used. Those of other routes never arrive. If
+the monitor overflows or fails, `watch` raises, and its caller starts it again.
 
 The caller's event loop may be unable to open netlink sockets, as uvloop. Therefore the monitor is a
 plain socket, and pyroute2 runs in a thread with an event loop of its own.
@@ -26,6 +26,7 @@ from pyroute2.netlink.rtnl import (
     RTMGRP_LINK,
 )
 
+from resources.host.kernel_routes import MAIN_TABLE, default_routes, drop_other_routes
 from resources.host.network import DefaultRoute, Device, Host
 
 SETTLE_SECONDS: Final = 0.05
@@ -36,7 +37,6 @@ _GROUPS: Final = (
 _DATAGRAM: Final = 1 << 16
 """Octets read of a notification; its content is not used."""
 _IFF_UP: Final = 1
-_MAIN_TABLE: Final = 254
 
 
 async def watch(report: Callable[[Host], None]) -> None:
@@ -47,6 +47,7 @@ async def watch(report: Callable[[Host], None]) -> None:
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as monitor:
         monitor.setblocking(False)
+        drop_other_routes(monitor)
         monitor.bind((0, _GROUPS))
         changed = asyncio.Event()
         errors: list[OSError] = []
@@ -92,8 +93,7 @@ async def _dump() -> Host:
     async with AsyncIPRoute() as kernel:
         links = [link async for link in await kernel.link("dump")]
         addresses = [address async for address in await kernel.addr("dump")]
-        routes = [route async for route in await kernel.route("dump")]
-    return host_of(links, addresses, routes)
+    return host_of(links, addresses, default_routes())
 
 
 def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
@@ -123,7 +123,7 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
         )
         for route in routes
         if route["dst_len"] == 0
-        and (route.get_attr("RTA_TABLE") or route["table"]) == _MAIN_TABLE
+        and (route.get_attr("RTA_TABLE") or route["table"]) == MAIN_TABLE
         and (gateway := route.get_attr("RTA_GATEWAY"))
     }
     return Host(tuple(sorted(devices)), tuple(sorted(defaults)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -97,5 +98,61 @@ def test_addresses_states_and_default_routes_follow_the_kernel(link: Link, loop:
         watch.until(lambda h: device(h, "lo1")["admin_up"] is False)
         link.left.batch("link del lo1")
         watch.until(lambda h: not device(h, "lo1"))
+    finally:
+        watch.end()
+
+
+FOREIGN = 20_000
+CPU_SECONDS = 0.1
+"""For 50,000 routes; a fifth of it is what one wake-up for each route takes."""
+
+
+def cpu_of(pid: int) -> float:
+    """Return the CPU time of a process, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_routes_that_are_no_default_routes_wake_nobody(link: Link) -> None:
+    link.left.batch(f"addr add 198.51.100.1/24 dev {DEVICE}")
+    watch = Watch(link, "asyncio")
+    try:
+        watch.until(lambda h: "198.51.100.1" in device(h, DEVICE).get("addresses", []))
+        link.left.batch(f"addr add 198.51.100.7/24 dev {DEVICE}")
+        watch.until(lambda h: "198.51.100.7" in device(h, DEVICE)["addresses"])
+        before = cpu_of(watch.process.pid)
+        link.left.batch(
+            *(
+                f"route add 10.{n >> 8 & 255}.{n & 255}.0/24 via 198.51.100.2"
+                for n in range(FOREIGN)
+            ),
+            "route add default via 198.51.100.3 table 77",
+        )
+        assert cpu_of(watch.process.pid) - before < CPU_SECONDS * FOREIGN / 50_000
+        # The next report is the one about the default route: nothing was reported between.
+        link.left.batch("route add default via 198.51.100.2 metric 3")
+        host = watch.until(lambda _: True)
+        (found,) = host["default_routes"]
+        assert found["gateway"] == "198.51.100.2"
+        link.left.batch("route del default via 198.51.100.2 metric 3")
+        assert watch.until(lambda _: True)["default_routes"] == []
+    finally:
+        watch.end()
+
+
+def test_default_routes_of_both_families_are_read_among_many_others(link: Link) -> None:
+    link.left.batch(
+        f"addr add 198.51.100.1/24 dev {DEVICE}",
+        f"addr add 2001:db8::1/64 dev {DEVICE} nodad",
+        *(f"route add 10.{n >> 8 & 255}.{n & 255}.0/24 via 198.51.100.2" for n in range(3000)),
+        *(f"route add 2001:db8:{n:x}::/48 via 2001:db8::2" for n in range(1, 1000)),
+        "route add default via 198.51.100.9 metric 9",
+        f"route add default via 2001:db8::9 dev {DEVICE} metric 10",
+    )
+    watch = Watch(link, "asyncio")
+    try:
+        host = watch.until(lambda _: True)
+        found = {(r["gateway"], r["metric"], r["device"]) for r in host["default_routes"]}
+        assert found == {("198.51.100.9", 9, DEVICE), ("2001:db8::9", 10, DEVICE)}
     finally:
         watch.end()

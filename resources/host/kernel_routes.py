@@ -1,0 +1,118 @@
+"""The default routes of the kernel's main table, and which notifications can concern them.
+
+A node may have as many routes as the Internet. The kernel filters by table; of what it sends, only the
+headers of other routes are read. Notifications of other routes are dropped by a filter in the kernel,
+so that they do not even wake the agent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyroute2.netlink.rtnl.rtmsg import rtmsg
+
+MAIN_TABLE: Final = 254
+
+# linux/netlink.h, linux/rtnetlink.h, asm/socket.h, linux/filter.h
+_SOL_NETLINK, _STRICT_CHECK = 270, 12
+_SO_ATTACH_FILTER = 26
+_REQUEST, _DUMP = 0x1, 0x300
+_INTERRUPTED = 0x10
+_ERROR, _DONE = 2, 3
+_NEW_ROUTE, _DELETE_ROUTE, _GET_ROUTE = 24, 25, 26
+_HEADER: Final = struct.Struct("=IHHII")
+"""nlmsghdr: length, type, flags, sequence, port."""
+_ROUTE: Final = struct.Struct("=BBBBBBBBI")
+"""rtmsg: family, destination length, source length, TOS, table, protocol, scope, type, flags."""
+_CODE: Final = struct.Struct("=i")
+_BUFFER: Final = 1 << 16
+_SECONDS: Final = 10.0
+_ATTEMPTS: Final = 5
+
+_EMPTY: Final = frozenset({errno.ENOENT, errno.EAFNOSUPPORT, errno.EOPNOTSUPP})
+"""No such table, or no such family: no routes."""
+
+
+def drop_other_routes(monitor: socket.socket) -> None:
+    """Let the kernel drop notifications of routes that are no default route of the main table.
+
+    Raises `OSError`.
+    """
+    type_octet = 4 if sys.byteorder == "little" else 5
+    load, equal, give = 0x30, 0x15, 0x06  # BPF_LD|B|ABS, BPF_JMP|JEQ|K, BPF_RET|K
+    everything, nothing = 0xFFFFFFFF, 0
+    program = (
+        (load, 0, 0, type_octet),
+        (equal, 1, 0, _NEW_ROUTE),
+        (equal, 0, 4, _DELETE_ROUTE),
+        (load, 0, 0, _HEADER.size + 1),
+        (equal, 0, 3, 0),
+        (load, 0, 0, _HEADER.size + 4),
+        (equal, 0, 1, MAIN_TABLE),
+        (give, 0, 0, everything),
+        (give, 0, 0, nothing),
+    )
+    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    filter_ = struct.pack("@HP", len(program), ctypes.addressof(buffer))
+    monitor.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_)
+
+
+def default_routes() -> list[Any]:
+    """Dump the default routes of the main table as messages of pyroute2. Raises `OSError`.
+
+    Blocks.
+    """
+    return [route for family in (socket.AF_INET, socket.AF_INET6) for route in _dump(family)]
+
+
+def _dump(family: int) -> list[Any]:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
+        kernel.settimeout(_SECONDS)
+        kernel.bind((0, 0))
+        kernel.setsockopt(_SOL_NETLINK, _STRICT_CHECK, 1)
+        for sequence in range(1, _ATTEMPTS + 1):
+            message = _ROUTE.pack(family, 0, 0, 0, MAIN_TABLE, 0, 0, 0, 0)
+            size = _HEADER.size + len(message)
+            head = _HEADER.pack(size, _GET_ROUTE, _REQUEST | _DUMP, sequence, 0)
+            kernel.send(head + message)
+            found: list[Any] = []
+            if _read_answer(kernel, found):
+                return found
+        raise OSError(errno.EAGAIN, "the routing table changed during every dump")
+
+
+def _read_answer(kernel: socket.socket, found: list[Any]) -> bool:
+    """Append the default routes of an answer; returns False if the table changed meanwhile."""
+    consistent = True
+    while True:
+        octets = kernel.recv(_BUFFER)
+        for kind, flags, start in _messages(octets):
+            consistent = consistent and not flags & _INTERRUPTED
+            body = start + _HEADER.size
+            if kind in (_ERROR, _DONE):
+                (code,) = _CODE.unpack_from(octets, body)
+                if code and -code not in _EMPTY:
+                    raise OSError(-code, "the routes cannot be read")
+                return consistent
+            if kind == _NEW_ROUTE and octets[body + 1] == 0:
+                route = rtmsg(octets, offset=start)
+                route.decode()
+                found.append(route)
+
+
+def _messages(octets: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield type, flags and position of each message."""
+    position = 0
+    while position + _HEADER.size <= len(octets):
+        length, kind, flags, _, _ = _HEADER.unpack_from(octets, position)
+        if length < _HEADER.size:
+            return
+        yield kind, flags, position
+        position += (length + 3) & ~3
