@@ -15,6 +15,7 @@ import msgspec
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from cells.feed_log import FeedLog
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
@@ -61,6 +62,7 @@ class Kubernetes:
     ) -> None:
         self.access = access
         self._clock = clock
+        self._log = FeedLog(clock)
         self._away_since = 0.0
         """Unix time of the first failure of the present outage; 0 while the API server answers."""
         self._answered = False
@@ -81,6 +83,7 @@ class Kubernetes:
 
         lifecycle.append("kubernetes", start=start)
         jobs.add("watch", self._run)
+        jobs.add("log", self._log.run)
 
     @asynccontextmanager
     async def writer(self, manager: str) -> AsyncIterator[Writer]:
@@ -107,31 +110,27 @@ class Kubernetes:
             self._statuses[status.name] = status
             if before is None or (before.phase, before.message) != (status.phase, status.message):
                 self._show(status)
-                self._log(status, before.phase if before is not None else Phase.WAITING)
-        self._report_server()
+        cause = self._report_server()
+        self._log.report(self._statuses.values(), self._away_since, cause)
 
-    def _report_server(self) -> None:
-        """Report an outage of the API server: kinds fail, and none is followed."""
+    def _report_server(self) -> str:
+        """Report an outage of the API server: kinds fail, and none is followed; returns the cause."""
         statuses = self._statuses.values()
         if any(status.phase in (Phase.FOLLOWING, Phase.HOLDING) for status in statuses):
             self._answered = True
             if self._away_since:
-                away = round(self._clock() - self._away_since, 1)
                 self._away_since = 0.0
-                log.info(
-                    "the API server can be read again", event_name="kubernetes.back", away=away
-                )
                 self._health.ok(f"reading from {self.access}")
-            return
+            return ""
         cause = next((status.cause for status in statuses if status.cause), "")
         if not cause:
-            return
+            return ""
         if not self._away_since:
             self._away_since = self._clock()
-            log.warning("the API server cannot be read", event_name="kubernetes.away", reason=cause)
         since = datetime.fromtimestamp(self._away_since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         known = "the last known state is kept" if self._answered else "nothing has been read yet"
         self._health.degraded(f"the API server cannot be read since {since}; {known}: {cause}")
+        return cause
 
     def _show(self, status: FeedStatus) -> None:
         scope = self._health.scope(status.name)
@@ -144,34 +143,6 @@ class Kubernetes:
                 scope.stopped(status.message)
             case Phase.HOLDING | Phase.FORBIDDEN | Phase.FAILING:
                 scope.degraded(status.message)
-
-    def _log(self, status: FeedStatus, before: Phase) -> None:
-        match status.phase:
-            case Phase.FORBIDDEN | Phase.FAILING:
-                log.warning(
-                    "objects cannot be read",
-                    event_name="kubernetes.failing",
-                    feed=status.name,
-                    reason=status.message,
-                )
-            case Phase.HOLDING:
-                log.warning(
-                    "objects are missing from a list",
-                    event_name="kubernetes.holding",
-                    feed=status.name,
-                    reason=status.message,
-                )
-            case Phase.MISSING:
-                log.info(
-                    "the API server does not have the kind",
-                    event_name="kubernetes.missing",
-                    feed=status.name,
-                    reason=status.message,
-                )
-            case Phase.FOLLOWING if before is not Phase.WAITING:
-                log.info("objects are read", event_name="kubernetes.following", feed=status.name)
-            case _:
-                pass
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)

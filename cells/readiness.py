@@ -13,15 +13,18 @@ from collections.abc import Iterable, Mapping
 import structlog
 
 from cells.apply.loop import FirstPass
-from cells.hive import Health, Readiness, Wiring
+from cells.hive import Group, Health, Readiness, Wiring
 from cells.hive.jobs import Jobs
 from cells.options import ReadinessOptions
 from reconcilers.model import Peer
 from reconcilers.tables import IntentTables
+from resources.source import Source
 from speaker.api import PeerStatus, SpeakerPort
 from statedb import Database
 
 GATE = "peers"
+SOURCE_GATE = "source"
+NO_SOURCE = "a source of objects: set --manifests DIR or --kubeconfig FILE"
 POLL_INTERVAL_SECONDS = 0.2
 """Between two readings of the sessions, until the gate is open."""
 NAMED_PEERS = 5
@@ -59,6 +62,7 @@ class ReadinessGate:
         first_pass: FirstPass,
         speaker: SpeakerPort,
         options: ReadinessOptions,
+        sources: Group[Source],
         readiness: Readiness,
         health: Health,
         jobs: Jobs,
@@ -70,6 +74,11 @@ class ReadinessGate:
         self._timeout = options.timeout_seconds
         self._readiness = readiness
         self._health = health
+        if not sources:
+            # Without a source there is no configuration: ready would be a promise of nothing.
+            readiness.gate(SOURCE_GATE, NO_SOURCE)
+            health.degraded(f"not ready without {NO_SOURCE}")
+            return
         self._open = readiness.gate(GATE, "the initial table of every peer")
         jobs.add("gate", self._run)
 

@@ -34,7 +34,9 @@ def make_statuses(
     speaker: SpeakerPort,
 ) -> ObjectStatuses:
     """Return what keeps the statuses of the enabled dialects' objects."""
-    return ObjectStatuses(database, intent_tables, dialects, node.name, speaker.peers)
+    return ObjectStatuses(
+        database, intent_tables, dialects, node.name, speaker.peers, speaker.instances
+    )
 
 
 def status_table(statuses: ObjectStatuses) -> Table[ObjectStatus]:

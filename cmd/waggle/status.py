@@ -69,7 +69,7 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
     found += [
         f"  - {part['path']}: {part['message']} "
         f"(for {output.age(output.read_time(part['sinceTime']), now)})"
-        for part in item.get("degraded", [])
+        for part in _causes(item.get("degraded", []))
     ]
     found.append(f"status     {item['reporting']}")
     found += [f"problem    {problem_text(problem)}" for problem in item.get("problems", [])]
@@ -81,6 +81,17 @@ def lines(item: dict[str, Any], now: datetime) -> list[str]:
             found.append(f"instance   {instance}, AS {peer.get('localASN', '-')}")
         found.append(f"  - {_peer(peer, now)}")
     return found
+
+
+def _causes(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out the parts that repeat the cause of the part that they belong to."""
+    messages = {part["path"]: part["message"] for part in parts}
+
+    def repeats(part: dict[str, Any]) -> bool:
+        parent = messages.get(part["path"].rpartition("/")[0], "")
+        return bool(parent) and part["message"].partition("; ")[0] in parent
+
+    return [part for part in parts if not repeats(part)]
 
 
 def conditions(item: dict[str, Any]) -> list[list[str]]:

@@ -6,7 +6,7 @@ The messages list the first errors of each instance, as one mistake often causes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from reconcilers.model import Condition, ObjectRef, Problem, ReconcileStatus
@@ -55,6 +55,15 @@ def errors_of(
             what = f"{status.reconciler} {rest}" if rest else status.reconciler
             errors.append((instance, f"{what}: {status.error}"))
     return errors
+
+
+def listener_errors(instances: Sequence[str], listen_errors: Mapping[str, str | None]) -> Errors:
+    """Return the errors of instances that cannot listen."""
+    return [
+        (name, f"spec.bgpInstances[{index}].localPort: {error}")
+        for index, name in enumerate(instances)
+        if (error := listen_errors.get(name))
+    ]
 
 
 def reconcile_error(ref: ObjectRef, errors: Errors, generation: int | None) -> Condition:

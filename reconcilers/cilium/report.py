@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconcilers.cilium.node_errors import errors_of, reconcile_error, sessions_down
+from reconcilers.cilium.node_errors import (
+    errors_of,
+    listener_errors,
+    reconcile_error,
+    sessions_down,
+)
 from reconcilers.cilium.node_status import node_status
 from reconcilers.dialect import ObjectStatus, ReportContext
 from reconcilers.model import ObjectRef
@@ -47,6 +52,14 @@ def statuses(tables: Tables, snapshot: Snapshot, context: ReportContext) -> Iter
             for status in intent.reconcile_statuses.all(snapshot)
             if status.object.partition("/")[0] not in foreign
         ),
+    )
+    errors += listener_errors(
+        [instance.name for instance in config.spec.bgp_instances],
+        {
+            names.get(one.name, one.name): one.listen_error
+            for one in context.instances
+            if one.name not in foreign
+        },
     )
     generation = config.metadata.generation or None
     conditions = [reconcile_error(ref, errors, generation)]

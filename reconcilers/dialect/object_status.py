@@ -9,7 +9,7 @@ import msgspec
 
 from reconcilers.model import ObjectRef
 from reconcilers.tables import IntentTables
-from speaker.api import PeerStatus
+from speaker.api import InstanceStatus, PeerStatus
 
 
 class ObjectStatus(msgspec.Struct, frozen=True):
@@ -40,3 +40,5 @@ class ReportContext(msgspec.Struct, frozen=True):
     """The last report."""
     now: float
     """Unix time."""
+    instances: Sequence[InstanceStatus] = ()
+    """The state of all instances."""

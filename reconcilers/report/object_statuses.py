@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reconcilers.dialect import Dialect, ObjectStatus, ReportContext
 from reconcilers.tables import KEY, IntentTables, object_id
 from resources.row_updates import replace_all
-from speaker.api import PeerStatus
+from speaker.api import InstanceStatus, PeerStatus
 from statedb import Database, Index, Table
 
 
@@ -27,8 +27,10 @@ class ObjectStatuses:
         dialects: Sequence[Dialect],
         node: str,
         sessions: Callable[[], Sequence[PeerStatus]],
+        instances: Callable[[], Sequence[InstanceStatus]] = tuple,
     ) -> None:
-        """``sessions`` returns the state of all sessions."""
+        """``sessions`` and ``instances`` return the state of all of them."""
+        self._instances = instances
         self.table: Table[ObjectStatus] = database.table(
             "object-statuses", Index(KEY, lambda row: object_id(row.object))
         )
@@ -60,13 +62,15 @@ class ObjectStatuses:
         """Compute all statuses; ``now`` is Unix time. Returns True if one has changed."""
         snapshot = self._database.snapshot()
         before = {row.object: row for row in self.table.all(snapshot)}
-        sessions = self._sessions()
+        sessions, instances = self._sessions(), self._instances()
         rows = [
             replace(row, dialect=dialect.name)
             for dialect in self._dialects
             for row in dialect.statuses(
                 snapshot,
-                ReportContext(self._node, dialect.name, self._intent, sessions, before, now),
+                ReportContext(
+                    self._node, dialect.name, self._intent, sessions, before, now, instances
+                ),
             )
         ]
         if {row.object: row for row in rows} == before:

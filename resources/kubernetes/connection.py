@@ -241,5 +241,11 @@ def _reason(error: BaseException) -> str:
         return os.strerror(error.errno)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    import yaml  # here, as an agent with service account does not need it
+
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        return f"it is not YAML{where}: {error.problem}"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

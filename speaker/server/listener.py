@@ -36,7 +36,7 @@ class Listener:
         self.instance = instance
         self.address = address
         self.port = port
-        self.error: str | None = "not yet listening"
+        self.error: str | None = None
         self.unprotected: set[str] = set()
         """Peers (addresses, prefixes) whose key could not be set on the socket."""
         self._device = device
@@ -66,8 +66,10 @@ class Listener:
             try:
                 await self._listen()
             except OSError as error:
-                if str(error) != self.error:
-                    self.error = str(error)
+                fix = sockets.listen_fix(error)
+                text = f"{error}: {fix}" if fix else str(error)
+                if text != self.error:
+                    self.error = text
                     self._report()
             else:
                 self.error = None

@@ -48,6 +48,19 @@ def describe(error: OSError) -> str:
     return text[:1].lower() + text[1:]
 
 
+def listen_fix(error: OSError) -> str:
+    """Return what to do about a listener that cannot be opened, as a sentence; empty if unknown."""
+    match error.errno:
+        case errno.EACCES | errno.EPERM:
+            return "a port below 1024 needs the capability NET_BIND_SERVICE (or root): set another port"
+        case errno.EADDRINUSE:
+            return "another process listens there: end it, or set another port"
+        case errno.EADDRNOTAVAIL:
+            return "no interface of this host has the address"
+        case _:
+            return ""
+
+
 def family_of(address: str) -> socket.AddressFamily:
     """Return the socket family of an address in text."""
     version = ipaddress.ip_address(address).version

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cells.hive import load
+from cells.hive import Level, load
 from cells.hive.hive import Hive
-from cells.readiness import GATE, NAMED_PEERS, _names, without_initial_table
+from cells.readiness import GATE, NAMED_PEERS, SOURCE_GATE, _names, without_initial_table
 from reconcilers.model import Peer
 from speaker.api import InstanceConfig, PeerConfig, PeerStatus
 from speaker.server import Speaker
@@ -110,6 +110,27 @@ def test_an_agent_is_ready_when_the_router_has_its_routes(tmp_path: Path) -> Non
             await until(lambda: next(f.received for f in router.peers()[0].families) == 1)
 
     run(tmp_path, "1000", scenario)
+
+
+def test_an_agent_without_any_source_is_not_ready() -> None:
+    flags = {
+        "--node-name": NODE,
+        "--ready-timeout-seconds": "0",
+        "disable_cell": ["logging", "api"],
+    }
+    hive = Hive(CELLS, load(CELLS, flags=flags))
+
+    async def scenario() -> None:
+        started = asyncio.Event()
+        task = asyncio.create_task(hive.run(started.set))
+        await started.wait()
+        await until(lambda: list(hive.readiness.waiting()) == [SOURCE_GATE])
+        assert "set --manifests DIR or --kubeconfig FILE" in hive.readiness.waiting()[SOURCE_GATE]
+        assert hive.health.scope("readiness").level() is Level.DEGRADED
+        hive.shutdown()
+        await task
+
+    asyncio.run(scenario())
 
 
 def test_a_peer_that_is_down_delays_readiness_until_the_timeout(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from reconcilers.model import ObjectRef, Problem, ReconcileStatus
 from reconcilers.report.object_statuses import ObjectStatuses
 from reconcilers.tables import object_id
 from resources.cilium.status import NodeConfigStatus
-from speaker.api import FamilyStatus, PeerStatus
+from speaker.api import FamilyStatus, InstanceStatus, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from tests.reconcilers.build import NODE, Cluster, peer, usual
 from tests.reconcilers.cilium.v1.build import policy_object
@@ -87,8 +87,25 @@ class Reported:
     def __init__(self, cluster: Cluster, *sessions: PeerStatus) -> None:
         self.cluster = cluster
         self.sessions = list(sessions)
+        self.listen_error: str | None = None
         self.statuses = ObjectStatuses(
-            cluster.db, cluster.intent, [cluster.dialect], NODE, lambda: self.sessions
+            cluster.db,
+            cluster.intent,
+            [cluster.dialect],
+            NODE,
+            lambda: self.sessions,
+            lambda: [
+                InstanceStatus(
+                    name="i",
+                    local_asn=65001,
+                    router_id="192.0.2.1",
+                    vrf=None,
+                    listening=(),
+                    listen_error=self.listen_error,
+                    peers=1,
+                    refused=0,
+                )
+            ],
         )
 
     def row(self) -> ObjectStatus | None:
@@ -267,6 +284,15 @@ def test_errors_are_a_condition_with_a_transition_time() -> None:
     assert [p["peeringState"] for p in instance["peers"]] == ["idle"]
     (condition,) = reported.status(NOW + 20)["conditions"]
     assert condition["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_a_listener_that_cannot_listen_is_an_error_of_its_instance() -> None:
+    reported = Reported(usual(), session())
+    reported.listen_error = "listen on 0.0.0.0 port 179: permission denied: a port below 1024 needs"
+    assert reported.error() == (
+        "True",
+        f"i: spec.bgpInstances[0].localPort: {reported.listen_error}",
+    )
 
 
 def test_a_v1_policy_of_the_node_leaves_the_node_config_without_sessions() -> None:

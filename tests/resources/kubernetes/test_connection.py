@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from resources.kubernetes.connection import Access, Connection
-from resources.kubernetes.errors import Unreachable
+from resources.kubernetes.errors import Unconfigured, Unreachable
 from tests.resources.kubernetes.source.test_credentials import authority_and_server
 from tests.support.apiserver import write_kubeconfig
 
@@ -80,3 +80,30 @@ async def _silent_server(
             yield connection, requested, closed
         finally:
             await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (None, "No such file or directory"),
+        ("{", "it is not YAML in line 2: expected the node content, but found '<stream end>'"),
+    ],
+)
+def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
+    text: str | None, reason: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text + "\n")
+
+    async def scenario() -> None:
+        connection = Connection(Access(str(path)))
+        try:
+            await _ask(connection, 1.0)
+        finally:
+            await connection.close()
+
+    with pytest.raises(Unconfigured) as found:
+        asyncio.run(scenario())
+    assert str(found.value).startswith(f"cannot use kubeconfig {path}: {reason}")
+    assert "Error" not in str(found.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 import pytest
@@ -93,3 +94,21 @@ def test_ipv6_zones_become_scope_ids() -> None:
     assert sockets.sockaddr(f"fe80::1%{name}", 179) == ("fe80::1", 179, 0, 1)
     assert sockets.sockaddr("fe80::1%1", 179) == ("fe80::1", 179, 0, 1)
     assert sockets.sockaddr("10.0.0.1", 179) == ("10.0.0.1", 179)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, ("NET_BIND_SERVICE", "another port")),
+        (errno.EPERM, ("NET_BIND_SERVICE", "another port")),
+        (errno.EADDRINUSE, ("another process", "another port")),
+        (errno.EADDRNOTAVAIL, ("no interface",)),
+    ],
+)
+def test_a_listener_that_cannot_be_opened_has_a_fix(number: int, words: tuple[str, ...]) -> None:
+    text = sockets.listen_fix(sockets.SocketError("listen", OSError(number, "")))
+    assert all(word in text for word in words)
+
+
+def test_an_unknown_failure_of_a_listener_has_no_fix() -> None:
+    assert sockets.listen_fix(OSError(errno.ENOMEM, "")) == ""

@@ -121,7 +121,7 @@ def test_f28_an_address_in_use_is_reported_and_retried_while_sessions_work(
                         name=NAME, local_asn=65001, router_id="192.0.2.1", listen=((A, port),)
                     )
                 )
-                await until(lambda: "in use" in (p.a.instances()[0].listen_error or ""))
+                await until(lambda: "another process" in (p.a.instances()[0].listen_error or ""))
                 await until(lambda: p.up)
                 assert p.a.instances()[0].listening == ()
             await until(lambda: p.a.instances()[0].listening == ((A, port),))
