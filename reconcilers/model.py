@@ -142,14 +142,17 @@ PasswordRef: TypeAlias = SecretRef | FieldRef
 class BfdProfile(msgspec.Struct, frozen=True):
     """BFD settings of a peer (RFC 5880, RFC 5883); intervals in milliseconds."""
 
-    receive_interval: int
-    transmit_interval: int
-    detect_multiplier: int
-    echo_interval: int | None = None
-    """None: the echo function is off."""
+    receive_interval: int = 300
+    transmit_interval: int = 300
+    detect_multiplier: int = 3
+    echo_interval: int = 50
+    echo_mode: bool = False
+    """True to use the echo function."""
     passive: bool = False
-    minimum_ttl: int | None = None
-    """Of received packets of a multihop session; None is the default."""
+    minimum_ttl: int = 254
+    """Of received packets of a multihop session."""
+    name: str = ""
+    """The name of the profile, if it has one."""
 
 
 class NextHop(msgspec.Struct, frozen=True):

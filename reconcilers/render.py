@@ -5,15 +5,27 @@ Unset values are null, lists are sorted: peers by name, prefixes in address orde
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-from reconcilers.model import Attributes, Confederation, Peer, PrefixRule, Problem, Route
+from reconcilers.model import (
+    Attributes,
+    BfdProfile,
+    Confederation,
+    Instance,
+    Peer,
+    PrefixRule,
+    Problem,
+    Route,
+)
 from reconcilers.tables import KEY, IntentTables
 from resources.tables import Tables
-from speaker.nlri import prefix_to_text
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text, prefix_to_wire
 from statedb import Snapshot
 
 Json = dict[str, Any]
+DEFAULT_VRF: Final = "default"
+UNICAST: Final = (IPV4_UNICAST, IPV6_UNICAST)
 
 
 def community_text(value: int) -> str:
@@ -24,6 +36,7 @@ def community_text(value: int) -> str:
 def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTables) -> Json:
     """Return the document."""
     instances = sorted(intent.instances.all(snapshot), key=lambda row: row.name)
+    by_name = {(row.dialect, row.configured_name or row.name): row for row in instances}
     routes: dict[str, list[Json]] = {}
     return {
         "node": node,
@@ -35,6 +48,8 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
                 "routerID": row.router_id,
                 "listenPort": row.listen_port,
                 "confederation": _confederation(row.confederation),
+                "imports": sorted(other.vrf or DEFAULT_VRF for other in _imported(row, by_name)),
+                "originate": _originated(snapshot, intent, row, _imported(row, by_name)),
                 "peers": [
                     _peer(peer, _routes(snapshot, intent, peer.route_set, routes))
                     for peer in sorted(
@@ -73,6 +88,25 @@ def document(snapshot: Snapshot, node: str, resources: Tables, intent: IntentTab
     }
 
 
+def _imported(row: Instance, by_name: Mapping[tuple[str, str], Instance]) -> list[Instance]:
+    """Return the instances whose routes an instance takes."""
+    found = (by_name.get((row.dialect, one.instance)) for one in row.imports)
+    return [other for other in found if other is not None]
+
+
+def _originated(
+    snapshot: Snapshot, intent: IntentTables, row: Instance, imported: list[Instance]
+) -> list[str]:
+    """Return the prefixes of an instance: its own, and those of its peers that it does not import."""
+    found = {prefix_to_wire(text) for text in row.originates}
+    foreign = {prefix_to_wire(text) for other in imported for text in other.originates}
+    sets = {peer.route_set for peer in intent.peers.prefix(snapshot, KEY, (row.name,))}
+    for name in sets:
+        routes = () if name is None else intent.routes.prefix(snapshot, KEY, (name,))
+        found |= {(route.family, route.nlri) for route in routes} - foreign
+    return [prefix_to_text(family, nlri) for family, nlri in sorted(found, key=_prefix_order)]
+
+
 def _confederation(found: Confederation | None) -> Json | None:
     if found is None:
         return None
@@ -91,7 +125,12 @@ def _routes(
 
 
 def _address_order(row: Route) -> tuple[int, bytes, int]:
-    return (row.family.afi, row.nlri[1:].ljust(16, b"\0"), row.nlri[0])
+    return _prefix_order((row.family, row.nlri))
+
+
+def _prefix_order(prefix: tuple[Family, bytes]) -> tuple[int, bytes, int]:
+    family, nlri = prefix
+    return (family.afi, nlri[1:].ljust(16, b"\0"), nlri[0])
 
 
 def _route(row: Route) -> Json:
@@ -118,9 +157,7 @@ def _route(row: Route) -> Json:
     }
 
 
-def _accept(rules: tuple[PrefixRule, ...] | None) -> str | list[Json]:
-    if rules is None:
-        return "all"
+def _rules(rules: tuple[PrefixRule, ...]) -> list[Json]:
     # Two objects may have one rule.
     known = {rule.sort_key: rule for rule in rules}
     return [
@@ -128,10 +165,34 @@ def _accept(rules: tuple[PrefixRule, ...] | None) -> str | list[Json]:
     ]
 
 
+def _bfd(found: BfdProfile | None) -> Json | None:
+    if found is None:
+        return None
+    return {
+        "profile": found.name or None,
+        "receiveInterval": found.receive_interval,
+        "transmitInterval": found.transmit_interval,
+        "detectMultiplier": found.detect_multiplier,
+        "echoInterval": found.echo_interval,
+        "echoMode": found.echo_mode,
+        "passiveMode": found.passive,
+        "minimumTTL": found.minimum_ttl,
+    }
+
+
+def _with_next_hops(routes: list[Json], hops: Mapping[Family, str]) -> list[Json]:
+    """Return the routes with the next hops of a peer; a next hop of a route's own stays."""
+    by_version = {family == IPV6_UNICAST: hop for family, hop in hops.items()}
+    return [
+        {**route, "nextHop": route["nextHop"] or by_version.get(":" in route["prefix"])}
+        for route in routes
+    ]
+
+
 def _peer(peer: Peer, routes: list[Json]) -> Json:
     families = frozenset(str(family) for family in peer.families)
     restart = peer.graceful_restart
-    bfd = peer.bfd
+    hops = {family: hop for family in UNICAST if (hop := peer.next_hop(family)) is not None}
     shutdown = peer.graceful_shutdown
     return {
         "name": peer.name,
@@ -148,18 +209,13 @@ def _peer(peer: Peer, routes: list[Json]) -> Json:
         "ebgpMultihop": peer.ebgp_multihop,
         "password": peer.password is not None,
         "gracefulRestart": {"restartTime": restart.restart_time} if restart else None,
-        "bfd": (
-            {
-                "receiveInterval": bfd.receive_interval,
-                "transmitInterval": bfd.transmit_interval,
-                "detectMultiplier": bfd.detect_multiplier,
-            }
-            if bfd
-            else None
-        ),
+        "bfd": _bfd(peer.bfd),
         "families": sorted(families),
-        "advertise": routes,
-        "accept": _accept(peer.accept),
+        "nextHopIPv4": hops.get(IPV4_UNICAST),
+        "nextHopIPv6": hops.get(IPV6_UNICAST),
+        "advertise": _with_next_hops(routes, hops) if hops else routes,
+        "neverAccept": _rules(peer.reject),
+        "accept": "all" if peer.accept is None else _rules(peer.accept),
         "lastChoice": None if shutdown is None else {"prepend": shutdown.prepend},
     }
 
@@ -170,6 +226,7 @@ def problem_item(row: Problem) -> Json:
         "objects": [str(ref) for ref in row.objects],
         "field": row.field,
         "message": row.message,
+        "category": row.category,
     }
 
 
@@ -180,6 +237,7 @@ def problems(snapshot: Snapshot, resources: Tables, intent: IntentTables) -> lis
             "objects": [str(row.object)] if row.object is not None else [],
             "field": row.field,
             "message": f"{row.message} ({row.where})",
+            "category": "unsupported" if row.ignored else "invalid",
         }
         for row in resources.source_problems.all(snapshot)
     ]

@@ -46,6 +46,8 @@ class Kind(Generic[T]):
 
     ``errors`` yields the rules that a row breaks; ``convert`` replaces the conversion from JSON for
     rows whose shape differs from the API's (``encoded`` is that shape, ``value_errors`` its rules).
+    ``invalid`` makes the row of an object that breaks rules, where such an object matters to others:
+    its problem is then the dialect's to report, and no earlier version of the object counts.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Kind(Generic[T]):
         encoded: type[msgspec.Struct] | None = None,
         value_errors: Callable[[Any], Iterator[FieldError]] | None = None,
         former: Mapping[str, type[Resource]] = MappingProxyType({}),
+        invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
     ) -> None:
         self.table = table
         """The name of its StateDB table; the primary index is (namespace, name)."""
@@ -76,6 +79,7 @@ class Kind(Generic[T]):
         self._convert_value = convert
         self._encoded = encoded or row
         self._value_errors = value_errors
+        self._invalid = invalid
         self.name = name
         self.row = row
         self.group = group
@@ -158,13 +162,16 @@ class Kind(Generic[T]):
                 row = self._convert(value)
         except msgspec.ValidationError as error:
             errors = structural_errors(value, self._encoded)
-            raise InvalidObject(
-                self.name_of(value), tuple(errors) or (FieldError("", str(error)),)
-            ) from None
+            return self._broken(value, tuple(errors) or (FieldError("", str(error)),))
         broken = tuple(self._rules(row, value))
-        if broken:
-            raise InvalidObject(self.name_of(value), broken)
-        return row
+        return self._broken(value, broken) if broken else row
+
+    def _broken(self, value: Any, errors: tuple[FieldError, ...]) -> T:  # noqa: ANN401
+        """Return the row of an invalid object, if the kind has such rows. Raises `InvalidObject`."""
+        of_metadata = any(error.path.startswith("metadata") for error in errors)
+        if self._invalid is None or of_metadata or not isinstance(value, dict):
+            raise InvalidObject(self.name_of(value), errors)
+        return self._invalid(value, errors)
 
     def unknown_fields(self, value: Any) -> list[FieldError]:  # noqa: ANN401  JSON
         """List fields that the kind does not have; empty unless the kind is ``strict``."""

@@ -50,6 +50,10 @@ METADATA_FIELDS: Final = (
 """All fields of metav1.ObjectMeta; `ObjectMeta` has those that are used."""
 
 
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which ``kubectl apply`` keeps the object as it was applied."""
+
+
 class ObjectMeta(Struct, frozen=True):
     """The fields of metav1.ObjectMeta that are used.
 
@@ -66,6 +70,10 @@ class ObjectMeta(Struct, frozen=True):
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     owner_references: tuple[OwnerReference, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Drop kubectl's copy of the whole object: it repeats passwords, and is not used."""
+        self.annotations.pop(LAST_APPLIED, None)
 
     @property
     def key(self) -> ObjectKey:

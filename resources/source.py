@@ -52,6 +52,8 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
     message: str
     uid: str = ""
     """Of the object, where an API server has it."""
+    ignored: bool = False
+    """True for a field that is not known: it has no effect, and the rest of the object counts."""
 
     @property
     def where(self) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -17,10 +18,27 @@ from reconcilers.model import (
     Problem,
 )
 from resources.host.network import Host
-from resources.kind import Kind
-from resources.meta import Resource
+from statedb import Key
 
-T = TypeVar("T", bound=Resource)
+_INDEX: Final = re.compile(r"\[\d+\]")
+
+
+class Fed(msgspec.Struct, frozen=True):
+    """An object of a dialect that feeds another one, translated to a row of a kind of that one."""
+
+    origin: ObjectRef
+    """The object; problems and routes name it, and not the translation."""
+    row: Any
+    """Of a kind of the dialect that is fed."""
+    fields: Mapping[str, str] = {}
+    """Paths in the row to paths in the object, both without indices; others are the object itself."""
+    rules: Any = None
+    """Rules of the feeding dialect for its own route sources (`RouteSetRules`); see the dialect that
+    is fed for how its route sets carry them."""
+
+    def field(self, path: str) -> str:
+        """Return the path in the object of a path in the row."""
+        return self.fields.get(_INDEX.sub("", path), "")
 
 
 class RouteSetRules(Protocol):
@@ -48,6 +66,10 @@ class NodeIntent(msgspec.Struct, frozen=True):
     generated: tuple[Generated, ...] = ()
     annotations: tuple[ObjectAnnotations, ...] = ()
     """What the operator's part sets on objects of this node, for ``waggle render``."""
+    fed: tuple[Fed, ...] = ()
+    """For the dialect that this one feeds."""
+    recompiled: Mapping[str, frozenset[Key]] = {}
+    """By route source: objects whose contributions the compilation has changed."""
 
 
 class NodeContext(msgspec.Struct, frozen=True):
@@ -63,12 +85,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     generated: Mapping[tuple[str, str, str], Any] = {}
     """Objects as JSON that the operator's part has generated in this process, by kind, namespace
     and name."""
-    fed: tuple[Generated, ...] = ()
-    """Objects that dialects which feed this one have generated for this node."""
-
-    def fed_rows(self, kind: Kind[T]) -> list[T]:
-        """Return the rows of what is fed of one kind. Raises `resources.errors.InvalidObject`."""
-        return [kind.decode(row.content) for row in self.fed if row.object.kind == kind.name]
+    fed: tuple[Fed, ...] = ()
+    """The objects of dialects that feed this one."""
 
 
 class ClusterContext(msgspec.Struct, frozen=True):

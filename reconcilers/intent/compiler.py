@@ -7,7 +7,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, NodeContext, NodeIntent, feeders_first
+from reconcilers.dialect import Dialect, NodeContext, NodeIntent, RouteSource, feeders_first
 from reconcilers.intent import drain
 from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.explain import Explainer
@@ -108,7 +108,8 @@ class IntentCompiler:
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
         self._route_sets = {
-            name: RouteSets(db, intent, dialect, node) for name, dialect in self._dialects.items()
+            name: RouteSets(db, intent, dialect, node, _sources(dialect, self._dialects.values()))
+            for name, dialect in self._dialects.items()
         }
 
     @property
@@ -176,6 +177,8 @@ class IntentCompiler:
     def _run(self, snapshot: Snapshot) -> Summary:
         context = replace(self._context, host=self._host(snapshot))
         compiled = self._compile(snapshot, context)
+        for name in compiled:
+            self._route_sets[name].recompiled(self._compiled[name].recompiled)
         intent = self._intent
         for route_sets in self._route_sets.values():
             route_sets.collect(snapshot)
@@ -226,7 +229,7 @@ class IntentCompiler:
                     row
                     for feeder in self._dialects.values()
                     if feeder.feeds == name and feeder.name in self._compiled
-                    for row in self._compiled[feeder.name].generated
+                    for row in self._compiled[feeder.name].fed
                 )
                 self._compile_one(snapshot, dialect, replace(context, generated=generated, fed=fed))
                 self._states[name] = state
@@ -268,12 +271,13 @@ class IntentCompiler:
             replace(p, dialect=name) for name, node_intent in compiled for p in node_intent.problems
         ]
         problems += self._failures.values()
-        instances, peers = supported(
-            (
-                replace(row, dialect=name)
-                for name, node_intent in compiled
-                for row in node_intent.instances
-            ),
+        instances = [
+            replace(row, dialect=name)
+            for name, node_intent in compiled
+            for row in node_intent.instances
+        ]
+        peers = supported(
+            instances,
             (
                 replace(
                     peer,
@@ -385,3 +389,9 @@ class IntentCompiler:
 
 def _of_node(row: Generated, dialect: str) -> Generated:
     return replace(row, dialect=dialect, by_operator=False)
+
+
+def _sources(dialect: Dialect, dialects: Iterable[Dialect]) -> list[RouteSource]:
+    """Return the route sources of a dialect, and those of the dialects that feed it."""
+    feeders = [one for one in dialects if one.feeds == dialect.name]
+    return [source for one in (dialect, *feeders) for source in one.sources]

@@ -124,7 +124,7 @@ class Explainer:
         else:
             matched = False
         for peer in peers:
-            for explanations in self._at(peer, found.get(peer.dialect, ()), target):
+            for explanations in self._at(peer, found, target):
                 if explanations and general:
                     yield general
                     general = []
@@ -134,22 +134,30 @@ class Explainer:
             raise NothingFoundError(self._nothing(target))
 
     def _at(
-        self, peer: Peer, found: Sequence[Candidate], target: Target | None
+        self, peer: Peer, found: Mapping[str, Sequence[Candidate]], target: Target | None
     ) -> Iterator[Sequence[RouteExplanation]]:
-        """Yield the explanations at one peer in slices."""
+        """Yield the explanations at one peer in slices; dialects that feed its own come after it."""
         whole: list[RouteExplanation] = []
-        for start in range(0, len(found), SLICE_CANDIDATES):
-            some = self._explained(peer, found[start : start + SLICE_CANDIDATES])
-            if target is None or target.prefix is None:
-                yield some
-            else:
-                whole += some
-                yield ()
+        for dialect in (self._dialects[peer.dialect][0], *self._feeders(peer.dialect)):
+            candidates = found.get(dialect.name, ())
+            for start in range(0, len(candidates), SLICE_CANDIDATES):
+                some = self._explained(dialect, peer, candidates[start : start + SLICE_CANDIDATES])
+                if target is None or target.prefix is None:
+                    yield some
+                else:
+                    whole += some
+                    yield ()
         if target is not None and target.prefix is not None:
             yield _longest_match(whole, *target.prefix)
 
-    def _explained(self, peer: Peer, found: Sequence[Candidate]) -> list[RouteExplanation]:
-        dialect, sets = self._dialects[peer.dialect]
+    def _feeders(self, name: str) -> Iterator[Dialect]:
+        """Yield the dialects that feed one: their routes are in its route sets."""
+        return (dialect for dialect, _ in self._dialects.values() if dialect.feeds == name)
+
+    def _explained(
+        self, dialect: Dialect, peer: Peer, found: Sequence[Candidate]
+    ) -> list[RouteExplanation]:
+        sets = self._dialects[peer.dialect][1]
         rules = sets.get(peer.route_set) if peer.route_set is not None else None
         return [
             replace(
@@ -184,12 +192,18 @@ class Explainer:
 
     # Candidates
 
+    def _rules(self, dialect: Dialect) -> dict[str, Any]:
+        """Return the rules of the route sets to which a dialect contributes, by name."""
+        names = [n for n in (dialect.feeds, dialect.name) if n is not None and n in self._dialects]
+        sets = (rules for name in names for rules in self._dialects[name][1].values())
+        return {rules.name: rules for rules in sets}
+
     def _candidates(
         self, name: str, target: Target | None
     ) -> Generator[Sequence[RouteExplanation], None, list[Candidate]]:
         """Return the candidates of a dialect in order, after slices of work without a result."""
-        dialect, sets = self._dialects[name]
-        rules = {rules.name: rules for rules in sets.values()}
+        dialect, _ = self._dialects[name]
+        rules = self._rules(dialect)
         parts: list[list[Candidate]] = [[]]
         candidates = dialect.candidates(self._snapshot, self._context, rules, target)
         for looked_at, candidate in enumerate(candidates, 1):

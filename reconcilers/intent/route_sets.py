@@ -54,11 +54,19 @@ class _Followed(NamedTuple):
 class RouteSets:
     """Keeps the route sets of one dialect."""
 
-    def __init__(self, db: Database, intent: IntentTables, dialect: Dialect, node: str) -> None:
+    def __init__(
+        self,
+        db: Database,
+        intent: IntentTables,
+        dialect: Dialect,
+        node: str,
+        sources: Sequence[RouteSource],
+    ) -> None:
+        """``sources`` are those of the dialect, and of the dialects that feed it."""
         self._intent = intent
         self._node = ObjectRef("Node", "", node)
         self._dialect = dialect
-        self._sources = {source.name: source for source in dialect.sources}
+        self._sources = {source.name: source for source in sources}
         self._followed = [
             _Followed(source, table, table.changes(db))
             for source in self._sources.values()
@@ -143,6 +151,12 @@ class RouteSets:
             else:
                 if self._source_failures.pop(source.name, None) is not None:
                     self._problems_changed = True
+
+    def recompiled(self, objects: Mapping[str, Iterable[Key]]) -> None:
+        """Let objects contribute again, by source: a compilation has changed what they contribute."""
+        for source, keys in objects.items():
+            if source in self._sources and keys:
+                self._pending.setdefault(source, {}).update(dict.fromkeys(keys))
 
     def _fail(self, source: RouteSource, error: Exception) -> None:
         text = f"{source.name} routes are not up to date: {type(error).__name__}: {error}"

@@ -24,8 +24,6 @@ from resources.source import Delete, Event, SourceProblem, Upsert
 T = TypeVar("T", bound=Resource)
 
 SOURCE = "kubernetes"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of the whole object; removed, as it is not used."""
 
 
 def older(one: str, other: str) -> bool:
@@ -198,7 +196,6 @@ class Feed(Generic[T]):
             return key
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidResponse(f"sends an object that is not understood: {error}") from None
-        row.metadata.annotations.pop(LAST_APPLIED, None)
         key = row.key
         rows[key] = row
         problems.pop(key, None)

@@ -113,10 +113,14 @@ def _decode(
     problems: list[SourceProblem],
     unread: Counter[tuple[str, str]],
 ) -> None:
-    def problem(name: ObjectName | None, field: str, message: str) -> None:
+    def problem(
+        name: ObjectName | None, field: str, message: str, *, ignored: bool = False
+    ) -> None:
         where = ".".join(part for part in (prefix, field) if part)
         line = document.line_of(where) if document.node is not None else 0
-        problems.append(SourceProblem(path, document.number, line, name, field, message))
+        problems.append(
+            SourceProblem(path, document.number, line, name, field, message, ignored=ignored)
+        )
 
     if not isinstance(value, dict):
         problem(None, "", f"an object is expected, this is {type(value).__name__}")
@@ -146,5 +150,5 @@ def _decode(
         for field_error in error.errors:
             problem(name, field_error.path, field_error.message)
     for field_error in kind.unknown_fields(value):
-        problem(name, field_error.path, field_error.message)
+        problem(name, field_error.path, field_error.message, ignored=True)
     items.append(Item(kind, name, row, line, document.number))

@@ -46,8 +46,10 @@ def test_a_changed_table_compiles_the_dialect_that_it_feeds() -> None:
     it.put(LIGHTHOUSE, lighthouse("coast", NODE, peerAddress="192.0.2.12"))
     assert it.run().dialects == ("lighthouse", "beacon")
     assert sessions(it) == {("cilium", "192.0.2.9"), ("beacon", "192.0.2.12")}
-    (generated,) = (o for o in it.render()["generated"] if o["kind"] == "Beacon")
-    assert generated["spec"]["peerAddress"] == "192.0.2.12"
+    (instance,) = (
+        row for row in it.intent.instances.all(it.db.snapshot()) if row.dialect == "beacon"
+    )
+    assert str(instance.origin) == "Lighthouse/coast"
     it.put(LIGHTHOUSE, lighthouse("coast", "another-node"))
     assert it.run().dialects == ("lighthouse", "beacon")
     assert sessions(it) == {("cilium", "192.0.2.9")}

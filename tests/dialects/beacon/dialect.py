@@ -48,9 +48,10 @@ class BeaconDialect(api.Dialect):
         self.sources = (api.KindSource(tables, SERVICE, addresses, select),)
 
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
+        found = [(fed.origin, fed.row) for fed in context.fed]
         stored = self.tables.of(BEACON).get(snapshot, ("", context.node))
-        for row in [stored] if stored is not None else context.fed_rows(BEACON):
-            ref, spec = ref_to(BEACON, row), row.spec
+        for ref, row in [(ref_to(BEACON, stored), stored)] if stored is not None else found:
+            spec = row.spec
             rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
             instance = Instance("beacon", None, spec.asn, spec.router_id, origin=ref)
             peer = Peer(

@@ -10,21 +10,17 @@ from typing import Any
 import msgspec
 
 from reconcilers import dialect as api
-from reconcilers.model import Generated, ObjectRef, Problem, ref_to
+from reconcilers.model import ObjectRef, Problem, ref_to
 from resources.core.kinds import NODE
+from resources.meta import ObjectMeta
 from statedb import Snapshot
-from tests.dialects.beacon.kinds import BEACON, BeaconSpec
+from tests.dialects.beacon.kinds import BEACON, Beacon, BeaconSpec
 from tests.dialects.lighthouse.kinds import LIGHTHOUSE, Lighthouse
 
 
-def beacon_of(row: Lighthouse, node: str) -> Generated:
-    content = {
-        "apiVersion": BEACON.api_versions[0],
-        "kind": BEACON.name,
-        "metadata": {"name": node},
-        "spec": msgspec.to_builtins(row.spec.beacon),
-    }
-    return Generated(ObjectRef(BEACON.name, "", node), ref_to(LIGHTHOUSE, row), content)
+def beacon_of(row: Lighthouse, node: str) -> api.Fed:
+    beacon = Beacon(metadata=ObjectMeta(name=node), spec=row.spec.beacon)
+    return api.Fed(ref_to(LIGHTHOUSE, row), beacon, fields={"spec.asn": "spec.beacon.asn"})
 
 
 def to_lighthouse(
@@ -73,7 +69,7 @@ class LighthouseDialect(api.Dialect):
     def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
         rows = self.tables.of(LIGHTHOUSE).all(snapshot)
         found = (beacon_of(row, context.node) for row in rows if context.node in row.spec.nodes)
-        return api.NodeIntent(generated=tuple(found))
+        return api.NodeIntent(fed=tuple(found))
 
     @property
     def api_paths(self) -> tuple[api.ApiPath, ...]:

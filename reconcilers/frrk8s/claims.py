@@ -1,0 +1,193 @@
+"""The values that may not differ between objects: each object's claims, and the conflicts. Pure.
+
+A claim is what one object says of one field of one subject (a router, a neighbour, a prefix towards a
+neighbour, a BFD profile). Objects conflict exactly where their claims to one field differ.
+Where not setting a field counts as a value, every object with the subject has a claim; where it does
+not, only the objects that set it. Source: FRR-k8s internal/controller/merge.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from reconcilers.frrk8s.unit import Compiled, NeighborPart, ProfilePart, RouterPart, Session, Unit
+from reconcilers.model import ObjectRef, PasswordRef, Problem
+from resources.secret_value import SecretValue
+from speaker.nlri import prefix_to_text
+
+Subject: TypeAlias = tuple[Hashable, ...]
+"""The subject and the field."""
+Resolved: TypeAlias = SecretValue | str
+"""The octets of a password, or the reason why there are none."""
+Resolve: TypeAlias = Callable[[PasswordRef, SecretValue | None], Resolved]
+"""Resolves the reference of a password; the value is that of a field of the object."""
+
+
+class Claim(NamedTuple):
+    """What one object says of one field."""
+
+    unit: Unit
+    path: str
+    """Of the field, in the row of the unit."""
+    value: Any
+    """Compared; a password in its wrapper."""
+    shown: str
+    """For people; of a password only that there is one."""
+    title: str
+    """The subject and the field, for people."""
+
+
+class _Field(NamedTuple):
+    """A compared setting of a session."""
+
+    json: str
+    title: str
+    optional: bool = False
+    """True where objects that do not set it have no say."""
+    suffix: str = ""
+
+
+_FIELDS: Final[Mapping[str, _Field]] = {
+    "asn": _Field("asn", "AS number"),
+    "port": _Field("port", "port"),
+    "sourceaddress": _Field("sourceaddress", "source address"),
+    "bfd_profile": _Field("bfdProfile", "BFD profile", optional=True),
+    "ebgp_multi_hop": _Field("ebgpMultiHop", "multihop"),
+    "dual_stack": _Field("dualStackAddressFamily", "dual-stack address family"),
+    "hold_time": _Field("holdTime", "hold time", suffix=" s"),
+    "keepalive_time": _Field("keepaliveTime", "keepalive time", suffix=" s"),
+    "connect_time": _Field("connectTime", "connect time", suffix=" s"),
+    "local_asn": _Field("localASN", "local AS number"),
+    "next_hop_ipv4": _Field("toAdvertise.nextHop.ipv4", "IPv4 next hop", optional=True),
+    "next_hop_ipv6": _Field("toAdvertise.nextHop.ipv6", "IPv6 next hop", optional=True),
+}
+_INDEXED: Final = tuple(
+    (name, Session._fields.index(name), field) for name, field in _FIELDS.items()
+)
+
+
+def claims_of(unit: Unit, compiled: Compiled, resolve: Resolve) -> Iterator[tuple[Subject, Claim]]:
+    """Yield the claims of a unit, each with what it is about."""
+    for router in compiled.routers:
+        yield from _of_router(unit, router)
+        for neighbor in router.neighbors:
+            yield from _of_neighbor(unit, neighbor)
+            yield from _of_password(unit, neighbor, resolve)
+            yield from _of_preferences(unit, neighbor)
+    for profile in compiled.profiles:
+        yield _of_profile(unit, profile)
+
+
+def _of_router(unit: Unit, router: RouterPart) -> Iterator[tuple[Subject, Claim]]:
+    yield (
+        ("router", router.vrf, "asn"),
+        Claim(unit, f"{router.path}.asn", router.asn, str(router.asn), f"{router}: AS number"),
+    )
+    if router.router_id is not None:
+        yield (
+            ("router", router.vrf, "id"),
+            Claim(
+                unit,
+                f"{router.path}.id",
+                router.router_id,
+                router.router_id,
+                f"{router}: router ID",
+            ),
+        )
+
+
+def _of_neighbor(unit: Unit, part: NeighborPart) -> Iterator[tuple[Subject, Claim]]:
+    for name, index, field in _INDEXED:
+        value = part.session[index]
+        if value is None and field.optional:
+            continue
+        path = f"{part.path}.{field.json}"
+        if name == "asn" and isinstance(value, str):
+            path = f"{part.path}.dynamicASN"
+        yield (part.key, name), Claim(unit, path, value, _shown(value, field), field.title)
+
+
+def _shown(value: object, field: _Field) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "unset" if value is None else f"{value}{field.suffix}"
+
+
+def _of_password(
+    unit: Unit, part: NeighborPart, resolve: Resolve
+) -> Iterator[tuple[Subject, Claim]]:
+    ref = part.session.password
+    value: SecretValue | None = None
+    field = "passwordSecret" if part.password is None and ref is not None else "password"
+    if ref is not None:
+        found = resolve(ref, part.password)
+        if not isinstance(found, SecretValue) or not found.known:
+            return  # Nothing is known that could differ.
+        value = SecretValue(found.reveal().rstrip(b"\r\n"))
+    shown = "none" if value is None else "one"
+    yield (part.key, "password"), Claim(unit, f"{part.path}.{field}", value, shown, "password")
+
+
+def _of_preferences(unit: Unit, part: NeighborPart) -> Iterator[tuple[Subject, Claim]]:
+    for one, path in part.preferences.items():
+        value = part.routes[one].local_preference if one in part.routes else None
+        title = f"{part.key}: local preference of {prefix_to_text(*one)}"
+        yield (part.key, "preference", one), Claim(unit, path, value, str(value), title)
+
+
+def _of_profile(unit: Unit, part: ProfilePart) -> tuple[Subject, Claim]:
+    profile = part.profile
+    shown = (
+        f"receive {profile.receive_interval}, transmit {profile.transmit_interval}, multiplier "
+        f"{profile.detect_multiplier}, echo {profile.echo_interval} "
+        f"{'on' if profile.echo_mode else 'off'}, {'passive' if profile.passive else 'active'}, "
+        f"minimum TTL {profile.minimum_ttl}"
+    )
+    title = f"BFD profile {profile.name!r}"
+    return ("profile", profile.name), Claim(unit, part.path, profile, shown, title)
+
+
+# Conflicts
+
+
+def conflicts(claims: list[Claim], subject: Subject) -> Iterator[Problem]:
+    """Yield the conflicts between the claims to one field.
+
+    An object that contradicts itself is alone in its conflict, and takes no part in others.
+    """
+    by_object: dict[ObjectRef, list[Claim]] = {}
+    for claim in claims:
+        by_object.setdefault(claim.unit.ref, []).append(claim)
+    rest: list[Claim] = []
+    for of_object in by_object.values():
+        if len({claim.value for claim in of_object}) > 1:
+            yield _problem(of_object, subject)
+        else:
+            rest.append(of_object[0])
+    if len({claim.value for claim in rest}) > 1:
+        yield _problem(rest, subject)
+
+
+def _problem(claims: list[Claim], subject: Subject) -> Problem:
+    ordered = sorted(claims, key=lambda claim: claim.unit.ref)
+    first = ordered[0]
+    objects = tuple(dict.fromkeys(claim.unit.ref for claim in ordered))
+    title = first.title
+    key = subject[0]
+    if not isinstance(key, str):
+        title = title if title.startswith(str(key)) else f"{key}: {title}"
+    return Problem(
+        objects,
+        first.unit.path(first.path),
+        f"{title} differs: {_listed(ordered)}",
+        category="conflict",
+    )
+
+
+def _listed(claims: Iterable[Claim]) -> str:
+    """List the values, each with the objects that have it."""
+    found: dict[Any, tuple[str, dict[str, None]]] = {}
+    for claim in claims:
+        found.setdefault(claim.value, (claim.shown, {}))[1][str(claim.unit.ref)] = None
+    return "; ".join(f"{shown} in {', '.join(objects)}" for shown, objects in found.values())

@@ -1,0 +1,149 @@
+"""What one object advertises to one neighbour: prefixes, local preferences and communities. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from reconcilers.frrk8s.unit import NeighborKey
+from reconcilers.frrk8s.values import Prefix, prefix
+from reconcilers.model import Attributes
+from resources.errors import FieldError
+from resources.frrk8s.communities import Community, parse_community
+from resources.frrk8s.neighbor import Advertise
+from speaker.nlri import IPV6_UNICAST, prefix_to_text
+
+
+class Exported(NamedTuple):
+    """The routes, and the rules that the entry breaks."""
+
+    routes: Mapping[Prefix, Attributes]
+    preferences: Mapping[Prefix, str]
+    """The path of the entry that gives a prefix its local preference."""
+    errors: list[FieldError]
+
+
+def advertised_routes(
+    spec: Advertise, available: frozenset[Prefix], both: bool, key: NeighborKey, path: str
+) -> Exported:
+    """Compile what is advertised; ``available`` are the prefixes of the router and of its imports.
+
+    ``both``: the session has both families, otherwise the one of the neighbour's address.
+    """
+    return _Exports(spec, available, both, key, path).exported()
+
+
+class _Exports:
+    def __init__(
+        self, spec: Advertise, available: frozenset[Prefix], both: bool, key: NeighborKey, path: str
+    ) -> None:
+        self._spec = spec
+        self._available = available
+        self._both = both
+        self._key = key
+        self._path = path
+        self._errors: list[FieldError] = []
+        self._preferences: dict[Prefix, tuple[int, str]] = {}
+        self._communities: dict[Prefix, set[Community]] = {}
+
+    def exported(self) -> Exported:
+        allowed = self._allowed()
+        self._take_preferences(allowed)
+        self._take_communities(allowed)
+        plain = Attributes()
+        routes = {
+            one: self._attributes(one)
+            if one in self._preferences or one in self._communities
+            else plain
+            for one in allowed
+        }
+        paths = {one: path for one, (_, path) in self._preferences.items()}
+        return Exported(routes, paths, self._errors)
+
+    def _error(self, path: str, message: str) -> None:
+        self._errors.append(FieldError(path, f"{self._key}: {message}"))
+
+    def _carried(self, one: Prefix) -> bool:
+        """True if the session has the family of a prefix."""
+        return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)
+
+    def _allowed(self) -> frozenset[Prefix]:
+        given = self._spec.allowed
+        if given.mode == "all":
+            return frozenset(one for one in self._available if self._carried(one))
+        return frozenset(self._listed(given.prefixes, f"{self._path}.allowed.prefixes"))
+
+    def _listed(self, texts: tuple[str, ...], path: str) -> Iterator[Prefix]:
+        for i, text in enumerate(texts):
+            where = f"{path}[{i}]"
+            try:
+                one = prefix(text)
+            except ValueError as error:
+                self._error(where, str(error))
+                continue
+            if not self._carried(one):
+                self._error(where, f"the session has no routes of the family of {text}")
+            elif one not in self._available:
+                self._error(where, f"{text} is not a prefix of its router, or of one it imports")
+            else:
+                yield one
+
+    def _with(self, texts: tuple[str, ...], allowed: frozenset[Prefix], path: str) -> set[Prefix]:
+        """Return the prefixes that an entry gives an attribute."""
+        found: set[Prefix] = set()
+        for i, text in enumerate(texts):
+            where = f"{path}[{i}]"
+            try:
+                one = prefix(text)
+            except ValueError as error:
+                self._error(where, str(error))
+                continue
+            if one in found:
+                self._error(where, f"{text} is there twice")
+            elif not self._carried(one):
+                self._error(where, f"the session has no routes of the family of {text}")
+            elif one not in allowed:
+                self._error(where, f"{text} is not advertised to it by this object")
+            found.add(one)
+        return found
+
+    def _take_preferences(self, allowed: frozenset[Prefix]) -> None:
+        seen: set[int] = set()
+        for i, entry in enumerate(self._spec.with_local_pref):
+            path = f"{self._path}.withLocalPref[{i}]"
+            value = entry.local_pref
+            if value in seen:
+                self._error(f"{path}.localPref", f"two entries have local preference {value}")
+            seen.add(value)
+            for one in sorted(self._with(entry.prefixes, allowed, f"{path}.prefixes")):
+                before = self._preferences.get(one)
+                if before is not None and before[0] != value:
+                    text = f"{prefix_to_text(*one)} has local preference {before[0]} and {value}"
+                    self._error(f"{path}.prefixes", text)
+                self._preferences[one] = (value, f"{path}.localPref")
+
+    def _take_communities(self, allowed: frozenset[Prefix]) -> None:
+        seen: set[Community] = set()
+        for i, entry in enumerate(self._spec.with_community):
+            path = f"{self._path}.withCommunity[{i}]"
+            found = self._with(entry.prefixes, allowed, f"{path}.prefixes")
+            try:
+                value = parse_community(entry.community)
+            except ValueError as error:
+                self._error(f"{path}.community", str(error))
+                continue
+            if value in seen:
+                text = f"two entries have community {entry.community}"
+                self._error(f"{path}.community", text)
+            seen.add(value)
+            for one in found:
+                self._communities.setdefault(one, set()).add(value)
+
+    def _attributes(self, one: Prefix) -> Attributes:
+        communities = self._communities.get(one, set())
+        preference = self._preferences.get(one)
+        return Attributes(
+            communities=tuple(sorted(c for c in communities if isinstance(c, int))),
+            large_communities=tuple(sorted(c for c in communities if not isinstance(c, int))),
+            local_preference=None if preference is None else preference[0],
+        )

@@ -1,0 +1,187 @@
+"""Merged routers to the rows of the neutral intent. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
+from reconcilers.frrk8s.route_sets import RouteSet, route_sets
+from reconcilers.frrk8s.unit import NeighborKey
+from reconcilers.frrk8s.values import shown_vrf
+from reconcilers.model import (
+    GracefulRestart,
+    Instance,
+    InstanceImport,
+    NextHop,
+    Peer,
+    PrefixRule,
+    Problem,
+)
+from resources.core import Node
+from resources.host.network import Host, source_address
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
+
+RESTART_TIME: Final = 120
+"""Seconds for which a neighbour keeps our routes (RFC 4724)."""
+MULTIHOP_TTL: Final = 255
+ALWAYS_BLOCK: Final = "AlwaysBlock"
+
+
+class NodeValues(NamedTuple):
+    """What the routers of a node depend on beside the objects."""
+
+    name: str
+    node: Node | None
+    host: Host
+    blocked: tuple[str, ...]
+    """Prefixes within which nothing is accepted."""
+
+
+class Rows(NamedTuple):
+    """The intent of a node."""
+
+    instances: tuple[Instance, ...]
+    peers: tuple[Peer, ...]
+    route_sets: Mapping[str, RouteSet]
+    problems: tuple[Problem, ...]
+
+
+def rows(routers: Iterable[MergedRouter], values: NodeValues) -> Rows:
+    """Return the intent of merged routers."""
+    given = list(routers)
+    sets = route_sets(given)
+    problems: list[Problem] = []
+    return Rows(
+        tuple(_instance(router, values) for router in given),
+        tuple(
+            _peer(router, neighbor, sets.get(neighbor.key), values, problems)
+            for router in given
+            for neighbor in router.neighbors
+        ),
+        {found.name: found for found in sets.values()},
+        tuple(problems),
+    )
+
+
+def _instance(router: MergedRouter, values: NodeValues) -> Instance:
+    return Instance(
+        shown_vrf(router.vrf),
+        router.vrf or None,
+        router.asn,
+        router.router_id or router_id_of(values.name, values.node),
+        origin=router.origins[0],
+        originates=tuple(prefix_to_text(*one) for one in sorted(router.prefixes)),
+        imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
+    )
+
+
+def router_id_of(name: str, node: Node | None) -> str:
+    """Return the IPv4 address of a node, or, without one, a number made of its name.
+
+    The number is FRR-k8s's: the CRC-32 of the name, its lowest octet first.
+    """
+    addresses = node.status.addresses if node is not None else ()
+    for kind in ("InternalIP", "ExternalIP"):
+        for one in addresses:
+            if one.type == kind and "." in one.address and _is_ipv4(one.address):
+                return one.address
+    return str(ipaddress.IPv4Address(zlib.crc32(name.encode()).to_bytes(4, "little")))
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        return not ipaddress.IPv4Address(text).is_unspecified
+    except ValueError:
+        return False
+
+
+def _peer(
+    router: MergedRouter,
+    neighbor: MergedNeighbor,
+    route_set: RouteSet | None,
+    values: NodeValues,
+    problems: list[Problem],
+) -> Peer:
+    session = neighbor.session
+    families = families_of(neighbor.key, session.dual_stack, neighbor.families)
+    local, down = _local_address(neighbor, values.host, problems)
+    hops = ((IPV4_UNICAST, session.next_hop_ipv4), (IPV6_UNICAST, session.next_hop_ipv6))
+    return Peer(
+        shown_vrf(router.vrf),
+        neighbor.key.end,
+        None if neighbor.key.is_interface else neighbor.key.end,
+        neighbor.key.end if neighbor.key.is_interface else None,
+        session.asn,
+        peer_port=session.port,
+        local_address=local,
+        local_asn=session.local_asn,
+        hold_time=session.hold_time,
+        keepalive_time=session.keepalive_time,
+        connect_retry_time=session.connect_time,
+        ebgp_multihop=MULTIHOP_TTL if session.ebgp_multi_hop else 1,
+        password=session.password,
+        graceful_restart=GracefulRestart(RESTART_TIME) if neighbor.graceful_restart else None,
+        bfd=neighbor.bfd,
+        families=families,
+        route_set=None if route_set is None else route_set.name,
+        accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),
+        reject=_never(values.blocked, families),
+        next_hops=tuple(
+            NextHop(family, hop) for family, hop in hops if hop is not None and family in families
+        ),
+        origins=neighbor.origins,
+        down_reason=down if families else "EVPN alone is not supported",
+    )
+
+
+def families_of(key: NeighborKey, both: bool, families: frozenset[str]) -> tuple[Family, ...]:
+    """Return the unicast families of a session: of the address, or both."""
+    if "unicast" not in families:
+        return ()
+    if both or key.is_interface:
+        return (IPV4_UNICAST, IPV6_UNICAST)
+    return (IPV6_UNICAST,) if ":" in key.end else (IPV4_UNICAST,)
+
+
+def _rule_order(rule: PrefixRule) -> tuple[object, ...]:
+    return (rule.sort_key, rule.origin)
+
+
+def _never(blocked: Iterable[str], families: Iterable[Family]) -> tuple[PrefixRule, ...]:
+    """Return the rules of the prefixes that are always blocked, of the families of a session."""
+    found = []
+    for text in blocked:
+        family, longest = (IPV6_UNICAST, 128) if ":" in text else (IPV4_UNICAST, 32)
+        if family in families:
+            found.append(PrefixRule(text, None, longest, label=ALWAYS_BLOCK))
+    return tuple(found)
+
+
+def _local_address(
+    neighbor: MergedNeighbor, host: Host, problems: list[Problem]
+) -> tuple[str | None, str | None]:
+    """Return the source address, and the reason why the session has to stay down, or None.
+
+    The name of an interface is its address of the session's family. Where the network of the node is
+    not known (``waggle render`` without a NodeNetwork), it is left as it is.
+    """
+    source = neighbor.session.sourceaddress
+    if source is None:
+        return None, None
+    try:
+        ipaddress.ip_address(source)
+    except ValueError:
+        if not host.devices:
+            return source, None
+    else:
+        return source, None
+    try:
+        return source_address(host, source, 6 if ":" in neighbor.key.end else 4), None
+    except ValueError as error:
+        field = "spec.bgp.routers.neighbors.sourceaddress"
+        text = f"{neighbor.key}: {error}; the session stays down"
+        problems.append(Problem(neighbor.origins[:1], field, text, category="unresolved"))
+        return None, str(error)

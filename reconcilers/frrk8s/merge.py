@@ -1,0 +1,345 @@
+"""Merges the objects of a node to its routers, or says what is in the way. Pure.
+
+The result does not depend on the order of the objects. Every conflict is found, not the first alone.
+
+Another dialect's objects are merged by the same code, so that a conflict names both. Such a dialect
+declares ``feeds = "frrk8s"`` and returns in ``NodeIntent.fed`` a `reconcilers.dialect.Fed` for each of
+its objects::
+
+    Fed(
+        origin=ref_to(BGP_PEER, row),  # named in conflicts, in place of the translated object
+        row=FRRConfiguration(metadata=..., spec=...),  # its session, translated; one for each object
+        fields={"spec.bgp.routers.neighbors.port": "spec.peerPort"},  # paths without indices
+        rules=rules,  # of the feeding dialect's own routes for the neighbours of this row, or None
+    )
+
+* One ``Fed`` for each object that has a say: a BGPPeer is a router with one neighbour and the BFD
+  profile that it names. Several with one origin are several entries of that object.
+* A local preference that is to be compared with those of others is a ``Fed`` of the object that sets
+  it, with the prefix and ``withLocalPref``.
+* The age of the object, for ``isolate``, is ``row.metadata.creation_timestamp``.
+* The feeding dialect's route sources contribute to the route sets of the peers: ``contributions`` is
+  called with `reconcilers.frrk8s.route_sets.RouteSet`, whose ``fed`` has the rules of its peers. Rules
+  have a ``name``, which changes with them.
+* Passwords: a field is a ``SecretValue`` in the row, at the path that ``fields`` gives; a Secret is a
+  ``passwordSecret``, read in the namespace of ``row.metadata``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from reconcilers.frrk8s.claims import Claim, Resolve, Subject, claims_of, conflicts
+from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
+from reconcilers.frrk8s.unit import (
+    Compiled,
+    NeighborKey,
+    NeighborPart,
+    RouterPart,
+    Session,
+    Unit,
+    VrfPrefixes,
+)
+from reconcilers.frrk8s.values import Prefix
+from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Problem
+
+
+class MergedNeighbor(NamedTuple):
+    """A neighbour, merged from all objects with it."""
+
+    key: NeighborKey
+    session: Session
+    bfd: BfdProfile | None
+    graceful_restart: bool
+    families: frozenset[str]
+    accept: frozenset[PrefixRule] | None
+    """None accepts all."""
+    exports: tuple[tuple[ObjectRef, Mapping[Prefix, Attributes]], ...]
+    """What each object advertises to it."""
+    rules: tuple[Any, ...]
+    """Rules of feeding dialects."""
+    origins: tuple[ObjectRef, ...]
+
+
+class MergedRouter(NamedTuple):
+    """The router of a VRF, merged from all objects with it."""
+
+    vrf: str
+    asn: int
+    router_id: str | None
+    prefixes: frozenset[Prefix]
+    imports: frozenset[str]
+    neighbors: tuple[MergedNeighbor, ...]
+    origins: tuple[ObjectRef, ...]
+    given: tuple[tuple[ObjectRef, frozenset[Prefix]], ...]
+    """The prefixes of each object."""
+
+
+class Merge(NamedTuple):
+    """The result: routers by VRF, the default one first, and what is wrong."""
+
+    routers: tuple[MergedRouter, ...] | None
+    """None where the objects do not go together as a whole."""
+    problems: tuple[Problem, ...]
+    accepted: tuple[Unit, ...]
+    """The units that the routers are merged from."""
+
+
+class Merger:
+    """Merges units; only those that changed since the last time are compiled again."""
+
+    def __init__(self) -> None:
+        self._compiled: dict[tuple[ObjectRef, int], tuple[Unit, VrfPrefixes, Compiled]] = {}
+
+    def merge(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
+        """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``)."""
+        ordered = sorted(units, key=lambda unit: (unit.ref, unit.age))
+        compiled = self._compile_all(ordered)
+        problems: list[Problem] = []
+        table: dict[Subject, list[Claim]] = {}
+        for unit, found in zip(ordered, compiled, strict=True):
+            problems += own_problems(unit, found, resolve)
+            for subject, claim in claims_of(unit, found, resolve):
+                table.setdefault(subject, []).append(claim)
+        for subject, claims in table.items():
+            if len(claims) > 1:
+                problems += conflicts(claims, subject)
+        told = tuple(sorted(dict.fromkeys(problems)))
+        notes = tuple(unsupported(ordered, compiled))
+        if told:
+            return Merge(None, (*told, *notes), ())
+        return Merge(united(ordered, compiled), notes, tuple(ordered))
+
+    def isolate(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
+        """Take units in from the oldest to the youngest; what does not go with them is left out whole.
+
+        A unit with a reference to a VRF that only a younger unit has comes after that one.
+        """
+        waiting = sorted(units, key=lambda unit: unit.age)
+        taken: list[Unit] = []
+        table: dict[Subject, list[Claim]] = {}
+        while True:
+            left = self._take_in(waiting, taken, table, resolve)
+            if not left or len(left) == len(waiting):
+                break
+            waiting = left
+        problems: list[Problem] = []
+        for group in _by_object(waiting):
+            given = self._compile_group(group, _vrfs_for(group, taken))
+            own = [p for unit, found in given for p in own_problems(unit, found, resolve)]
+            claims = [pair for unit, found in given for pair in claims_of(unit, found, resolve)]
+            problems += own or _disagreements(claims, table)
+        compiled = self._compile_all(taken)
+        notes = unsupported(taken, compiled)
+        told = (*sorted(dict.fromkeys(problems)), *notes)
+        return Merge(united(taken, compiled), told, tuple(taken))
+
+    def _take_in(
+        self,
+        waiting: Sequence[Unit],
+        taken: list[Unit],
+        table: dict[Subject, list[Claim]],
+        resolve: Resolve,
+    ) -> list[Unit]:
+        """Take in what goes with the units that are taken; returns the others."""
+        left: list[Unit] = []
+        for group in _by_object(waiting):
+            given = self._compile_group(group, _vrfs_for(group, taken))
+            claims = [pair for unit, found in given for pair in claims_of(unit, found, resolve)]
+            wrong = any(own_problems(unit, found, resolve) for unit, found in given)
+            if wrong or _contradicts(claims, table):
+                left += group
+                continue
+            taken += group
+            for subject, claim in claims:
+                table.setdefault(subject, []).append(claim)
+        return left
+
+    def _compile_group(
+        self, group: Sequence[Unit], elsewhere: VrfPrefixes
+    ) -> list[tuple[Unit, Compiled]]:
+        return [(unit, self._compile(unit, elsewhere)) for unit in group]
+
+    def forget(self, units: Iterable[Unit]) -> None:
+        """Forget what was compiled of units that are not among these."""
+        kept = {(unit.ref, id(unit.row)) for unit in units}
+        for key in self._compiled.keys() - kept:
+            del self._compiled[key]
+
+    def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
+        elsewhere = _vrfs(units)
+        return [self._compile(unit, elsewhere) for unit in units]
+
+    def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
+        needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
+        key = (unit.ref, id(unit.row))
+        before = self._compiled.get(key)
+        if before is not None and before[0] == unit and before[1] == needed:
+            return before[2]
+        found = compile_unit(unit, needed)
+        self._compiled[key] = (unit, needed, found)
+        return found
+
+
+# Alone
+
+
+def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Problem]:
+    """Return what is wrong with a unit alone, or with what it refers to."""
+    found = [
+        Problem((unit.ref,), unit.path(error.path), error.message, category="invalid")
+        for error in compiled.errors
+    ]
+    found += [
+        Problem((unit.ref,), unit.path(one.path), one.message, category="unresolved")
+        for one in compiled.missing
+    ]
+    for router in compiled.routers:
+        for part in router.neighbors:
+            if part.session.password is not None and part.password is None:
+                reason = resolve(part.session.password, None)
+                if isinstance(reason, str):
+                    path = unit.path(f"{part.path}.passwordSecret")
+                    text = f"{part.key}: {reason}"
+                    found.append(Problem((unit.ref,), path, text, category="unresolved"))
+    return found
+
+
+def unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
+    """Return what is accepted and not done; the middle says so of BFD, for every dialect."""
+    return [
+        Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
+        for unit, found in zip(units, compiled, strict=True)
+        for reason, error in found.unsupported
+        if reason != BFD
+    ]
+
+
+def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
+    """Return the prefixes of each VRF that a unit imports and has no router of."""
+    given = list(units)
+    imported = frozenset[str]().union(*(imported_elsewhere(unit) for unit in given))
+    found: dict[str, frozenset[Prefix]] = {}
+    for unit in given if imported else ():
+        for vrf, prefixes in routed_vrfs(unit).items():
+            if vrf in imported:
+                found[vrf] = found.get(vrf, frozenset()) | prefixes
+    return found
+
+
+def _vrfs_for(group: Sequence[Unit], taken: Sequence[Unit]) -> VrfPrefixes:
+    """Return the prefixes of VRFs for the units of one object, beside those that are taken."""
+    if not any(imported_elsewhere(unit) for unit in group):
+        return {}
+    return _vrfs([*taken, *group])
+
+
+def _by_object(units: Iterable[Unit]) -> list[list[Unit]]:
+    """Group units by their object, in the order of the first of each."""
+    found: dict[ObjectRef, list[Unit]] = {}
+    for unit in units:
+        found.setdefault(unit.ref, []).append(unit)
+    return list(found.values())
+
+
+# With others
+
+
+def _contradicts(
+    claims: Iterable[tuple[Subject, Claim]], table: Mapping[Subject, Sequence[Claim]]
+) -> bool:
+    """True if claims differ from each other, or from those that are taken."""
+    own: dict[Subject, Any] = {}
+    for subject, claim in claims:
+        if own.setdefault(subject, claim.value) != claim.value:
+            return True
+        taken = table.get(subject)
+        if taken and taken[0].value != claim.value:
+            return True
+    return False
+
+
+def _disagreements(
+    claims: Iterable[tuple[Subject, Claim]], table: Mapping[Subject, Sequence[Claim]]
+) -> list[Problem]:
+    """Return the conflicts of an object with itself, and with those that are taken."""
+    own: dict[Subject, list[Claim]] = {}
+    for subject, claim in claims:
+        own.setdefault(subject, []).append(claim)
+    found: list[Problem] = []
+    for subject, of_object in own.items():
+        first = of_object[0]
+        others = [one for one in table.get(subject, ()) if one.value != first.value]
+        older = [one for one in others if one.unit.age < first.unit.age]
+        others = older or others
+        found += conflicts([*of_object, *others], subject)
+    return found
+
+
+def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedRouter, ...]:
+    """Unite units that do not contradict each other."""
+    profiles = {part.profile.name: part.profile for found in compiled for part in found.profiles}
+    routers: dict[str, list[tuple[Unit, RouterPart]]] = {}
+    for unit, found in zip(units, compiled, strict=True):
+        for router in found.routers:
+            routers.setdefault(router.vrf, []).append((unit, router))
+    return tuple(_router(routers[vrf], profiles) for vrf in sorted(routers))
+
+
+def _router(
+    parts: Sequence[tuple[Unit, RouterPart]], profiles: Mapping[str, BfdProfile]
+) -> MergedRouter:
+    neighbors: dict[NeighborKey, list[tuple[Unit, NeighborPart]]] = {}
+    for unit, router in parts:
+        for neighbor in router.neighbors:
+            neighbors.setdefault(neighbor.key, []).append((unit, neighbor))
+    first = parts[0][1]
+    return MergedRouter(
+        first.vrf,
+        first.asn,
+        next((router.router_id for _, router in parts if router.router_id is not None), None),
+        frozenset[Prefix]().union(*(router.prefixes for _, router in parts)),
+        frozenset[str]().union(*(router.imports for _, router in parts)),
+        tuple(_neighbor(neighbors[key], profiles) for key in sorted(neighbors)),
+        _refs(unit for unit, _ in parts),
+        tuple((unit.ref, router.prefixes) for unit, router in parts),
+    )
+
+
+def _neighbor(
+    parts: Sequence[tuple[Unit, NeighborPart]], profiles: Mapping[str, BfdProfile]
+) -> MergedNeighbor:
+    first = parts[0][1]
+    sessions = [part.session for _, part in parts]
+
+    def filled(field: str) -> Any:  # noqa: ANN401  the value of a field of a session
+        return next((value for one in sessions if (value := getattr(one, field)) is not None), None)
+
+    session = first.session._replace(
+        bfd_profile=filled("bfd_profile"),
+        next_hop_ipv4=filled("next_hop_ipv4"),
+        next_hop_ipv6=filled("next_hop_ipv6"),
+    )
+    accepts = [part.accept for _, part in parts]
+    accept = (
+        None
+        if any(one is None for one in accepts)
+        else frozenset[PrefixRule]().union(*(one for one in accepts if one is not None))
+    )
+    return MergedNeighbor(
+        first.key,
+        session,
+        None if session.bfd_profile is None else profiles[session.bfd_profile],
+        any(part.graceful_restart for _, part in parts),
+        frozenset[str]().union(*(part.families for _, part in parts)),
+        accept,
+        tuple((unit.ref, part.routes) for unit, part in parts if part.routes),
+        tuple(unit.rules for unit, _ in parts if unit.rules is not None),
+        _refs(unit for unit, _ in parts),
+    )
+
+
+def _refs(units: Iterable[Unit]) -> tuple[ObjectRef, ...]:
+    """Return the objects, the oldest first."""
+    return tuple(dict.fromkeys(unit.ref for unit in sorted(units, key=lambda unit: unit.age)))

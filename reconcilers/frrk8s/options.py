@@ -1,0 +1,60 @@
+"""The options of the FRR-k8s dialect: in an agent and in ``waggle render``, and in the operator."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal, TypeAlias
+
+from resources.option_declarations import InvalidOption, Options, setting
+
+OnConflict: TypeAlias = Literal["keep", "clear", "isolate"]
+
+
+class Frrk8sClusterOptions(Options, frozen=True):
+    """The options that agents and the operator share."""
+
+    namespace: Annotated[
+        str,
+        setting(
+            "namespace of the FRRConfigurations that count, and of their Secrets",
+            flag="--frrk8s-namespace",
+        ),
+    ] = "frr-k8s-system"
+    on_conflict: Annotated[
+        OnConflict,
+        setting(
+            "where the objects of a node do not go together. keep: the last good state stays; clear: "
+            "the sessions end; isolate: each object, from the oldest on, that does not go with the "
+            "others is left out",
+            flag="--on-conflict",
+        ),
+    ] = "keep"
+
+
+class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
+    """Options of the agent and of ``waggle render``."""
+
+    always_block: Annotated[
+        tuple[str, ...],
+        setting(
+            "prefixes, separated by commas; repeatable. No route within is accepted from neighbors of "
+            "FRRConfigurations, whatever they allow",
+            flag="--always-block",
+            metavar="CIDR[,CIDR...]",
+        ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        """Check the prefixes. Raises `InvalidOption`."""
+        try:
+            _ = self.blocked
+        except ValueError as error:
+            raise InvalidOption("--always-block", str(error)) from None
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """The prefixes that are always blocked, in canonical form, each once."""
+        texts = [text.strip() for one in self.always_block for text in one.split(",")]
+        networks = [ipaddress.ip_network(text, strict=False) for text in texts if text]
+        ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))
+        return tuple(dict.fromkeys(map(str, ordered)))

@@ -1,0 +1,433 @@
+"""Compiles one object alone: its rules, and its values in a form that can be compared. Pure.
+
+Source: FRR-k8s internal/controller/api_to_config.go and its definition; what its engine refuses is
+refused as well, with the field.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from reconcilers.frrk8s.exports import advertised_routes
+from reconcilers.frrk8s.unit import (
+    Compiled,
+    Missing,
+    NeighborKey,
+    NeighborPart,
+    ProfilePart,
+    RouterPart,
+    Session,
+    Unit,
+    VrfPrefixes,
+)
+from reconcilers.frrk8s.values import (
+    NANOSECONDS,
+    Prefix,
+    address,
+    bfd_profile,
+    prefix,
+    shown_vrf,
+    vrf_name,
+)
+from reconcilers.model import (
+    Attributes,
+    FieldRef,
+    PasswordRef,
+    PeerAs,
+    PrefixRule,
+    SecretRef,
+)
+from resources.addresses import interface_errors, router_id_errors
+from resources.durations import parse_duration
+from resources.errors import FieldError, shortened
+from resources.frrk8s.frrconfiguration import Router
+from resources.frrk8s.neighbor import Neighbor, PrefixSelector
+from speaker.api.secret import MAX_KEY_LENGTH
+from speaker.nlri import IPV4_UNICAST, prefix_to_text
+
+HOLD_TIME: Final = 180
+KEEPALIVE_TIME: Final = 60
+CONNECT_TIME: Final = 60
+"""Seconds, where a neighbour has none."""
+PORT: Final = 179
+RAW_CONFIG: Final = "RawConfig"
+EVPN: Final = "EVPN"
+BFD: Final = "BFD"
+"""Reasons of the condition PartiallyApplied."""
+
+
+def compile_unit(unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
+    """Compile a unit; ``elsewhere`` has the prefixes of the VRFs of other units of the node."""
+    return _Compiler(unit, elsewhere).compiled()
+
+
+def routed_vrfs(unit: Unit) -> dict[str, frozenset[Prefix]]:
+    """Return the prefixes of each VRF that a unit has a router of; invalid ones are left out."""
+    found: dict[str, set[Prefix]] = {}
+    for router in unit.row.spec.bgp.routers:
+        prefixes = found.setdefault(vrf_name(router.vrf), set())
+        for text in router.prefixes:
+            try:
+                prefixes.add(prefix(text))
+            except ValueError:
+                continue
+    return {vrf: frozenset(prefixes) for vrf, prefixes in found.items()}
+
+
+def imported_elsewhere(unit: Unit) -> frozenset[str]:
+    """Return the VRFs that a unit imports and has no router of."""
+    routers = unit.row.spec.bgp.routers
+    imported = {vrf_name(one.vrf) for router in routers for one in router.imports}
+    return frozenset(imported - {vrf_name(router.vrf) for router in routers})
+
+
+class _Compiler:
+    """Compiles one unit; collects every broken rule."""
+
+    def __init__(self, unit: Unit, elsewhere: VrfPrefixes) -> None:
+        self._unit = unit
+        self._elsewhere = elsewhere
+        self._own = routed_vrfs(unit)
+        self._errors: list[FieldError] = []
+        self._missing: list[Missing] = []
+        self._unsupported: list[tuple[str, FieldError]] = []
+        self._profiles: set[str] = set()
+        self._routes: list[Mapping[Prefix, Attributes]] = []
+        """The different routes of neighbours."""
+
+    def compiled(self) -> Compiled:
+        row = self._unit.row
+        if row.errors:
+            return Compiled(errors=row.errors)
+        profiles = tuple(self._bfd_profiles())
+        routers = tuple(
+            self._router(router, f"spec.bgp.routers[{i}]")
+            for i, router in enumerate(row.spec.bgp.routers)
+        )
+        if row.spec.raw.raw_config:
+            self._not_done(RAW_CONFIG, "spec.raw.rawConfig", "raw configuration has no effect")
+        if self._errors:
+            return Compiled(errors=tuple(self._errors))
+        return Compiled(
+            routers,
+            profiles,
+            missing=tuple(self._missing),
+            unsupported=tuple(self._unsupported),
+        )
+
+    def _error(self, path: str, message: str) -> None:
+        self._errors.append(FieldError(path, message))
+
+    def _not_done(self, reason: str, path: str, message: str) -> None:
+        self._unsupported.append((reason, FieldError(path, message)))
+
+    # Profiles and routers
+
+    def _bfd_profiles(self) -> Iterator[ProfilePart]:
+        for i, spec in enumerate(self._unit.row.spec.bgp.bfd_profiles):
+            path = f"spec.bgp.bfdProfiles[{i}]"
+            if spec.name in self._profiles:
+                self._error(f"{path}.name", f"BFD profile {shortened(spec.name)} is there twice")
+                continue
+            self._profiles.add(spec.name)
+            yield ProfilePart(path, bfd_profile(spec))
+
+    def _router(self, router: Router, path: str) -> RouterPart:
+        vrf = vrf_name(router.vrf)
+        if router.asn == 0:
+            self._error(f"{path}.asn", f"AS number 0 in VRF {shown_vrf(vrf)} (RFC 7607)")
+        self._errors += router_id_errors(router.id or None, f"{path}.id")
+        if vrf:
+            self._errors += interface_errors(vrf, f"{path}.vrf")
+        prefixes = self._prefixes(router.prefixes, f"{path}.prefixes", "")
+        imports = self._imports(router, vrf, path)
+        if router.evpn is not None:
+            self._not_done(EVPN, f"{path}.evpn", f"EVPN of VRF {shown_vrf(vrf)} has no effect")
+        available = prefixes.union(*(self._imported(name) for name in imports))
+        neighbors = tuple(
+            part
+            for i, neighbor in enumerate(router.neighbors)
+            if (part := self._neighbor(neighbor, router, available, f"{path}.neighbors[{i}]"))
+        )
+        return RouterPart(vrf, path, router.asn, router.id or None, prefixes, imports, neighbors)
+
+    def _prefixes(self, texts: Iterable[str], path: str, where: str) -> frozenset[Prefix]:
+        found = set()
+        for i, text in enumerate(texts):
+            try:
+                found.add(prefix(text))
+            except ValueError as error:
+                self._error(f"{path}[{i}]", f"{where}{error}")
+        return frozenset(found)
+
+    def _imports(self, router: Router, vrf: str, path: str) -> frozenset[str]:
+        found = set()
+        for i, one in enumerate(router.imports):
+            name, where = vrf_name(one.vrf), f"{path}.imports[{i}].vrf"
+            if name == vrf:
+                self._error(where, f"VRF {shown_vrf(vrf)} imports itself")
+            elif name not in self._own and name not in self._elsewhere:
+                self._missing.append(
+                    Missing(where, f"no object of this node has a router of VRF {shown_vrf(name)}")
+                )
+            found.add(name)
+        return frozenset(found)
+
+    def _imported(self, vrf: str) -> frozenset[Prefix]:
+        """Return the prefixes of an imported VRF: the object's own router is all that counts."""
+        own = self._own.get(vrf)
+        return self._elsewhere.get(vrf, frozenset()) if own is None else own
+
+    # Neighbours
+
+    def _neighbor(
+        self, spec: Neighbor, router: Router, available: frozenset[Prefix], path: str
+    ) -> NeighborPart | None:
+        key = self._key(spec, vrf_name(router.vrf), path)
+        if key is None:
+            return None
+        hold, keepalive = self._timers(spec, key, path)
+        next_hops = self._next_hops(spec, key, path)
+        session = Session(
+            self._asn(spec, key, path),
+            self._port(spec, key, path),
+            self._source(spec, key, path),
+            self._password(spec, key, path),
+            self._bfd(spec, key, path),
+            spec.ebgp_multi_hop,
+            spec.dual_stack_address_family or key.is_interface,
+            hold,
+            keepalive,
+            self._connect_time(spec, key, path),
+            self._local_asn(spec, router, key, path),
+            *next_hops,
+        )
+        families = frozenset(spec.address_families or ("unicast",))
+        if "evpn" in families:
+            text = f"{key}: the family evpn is not exchanged"
+            self._not_done(EVPN, f"{path}.addressFamilies", text)
+        exported = advertised_routes(
+            spec.to_advertise, available, session.dual_stack, key, f"{path}.toAdvertise"
+        )
+        self._errors += exported.errors
+        return NeighborPart(
+            key,
+            path,
+            session,
+            spec.enable_graceful_restart,
+            families,
+            self._shared(exported.routes if "unicast" in families else {}),
+            exported.preferences,
+            self._accept(spec, key, path),
+            spec.password,
+        )
+
+    def _shared(self, routes: Mapping[Prefix, Attributes]) -> Mapping[Prefix, Attributes]:
+        """Return the equal routes of an earlier neighbour, if there are any."""
+        for before in self._routes:
+            if before == routes:
+                return before
+        self._routes.append(routes)
+        return routes
+
+    def _key(self, spec: Neighbor, vrf: str, path: str) -> NeighborKey | None:
+        if spec.address and spec.interface:
+            text = f"neighbor {shortened(spec.address)} has an interface, too; either of the two"
+            self._error(f"{path}.address", text)
+            return None
+        if spec.interface:
+            errors = list(interface_errors(spec.interface, f"{path}.interface"))
+            self._errors += errors
+            return None if errors else NeighborKey(vrf, spec.interface, is_interface=True)
+        if not spec.address:
+            self._error(f"{path}.address", "a neighbor has neither address nor interface")
+            return None
+        try:
+            return NeighborKey(vrf, address(spec.address))
+        except ValueError as error:
+            self._error(f"{path}.address", f"neighbor: {error}")
+            return None
+
+    def _asn(self, spec: Neighbor, key: NeighborKey, path: str) -> PeerAs:
+        if spec.asn and spec.dynamic_asn:
+            text = f"{key} has both asn {spec.asn} and dynamicASN {spec.dynamic_asn}"
+            self._error(f"{path}.asn", text)
+        elif not spec.asn and not spec.dynamic_asn:
+            self._error(f"{path}.asn", f"{key} has neither asn nor dynamicASN")
+        return spec.dynamic_asn or spec.asn or 0
+
+    def _port(self, spec: Neighbor, key: NeighborKey, path: str) -> int:
+        if spec.port == 0:
+            self._error(f"{path}.port", f"{key}: 0 is not a port")
+        return PORT if spec.port is None else spec.port
+
+    def _source(self, spec: Neighbor, key: NeighborKey, path: str) -> str | None:
+        text = spec.sourceaddress
+        if not text:
+            return None
+        try:
+            found = address(text)
+        except ValueError:
+            for error in interface_errors(text, f"{path}.sourceaddress"):
+                reason = f"{key}: {shortened(text)} is neither an address nor an interface"
+                self._error(error.path, reason)
+            return text
+        if not key.is_interface and (":" in found) != (":" in key.end):
+            self._error(f"{path}.sourceaddress", f"{key}: {text} is not of its family")
+        return found
+
+    def _password(self, spec: Neighbor, key: NeighborKey, path: str) -> PasswordRef | None:
+        secret = spec.password_secret.name
+        if spec.password is None and not secret:
+            return None
+        field = f"{path}.password" if spec.password is not None else f"{path}.passwordSecret"
+        if spec.password is not None and secret:
+            text = f"{key} has both a password and the Secret {shortened(secret)}"
+            self._error(f"{path}.passwordSecret", text)
+        if key.is_interface:
+            text = f"{key}: a session by interface cannot have a password"
+            self._error(field, text)
+        if spec.password is None:
+            return SecretRef(self._unit.row.metadata.namespace, secret)
+        if spec.password.known:
+            reason = password_error(spec.password.reveal())
+            if reason is not None:
+                self._error(field, f"{key}: {reason}")
+        return FieldRef(self._unit.ref, self._unit.path(f"{path}.password"))
+
+    def _bfd(self, spec: Neighbor, key: NeighborKey, path: str) -> str | None:
+        name = spec.bfd_profile
+        if not name:
+            return None
+        if name not in self._profiles:
+            text = f"{key}: this object has no BFD profile {shortened(name)}"
+            self._error(f"{path}.bfdProfile", text)
+        self._not_done(BFD, f"{path}.bfdProfile", f"{key}: BFD is not spoken")
+        return name
+
+    def _timers(self, spec: Neighbor, key: NeighborKey, path: str) -> tuple[int, int]:
+        if spec.hold_time is None and spec.keepalive_time is None:
+            return HOLD_TIME, KEEPALIVE_TIME
+        hold = self._duration(spec.hold_time, key, f"{path}.holdTime")
+        keepalive = self._duration(spec.keepalive_time, key, f"{path}.keepaliveTime")
+        if spec.hold_time is None or spec.keepalive_time is None:
+            name, other = "holdTime", "keepaliveTime"
+            if spec.hold_time is None:
+                name, other = other, name
+            self._error(f"{path}.{name}", f"{key} has {name} without {other}")
+        elif hold is not None and keepalive is not None:
+            if not (hold // NANOSECONDS == 0 <= hold or 3 <= hold // NANOSECONDS <= 65535):
+                text = f"{key}: {shortened(spec.hold_time)} is neither 0 nor 3 s to 65535 s"
+                self._error(f"{path}.holdTime", text)
+            if keepalive < 0 or keepalive > hold:
+                text = f"{key}: {shortened(spec.keepalive_time)} is not from 0 to holdTime"
+                self._error(f"{path}.keepaliveTime", f"{text} ({shortened(spec.hold_time)})")
+            return hold // NANOSECONDS, keepalive // NANOSECONDS
+        return HOLD_TIME, KEEPALIVE_TIME
+
+    def _duration(self, text: str | None, key: NeighborKey, path: str) -> int | None:
+        """Return a duration in nanoseconds; None with an error, or without a text."""
+        if text is None:
+            return None
+        try:
+            return parse_duration(text)
+        except ValueError as error:
+            self._error(path, f"{key}: {error}")
+            return None
+
+    def _connect_time(self, spec: Neighbor, key: NeighborKey, path: str) -> int:
+        where = f"{path}.connectTime"
+        time = self._duration(spec.connect_time, key, where)
+        if time is None:
+            return CONNECT_TIME
+        if time % NANOSECONDS or not 1 <= time // NANOSECONDS <= 65535:
+            text = f"{key}: {spec.connect_time!r} is not a whole number of seconds from 1 to 65535"
+            self._error(where, text)
+        return time // NANOSECONDS
+
+    def _local_asn(self, spec: Neighbor, router: Router, key: NeighborKey, path: str) -> int | None:
+        found = spec.local_asn
+        reason = None
+        if found is None:
+            return None
+        if spec.dynamic_asn == "internal" or spec.asn == router.asn:
+            reason = "only an external neighbor can have a local AS"
+        elif found == router.asn:
+            reason = f"{found} is the AS of the router"
+        elif found == spec.asn:
+            reason = f"{found} is the AS of the neighbor"
+        if reason is not None:
+            self._error(f"{path}.localASN", f"{key}: {reason}")
+        return found
+
+    def _next_hops(
+        self, spec: Neighbor, key: NeighborKey, path: str
+    ) -> tuple[str | None, str | None]:
+        given = spec.to_advertise.next_hop
+        both = spec.dual_stack_address_family or key.is_interface
+        found: list[str | None] = []
+        for name, text, version in (("ipv4", given.ipv4, 4), ("ipv6", given.ipv6, 6)):
+            where = f"{path}.toAdvertise.nextHop.{name}"
+            value = None
+            if text:
+                try:
+                    value = address(text)
+                except ValueError as error:
+                    self._error(where, f"{key}: {error}")
+                else:
+                    if ipaddress.ip_address(value).version != version:
+                        self._error(where, f"{key}: {text!r} is not an IPv{version} address")
+                    elif not both and (":" in key.end) != (version == 6):
+                        self._error(where, f"{key}: the session has no IPv{version} routes")
+            found.append(value)
+        return found[0], found[1]
+
+    # Import
+
+    def _accept(self, spec: Neighbor, key: NeighborKey, path: str) -> frozenset[PrefixRule] | None:
+        allowed = spec.to_receive.allowed
+        rules = set()
+        for i, selector in enumerate(allowed.prefixes):
+            where = f"{path}.toReceive.allowed.prefixes[{i}]"
+            try:
+                rules.add(self._rule(selector))
+            except _InvalidSelectorError as error:
+                self._error(f"{where}.{error.field}", f"{key}: {error}")
+        return None if allowed.mode == "all" else frozenset(rules)
+
+    def _rule(self, selector: PrefixSelector) -> PrefixRule:
+        try:
+            family, nlri = prefix(selector.prefix)
+        except ValueError as error:
+            raise _InvalidSelectorError("prefix", str(error)) from None
+        longest = 32 if family == IPV4_UNICAST else 128
+        ge, le = selector.ge or None, selector.le or None
+        for name, length in (("ge", ge), ("le", le)):
+            if length is not None and not nlri[0] <= length <= longest:
+                text = f"{name} {length} of {selector.prefix} is not from {nlri[0]} to {longest}"
+                raise _InvalidSelectorError(name, text)
+        if ge is not None and le is not None and ge > le:
+            raise _InvalidSelectorError("ge", f"ge {ge} of {selector.prefix} is above le {le}")
+        return PrefixRule(prefix_to_text(family, nlri), ge, le, self._unit.ref)
+
+
+class _InvalidSelectorError(Exception):
+    """A selector of received prefixes that is invalid."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def password_error(octets: bytes) -> str | None:
+    """Return why TCP MD5 cannot use a password, or None; nothing of it is shown (RFC 2385)."""
+    used = octets.rstrip(b"\r\n")
+    if not used:
+        return "the password is empty"
+    if len(used) > MAX_KEY_LENGTH:
+        return f"the password is longer than {MAX_KEY_LENGTH} octets"
+    if b"\0" in used:
+        return "the password has a NUL octet"
+    return None

@@ -1,0 +1,140 @@
+"""What is merged: units, and the values that a unit gives the routers of a node. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from reconcilers.frrk8s.values import Prefix, shown_vrf
+from reconcilers.model import Attributes, BfdProfile, ObjectRef, PasswordRef, PeerAs, PrefixRule
+from resources.errors import FieldError
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.secret_value import SecretValue
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """One object that is merged, in the form of an FRRConfiguration."""
+
+    ref: ObjectRef
+    """The object that problems and origins of routes name."""
+    row: FRRConfiguration
+    """The FRRConfiguration, or what the object is translated to; its node selector is not read."""
+    field: Callable[[str], str] | None = None
+    """Maps a path in the row to one in the object; None where the row is the object."""
+    rules: Any = None
+    """Rules of the feeding dialect's own routes for the neighbours of the row; see `merge`."""
+
+    @property
+    def age(self) -> tuple[str, str, str, str]:
+        """The order in which units are taken in with ``isolate``."""
+        ref = self.ref
+        return (self.row.metadata.creation_timestamp, ref.namespace, ref.name, ref.kind)
+
+    def path(self, path: str) -> str:
+        """Return a path in the object."""
+        return path if self.field is None else self.field(path)
+
+
+class NeighborKey(NamedTuple):
+    """Identifies a neighbour of a node."""
+
+    vrf: str
+    """Empty for the default one."""
+    end: str
+    """The address, or the name of the interface."""
+    is_interface: bool = False
+
+    def __str__(self) -> str:
+        """Return the neighbour for people, with the VRF unless it is the default one."""
+        return f"neighbor {self.end}" + (f" in VRF {self.vrf}" if self.vrf else "")
+
+
+class Session(NamedTuple):
+    """The settings of a session that are compared, in the order of the conflicts C3 to C13 and C15.
+
+    Defaults are filled in, so that a setting that is written out equals one that is not.
+    """
+
+    asn: PeerAs
+    port: int
+    sourceaddress: str | None
+    password: PasswordRef | None
+    """Compared by the octets that it resolves to."""
+    bfd_profile: str | None
+    ebgp_multi_hop: bool
+    dual_stack: bool
+    hold_time: int
+    keepalive_time: int
+    connect_time: int
+    local_asn: int | None
+    next_hop_ipv4: str | None
+    next_hop_ipv6: str | None
+
+
+class NeighborPart(NamedTuple):
+    """What one entry of a unit says of a neighbour."""
+
+    key: NeighborKey
+    path: str
+    """Such as ``spec.bgp.routers[0].neighbors[1]``."""
+    session: Session
+    graceful_restart: bool
+    families: frozenset[str]
+    """unicast, evpn."""
+    routes: Mapping[Prefix, Attributes]
+    """What is advertised; one mapping for all neighbours of the unit with the same routes."""
+    preferences: Mapping[Prefix, str]
+    """The paths of the entries that give a prefix a local preference."""
+    accept: frozenset[PrefixRule] | None
+    """None accepts all."""
+    password: SecretValue | None
+    """The password that is a field of the object."""
+
+
+class RouterPart(NamedTuple):
+    """What one entry of a unit says of a router."""
+
+    vrf: str
+    path: str
+    asn: int
+    router_id: str | None
+    prefixes: frozenset[Prefix]
+    imports: frozenset[str]
+    neighbors: tuple[NeighborPart, ...]
+
+    def __str__(self) -> str:
+        """Return the router for people."""
+        return f"router of VRF {shown_vrf(self.vrf)}"
+
+
+class ProfilePart(NamedTuple):
+    """A BFD profile of a unit."""
+
+    path: str
+    profile: BfdProfile
+
+
+class Missing(NamedTuple):
+    """A reference of a unit that may become right by itself."""
+
+    path: str
+    message: str
+
+
+class Compiled(NamedTuple):
+    """One unit alone: what it gives, or the rules that it breaks."""
+
+    routers: tuple[RouterPart, ...] = ()
+    profiles: tuple[ProfilePart, ...] = ()
+    errors: tuple[FieldError, ...] = ()
+    """Rules that the object breaks; with any of them it gives nothing."""
+    missing: tuple[Missing, ...] = ()
+    """References to VRFs that no object of the node has a router of."""
+    unsupported: tuple[tuple[str, FieldError], ...] = ()
+    """What is accepted and not done, with the reason of the condition PartiallyApplied."""
+
+
+VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]
+"""The prefixes of the routers of the node, by VRF."""

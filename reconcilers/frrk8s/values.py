@@ -1,0 +1,74 @@
+"""Texts of an FRRConfiguration as values that are equal where they mean the same. Pure.
+
+Addresses and prefixes in any spelling, host bits cut; ``default`` and no VRF; durations in seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from typing import Final, TypeAlias
+
+from reconcilers.model import BfdProfile
+from resources.addresses import canonical_address
+from resources.errors import shortened
+from resources.frrk8s.frrconfiguration import BfdProfile as ProfileSpec
+from speaker.nlri import Family, prefix_to_wire
+
+Prefix: TypeAlias = tuple[Family, bytes]
+"""A family, and a prefix of it as wire bytes."""
+DEFAULT_VRF: Final = "default"
+NANOSECONDS: Final = 1_000_000_000
+
+
+def vrf_name(text: str) -> str:
+    """Return the name of a VRF; the default one is the empty text."""
+    return "" if text == DEFAULT_VRF else text
+
+
+def shown_vrf(vrf: str) -> str:
+    """Return the name of a VRF for people."""
+    return vrf or DEFAULT_VRF
+
+
+@functools.lru_cache(maxsize=65536)
+def prefix(text: str) -> Prefix:
+    """Return the network of a prefix. Raises `ValueError` naming the rule."""
+    try:
+        return prefix_to_wire(text)
+    except ValueError:
+        base, slash, length = text.partition("/")
+        if not (slash and length.isascii() and length.isdigit()):
+            raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24") from None
+        try:
+            address = canonical_address(base)
+            return prefix_to_wire(str(ipaddress.ip_network(f"{address}/{length}", strict=False)))
+        except ValueError:
+            raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24") from None
+
+
+def address(text: str) -> str:
+    """Return an address of a host in canonical form. Raises `ValueError` naming the rule."""
+    try:
+        found = ipaddress.ip_address(canonical_address(text))
+    except ValueError as error:
+        message = str(error) if len(text) <= 64 else ""
+        reason = message if repr(text) in message else f"{shortened(text)} is not an IP address"
+        raise ValueError(reason) from None
+    if found.is_multicast or found.is_unspecified or int(found) == 0xFFFFFFFF:
+        raise ValueError(f"{shortened(text)} is not the address of a host")
+    return str(found)
+
+
+def bfd_profile(spec: ProfileSpec) -> BfdProfile:
+    """Return a profile with its defaults, so that one that is written out equals one that is not."""
+    return BfdProfile(
+        name=spec.name,
+        receive_interval=spec.receive_interval or 300,
+        transmit_interval=spec.transmit_interval or 300,
+        detect_multiplier=spec.detect_multiplier or 3,
+        echo_interval=spec.echo_interval or 50,
+        echo_mode=spec.echo_mode,
+        passive=spec.passive_mode,
+        minimum_ttl=spec.minimum_ttl or 254,
+    )

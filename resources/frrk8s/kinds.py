@@ -1,0 +1,55 @@
+"""The kinds of FRR-k8s that are read."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from resources.errors import FieldError
+from resources.frrk8s.definitions import FRR_CONFIGURATION as DEFINITION
+from resources.frrk8s.frrconfiguration import (
+    FRRConfiguration,
+    FRRConfigurationSpec,
+    InvalidFRRConfiguration,
+)
+from resources.kind import DEFAULT_NAMESPACE, Kind
+from resources.labels import LabelSelector, selector_errors
+from resources.meta import ObjectMeta
+from resources.schema import structural_errors, without_nulls
+
+SELECTOR: Final = "spec.nodeSelector"
+
+
+def _invalid(value: Any, errors: tuple[FieldError, ...]) -> FRRConfiguration:  # noqa: ANN401  JSON
+    """Keep the node selector of an object that the schema refuses, if the selector is valid."""
+    metadata = msgspec.convert(without_nulls(value["metadata"]), ObjectMeta)
+    spec = value.get("spec")
+    selector = spec.get("nodeSelector") if isinstance(spec, dict) else None
+    found = LabelSelector()
+    if selector is not None:
+        broken = structural_errors(selector, LabelSelector)
+        if not broken:
+            found = msgspec.convert(selector, LabelSelector)
+    if not metadata.namespace:
+        metadata = msgspec.structs.replace(metadata, namespace=DEFAULT_NAMESPACE)
+    return InvalidFRRConfiguration(
+        metadata=metadata, spec=FRRConfigurationSpec(node_selector=found), invalid=errors
+    )
+
+
+FRR_CONFIGURATION = Kind(
+    "FRRConfiguration",
+    FRRConfiguration,
+    group="frrk8s.metallb.io",
+    versions=("v1beta1",),
+    plural="frrconfigurations",
+    namespaced=True,
+    strict=True,
+    definition=DEFINITION,
+    table="frr-configurations",
+    errors=lambda row: selector_errors(row.spec.node_selector, SELECTOR),
+    invalid=_invalid,
+)
+
+KINDS: Final[tuple[Kind[Any], ...]] = (FRR_CONFIGURATION,)

@@ -1,0 +1,1 @@
+"""Cases as data: objects, and the sessions, routes and problems that ``waggle render`` gives them."""
