@@ -68,6 +68,7 @@ class OfflineIntent:
             dialect(self.resources, settings.dialects.get(dialect.name, dialect.options_type()))
             for dialect in dialect_types
         ]
+        self._dialects = instances
         planner = Planner(self.db, instances, settings.secrets_namespace, stored=False)
         self._operator = LocalOperator(self.db, self.intent, planner)
         self._compiler = IntentCompiler(
@@ -84,8 +85,17 @@ class OfflineIntent:
         self._compiler.run()
 
     def document(self) -> Json:
-        """Return the document of ``waggle render``."""
+        """Return the document of ``waggle render``, without what dialects add to it."""
         return document(self.db.snapshot(), self.settings.node, self.resources, self.intent)
+
+    def rendered(self) -> list[Json]:
+        """Return the objects that dialects add to ``generated`` (`Dialect.rendered`)."""
+        snapshot, node = self.db.snapshot(), self.settings.node
+        return [
+            found
+            for dialect in self._dialects
+            for found in dialect.rendered(snapshot, node, self.intent)
+        ]
 
     def explainer(self) -> Explainer:
         """Return what explains the intent."""
@@ -148,4 +158,6 @@ def render(
 ) -> Json:
     """Read manifests and compile them. Raises `resources.manifests.UnreadablePathError`."""
     loaded = load(paths, kinds_of(dialects), stdin)
-    return OfflineIntent(loaded, dialects, settings).document()
+    intent = OfflineIntent(loaded, dialects, settings)
+    found = intent.document()
+    return found | {"generated": [*found["generated"], *intent.rendered()]}

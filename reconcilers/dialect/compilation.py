@@ -18,6 +18,7 @@ from reconcilers.model import (
     Problem,
 )
 from resources.host.network import Host
+from resources.option_declarations import Options
 from statedb import Key
 
 _INDEX: Final = re.compile(r"\[\d+\]")
@@ -87,6 +88,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     and name."""
     fed: tuple[Fed, ...] = ()
     """The objects of dialects that feed this one."""
+    fed_options: Options | None = None
+    """The options of the dialect that this one feeds."""
 
 
 class ClusterContext(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from reconcilers.dialect.installation import RbacRule, Rival
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
+from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.option_declarations import Options
 from resources.tables import Tables
@@ -93,6 +94,18 @@ class Dialect:
         present ones.
         """
         return NodeIntent()
+
+    def rendered(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        node: str,  # noqa: ARG002
+        intent: IntentTables,  # noqa: ARG002
+    ) -> Iterable[dict[str, Any]]:
+        """Return objects that are equivalent to the intent of a node, for ``waggle render`` alone.
+
+        Called after `compile`; nothing of it is stored or read back.
+        """
+        return ()
 
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
         """Join the attributes of several contributions to one prefix, whatever their order.

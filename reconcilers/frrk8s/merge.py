@@ -13,8 +13,8 @@ its objects::
         rules=rules,  # of the feeding dialect's own routes for the neighbours of this row, or None
     )
 
-* One ``Fed`` for each object that has a say: a BGPPeer is a router with one neighbour and the BFD
-  profile that it names. Several with one origin are several entries of that object.
+* One ``Fed`` for each object that has a say: a BGPPeer is a router with one neighbour, a BFDProfile
+  a BFD profile. Several with one origin are several entries of that object.
 * A local preference that is to be compared with those of others is a ``Fed`` of the object that sets
   it, with the prefix and ``withLocalPref``.
 * The age of the object, for ``isolate``, is ``row.metadata.creation_timestamp``.
@@ -330,7 +330,7 @@ def _neighbor(
     return MergedNeighbor(
         first.key,
         session,
-        None if session.bfd_profile is None else profiles[session.bfd_profile],
+        None if session.bfd_profile is None else profiles.get(session.bfd_profile),
         any(part.graceful_restart for _, part in parts),
         frozenset[str]().union(*(part.families for _, part in parts)),
         accept,

@@ -52,6 +52,9 @@ KEEPALIVE_TIME: Final = 60
 CONNECT_TIME: Final = 60
 """Seconds, where a neighbour has none."""
 PORT: Final = 179
+SECRETS_NAMESPACE: Final = "waggle.dev/secrets-namespace"
+"""Annotation of an FRRConfiguration that ``waggle render`` generates: the namespace of the Secrets that
+it refers to, where they are those of another dialect."""
 RAW_CONFIG: Final = "RawConfig"
 EVPN: Final = "EVPN"
 BFD: Final = "BFD"
@@ -290,7 +293,9 @@ class _Compiler:
             text = f"{key}: a session by interface cannot have a password"
             self._error(field, text)
         if spec.password is None:
-            return SecretRef(self._unit.row.metadata.namespace, secret)
+            metadata = self._unit.row.metadata
+            namespace = metadata.annotations.get(SECRETS_NAMESPACE, metadata.namespace)
+            return SecretRef(namespace, secret)
         if spec.password.known:
             reason = password_error(spec.password.reveal())
             if reason is not None:
@@ -301,7 +306,8 @@ class _Compiler:
         name = spec.bfd_profile
         if not name:
             return None
-        if name not in self._profiles:
+        # The profile of an object of another dialect is an object of its own.
+        if name not in self._profiles and self._unit.field is None:
             text = f"{key}: this object has no BFD profile {shortened(name)}"
             self._error(f"{path}.bfdProfile", text)
         self._not_done(BFD, f"{path}.bfdProfile", f"{key}: BFD is not spoken")

@@ -29,6 +29,7 @@ from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
 from resources.meta import OwnerReference
+from resources.option_declarations import Options
 from resources.row_updates import replace_all
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
@@ -231,13 +232,27 @@ class IntentCompiler:
                     if feeder.feeds == name and feeder.name in self._compiled
                     for row in self._compiled[feeder.name].fed
                 )
-                self._compile_one(snapshot, dialect, replace(context, generated=generated, fed=fed))
+                self._compile_one(
+                    snapshot,
+                    dialect,
+                    replace(
+                        context,
+                        generated=generated,
+                        fed=fed,
+                        fed_options=self._fed_options(dialect),
+                    ),
+                )
                 self._states[name] = state
                 due.add(name)
                 if dialect.feeds is not None:
                     due.add(dialect.feeds)
         self._generated_revision = revision
         return tuple(name for name in self._dialects if name in due)
+
+    def _fed_options(self, dialect: Dialect) -> Options | None:
+        """Return the options of the dialect that a dialect feeds."""
+        fed = self._dialects.get(dialect.feeds or "")
+        return None if fed is None else fed.options
 
     def _generated_by_operator(self, snapshot: Snapshot, dialect: Dialect) -> GeneratedObjects:
         """Return what the operator's part of a dialect has generated in this process."""
@@ -392,6 +407,11 @@ def _of_node(row: Generated, dialect: str) -> Generated:
 
 
 def _sources(dialect: Dialect, dialects: Iterable[Dialect]) -> list[RouteSource]:
-    """Return the route sources of a dialect, and those of the dialects that feed it."""
+    """Return the route sources of a dialect, and those of the dialects that feed it.
+
+    One that feeds another has no route sets of its own: a source follows changes in one place.
+    """
+    if dialect.feeds is not None:
+        return []
     feeders = [one for one in dialects if one.feeds == dialect.name]
     return [source for one in (dialect, *feeders) for source in one.sources]
