@@ -84,9 +84,8 @@ class ApplyLoop:
                 self._metrics.propagation_duration.observe(time.monotonic() - since)
         if summary.changed or not self._first_pass.is_set():
             self.report()
-        if summary.complete:
-            self._open()
-            self._first_pass.set()
+        self._open()
+        self._first_pass.set()
         return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
     def wake(self) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 
 from cells.agent import agent_cells
 from cells.arguments import Parser
-from cells.dialects import antrea, cilium, frrk8s
+from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
 from cells.text import escape
 
-DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT)
+DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
 """The API dialects."""
 CELLS = agent_cells(*DIALECTS)
 

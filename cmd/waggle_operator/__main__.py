@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cells.arguments import EXIT_USAGE, Parser
-from cells.dialects import antrea, cilium, frrk8s
+from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.option_loading import CONFIG_ENV
 from cells.operator.cells import operator_cells
 from cells.options import KubernetesOptions
 from cells.text import escape
 
-DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT)
+DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
 """The API dialects."""
 CELLS = operator_cells(*DIALECTS)
 

@@ -211,7 +211,13 @@ def _address_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
     if spec.vrf:
         yield from interface_errors(spec.vrf, "spec.vrf")
     if spec.source_address:
-        yield from address_errors(spec.source_address, "spec.sourceAddress", unicast=True)
+        path = "spec.sourceAddress"
+        errors = list(address_errors(spec.source_address, path, unicast=True))
+        yield from errors
+        of_session = spec.peer_address or spec.source_address
+        if not errors and (":" in spec.source_address) != (":" in of_session):
+            text = f"{spec.source_address} is not of the family of {of_session[:64]}"
+            yield FieldError(path, text)
 
 
 def _timer_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:

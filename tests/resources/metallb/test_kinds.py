@@ -93,6 +93,7 @@ BAD_PEERS: list[tuple[dict[str, Any], str]] = [
     ({"peerAddress": None, "interface": "eth0\n"}, "spec.interface"),
     ({"vrf": 'red"\n'}, "spec.vrf"),
     ({"sourceAddress": "eth0"}, "spec.sourceAddress"),
+    ({"sourceAddress": "2001:db8::1"}, "spec.sourceAddress"),
     ({"peerPort": 0}, "spec.peerPort"),
     ({"peerPort": 16385}, "spec.peerPort"),
     ({"holdTime": "2s"}, "spec.holdTime"),

@@ -1,0 +1,379 @@
+"""Finds what is wrong with MetalLB's objects of one node, alone and together. Pure.
+
+Source: MetalLB internal/config/config.go and validation.go. Every finding is independent of the order
+of the objects.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from reconcilers.metallb.objects import Finding, Objects, age, finding
+from reconcilers.model import ObjectRef, ref_to
+from resources.addresses import canonical_address
+from resources.core import Secret
+from resources.core.kinds import SECRET
+from resources.meta import ObjectKey
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.community import UnknownNotationError, parse_community
+from resources.metallb.ipaddresspool import Block, IPAddressPool, blocks
+from resources.metallb.kinds import (
+    BFD_PROFILE,
+    BGP_ADVERTISEMENT,
+    BGP_PEER,
+    COMMUNITY,
+    IP_ADDRESS_POOL,
+)
+from resources.metallb.rules import MAX_PASSWORD_OCTETS
+
+PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
+PASSWORD_KEY: Final = "password"  # noqa: S105
+DEFAULT_VRF: Final = "default"
+
+Secrets = Callable[[ObjectKey], Secret | None]
+"""Namespace and name to a Secret, or None."""
+
+
+def vrf_of(peer: BGPPeer) -> str:
+    """Return the VRF of a peer; empty for the default one, however it is written."""
+    return "" if peer.spec.vrf == DEFAULT_VRF else peer.spec.vrf
+
+
+def end_of(peer: BGPPeer) -> str:
+    """Return the address of a peer in canonical form, or its interface."""
+    return (
+        canonical_address(peer.spec.peer_address) if peer.spec.peer_address else peer.spec.interface
+    )
+
+
+def pools_of(advertisement: BGPAdvertisement, pools: Iterable[IPAddressPool]) -> tuple[str, ...]:
+    """Return the names of the pools that an advertisement selects, by name or by label.
+
+    Without names and selectors it selects all; with selectors that match none it selects none.
+    """
+    spec = advertisement.spec
+    every = not spec.ip_address_pools and not spec.ip_address_pool_selectors
+    return tuple(
+        pool.metadata.name
+        for pool in pools
+        if every
+        or pool.metadata.name in spec.ip_address_pools
+        or any(s.matches(pool.metadata.labels) for s in spec.ip_address_pool_selectors)
+    )
+
+
+def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
+    """Return everything that is wrong; an object that is wrong alone is not compared with others."""
+    found = [
+        finding((ref,), error.path, error.message, "invalid")
+        for ref, row in objects.refs()
+        for error in row.errors
+    ]
+    sound = objects.only(frozenset(ref for ref, row in objects.refs() if not row.errors))
+    found += _aliases(sound)
+    found += _communities(sound)
+    found += _references(sound, secrets, namespace)
+    found += _peers(sound.peers)
+    found += _overlaps(sound.pools)
+    found += _advertised_pools(sound)
+    found += _echo(sound)
+    return found
+
+
+def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+    groups: dict[Any, list[Any]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
+
+
+def _says(values: Mapping[ObjectRef, object]) -> str:
+    """Return who says what, for people; at most eight objects are named."""
+    parts = [f"{ref} says {value}" for ref, value in itertools.islice(sorted(values.items()), 8)]
+    more = len(values) - len(parts)
+    return ", ".join(parts) + (f", and {more} more" if more > 0 else "")
+
+
+# Communities
+
+
+def aliases(objects: Objects) -> dict[str, str]:
+    """Return the values of communities by their names."""
+    return {a.name: a.value for row in objects.communities for a in row.spec.communities}
+
+
+def _aliases(objects: Objects) -> Iterator[Finding]:
+    named = _grouped(
+        (alias.name, (ref_to(COMMUNITY, row), alias.value))
+        for row in objects.communities
+        for alias in row.spec.communities
+    )
+    for name, uses in named.items():
+        if len(uses) > 1:
+            text = f"the name {name[:64]!r} is there more than once: {_says(dict(uses))}"
+            yield finding((ref for ref, _ in uses), "spec.communities", text, "conflict")
+
+
+def _communities(objects: Objects) -> Iterator[Finding]:
+    names = aliases(objects)
+    for row in objects.advertisements:
+        for i, text in enumerate(row.spec.communities):
+            if text in names:
+                continue
+            ref, path = ref_to(BGP_ADVERTISEMENT, row), f"spec.communities[{i}]"
+            try:
+                parse_community(text)
+            except UnknownNotationError as error:
+                message = f"no Community has the name, and {error}"
+                yield finding((ref,), path, message, "unresolved")
+            except ValueError as error:
+                yield finding((ref,), path, str(error), "invalid")
+
+
+# Peers
+
+
+def _references(objects: Objects, secrets: Secrets, namespace: str) -> Iterator[Finding]:
+    profiles = {row.metadata.name for row in objects.profiles}
+    for row in objects.peers:
+        ref, name = ref_to(BGP_PEER, row), row.spec.bfd_profile
+        if name and name not in profiles:
+            text = f"there is no BFDProfile {name[:64]!r} that can be used"
+            yield finding((ref,), "spec.bfdProfile", text, "unresolved")
+        secret = row.spec.password_secret.name
+        if secret:
+            problem = _secret_problem(secrets((namespace, secret)))
+            if problem:
+                text = f"Secret {namespace}/{secret[:64]} {problem}"
+                yield finding((ref,), "spec.passwordSecret", text, "unresolved")
+
+
+def _secret_problem(secret: Secret | None) -> str:
+    """Return what is wrong with the Secret of a password, without anything of the password."""
+    if secret is None:
+        return f"does not exist ({SECRET.name} of type {PASSWORD_TYPE})"
+    if secret.type != PASSWORD_TYPE:
+        return f"is of type {secret.type[:64]}, and not {PASSWORD_TYPE}"
+    value = secret.data.get(PASSWORD_KEY)
+    if value is None:
+        return f"has no key {PASSWORD_KEY}"
+    if value.known and not 1 <= len(value.reveal().removesuffix(b"\n")) <= MAX_PASSWORD_OCTETS:
+        return f"has a password that is empty, or of more than {MAX_PASSWORD_OCTETS} octets"
+    return ""
+
+
+def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
+    refs = {row.metadata.name: ref_to(BGP_PEER, row) for row in peers}
+    ids = {refs[row.metadata.name]: row.spec.router_id or "none" for row in peers}
+    if len(set(ids.values())) > 1:
+        text = f"the peers of a node have one router ID: {_says(ids)}"
+        yield finding(ids, "spec.routerID", text, "conflict")
+    of_vrf = _grouped((vrf_of(row), row) for row in peers)
+    for vrf, rows in of_vrf.items():
+        where = f"VRF {vrf or DEFAULT_VRF}"
+        numbers = {refs[row.metadata.name]: row.spec.my_asn for row in rows}
+        if len(set(numbers.values())) > 1:
+            text = f"the peers of {where} have one AS of ours: {_says(numbers)}"
+            yield finding(numbers, "spec.myASN", text, "conflict")
+        ends = _grouped(((bool(row.spec.interface), end_of(row)), row) for row in rows)
+        for (is_interface, end), same in ends.items():
+            if len(same) > 1:
+                field = "interface" if is_interface else "peerAddress"
+                of_end = [refs[row.metadata.name] for row in same]
+                names = ", ".join(map(str, sorted(of_end)))
+                text = f"{end} in {where} is the peer of more than one: {names}"
+                yield finding(of_end, f"spec.{field}", text, "conflict")
+
+
+# Pools and advertisements
+
+
+def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding]:
+    """Yield a finding for two pools with an address in common; a sweep over sorted blocks."""
+    spans = sorted(
+        (network.version, int(network.network_address), int(network.broadcast_address), i, entry)
+        for i, pool in enumerate(pools)
+        for entry in blocks(pool)
+        for network in entry.networks
+    )
+    told: set[tuple[int, int]] = set()
+    live: list[tuple[int, int, int, int, Block]] = []
+    for span in spans:
+        version, start, _, i, entry = span
+        live = [one for one in live if one[0] == version and one[2] >= start]
+        for other in live:
+            pair = (min(i, other[3]), max(i, other[3]))
+            if other[3] == i or pair in told:
+                continue
+            told.add(pair)
+            refs = [ref_to(IP_ADDRESS_POOL, pools[k]) for k in pair]
+            texts = _says(
+                {
+                    ref_to(IP_ADDRESS_POOL, pools[i]): entry.text[:64],
+                    ref_to(IP_ADDRESS_POOL, pools[other[3]]): other[4].text[:64],
+                }
+            )
+            yield finding(refs, "spec.addresses", f"pools overlap: {texts}", "conflict")
+        live.append(span)
+
+
+def shortest_length(pool: IPAddressPool, version: int) -> int | None:
+    """Return the shortest length that the pool's addresses may be aggregated to, or None.
+
+    Of each entry the largest prefix counts, and of the entries the one with the smallest.
+    """
+    found = [
+        min(network.prefixlen for network in entry.networks)
+        for entry in blocks(pool)
+        if entry.networks[0].version == version
+    ]
+    return max(found, default=None)
+
+
+def _advertised_pools(objects: Objects) -> Iterator[Finding]:
+    pools = {row.metadata.name: row for row in objects.pools}
+    shortest = {
+        name: {version: shortest_length(row, version) for version in (4, 6)}
+        for name, row in pools.items()
+    }
+    of_pool: dict[str, list[BGPAdvertisement]] = defaultdict(list)
+    for row in objects.advertisements:
+        for name in pools_of(row, objects.pools):
+            of_pool[name].append(row)
+            yield from _too_short(row, pools[name], shortest[name])
+    told: set[tuple[str, str]] = set()
+    for name, rows in of_pool.items():
+        versions = [version for version, length in shortest[name].items() if length is not None]
+        for first, second in itertools.combinations(rows, 2):
+            pair = (first.metadata.name, second.metadata.name)
+            if pair in told or first.spec.service_selectors or second.spec.service_selectors:
+                continue
+            if preferences_collide(first, second, versions):
+                told.add(pair)
+                yield _two_preferences(first, second, name)
+
+
+def _too_short(
+    row: BGPAdvertisement, pool: IPAddressPool, shortest: Mapping[int, int | None]
+) -> Iterator[Finding]:
+    spec = row.spec
+    lengths = (
+        ("aggregationLength", 4, spec.aggregation_length),
+        ("aggregationLengthV6", 6, spec.aggregation_length_v6),
+    )
+    for name, version, length in lengths:
+        limit = shortest[version]
+        if limit is not None and length < limit:
+            refs = (ref_to(BGP_ADVERTISEMENT, row), ref_to(IP_ADDRESS_POOL, pool))
+            text = (
+                f"an aggregate of length {length} is wider than the addresses of pool "
+                f"{pool.metadata.name}, which allow {limit} and longer"
+            )
+            yield finding(refs, f"spec.{name}", text, "conflict")
+
+
+def preferences_collide(
+    first: BGPAdvertisement, second: BGPAdvertisement, versions: Sequence[int]
+) -> bool:
+    """True if two advertisements would give one prefix of a pool two local preferences.
+
+    Not if their aggregates differ in length in each family of the pool, nor if they name peers and
+    have none in common. Source: MetalLB internal/config/config.go, validateBGPAdvPerPool.
+    """
+    one, other = first.spec, second.spec
+    if one.local_pref == other.local_pref:
+        return False
+    if one.peers and other.peers and not set(one.peers) & set(other.peers):
+        return False
+    same = {
+        4: one.aggregation_length == other.aggregation_length,
+        6: one.aggregation_length_v6 == other.aggregation_length_v6,
+    }
+    return any(same[version] for version in versions)
+
+
+def _two_preferences(first: BGPAdvertisement, second: BGPAdvertisement, pool: str) -> Finding:
+    values = {ref_to(BGP_ADVERTISEMENT, row): row.spec.local_pref for row in (first, second)}
+    text = f"the addresses of pool {pool} have one local preference: {_says(values)}"
+    return finding(values, "spec.localPref", text, "conflict")
+
+
+def _echo(objects: Objects) -> Iterator[Finding]:
+    """Yield a finding for each peer with BFD echo to which a pool with IPv6 addresses is advertised."""
+    echoing = {row.metadata.name: row for row in objects.profiles if row.spec.echo_mode}
+    peers = [row for row in objects.peers if row.spec.bfd_profile in echoing]
+    if not peers:
+        return
+    six = {
+        row.metadata.name: row
+        for row in objects.pools
+        if any(entry.networks[0].version == 6 for entry in blocks(row))
+    }
+    told: set[tuple[str, str]] = set()
+    for row in objects.advertisements:
+        pools = [name for name in pools_of(row, objects.pools) if name in six]
+        for peer in peers:
+            if row.spec.peers and peer.metadata.name not in row.spec.peers:
+                continue
+            for name in pools:
+                if (peer.metadata.name, name) in told:
+                    continue
+                told.add((peer.metadata.name, name))
+                refs = (
+                    ref_to(BFD_PROFILE, echoing[peer.spec.bfd_profile]),
+                    ref_to(BGP_ADVERTISEMENT, row),
+                    ref_to(BGP_PEER, peer),
+                    ref_to(IP_ADDRESS_POOL, six[name]),
+                )
+                text = (
+                    f"pool {name} has IPv6 addresses and is advertised to {peer.metadata.name}, "
+                    "whose BFD profile has the echo mode, which is for IPv4 only"
+                )
+                yield finding(refs, "spec.echoMode", text, "conflict")
+
+
+# Isolation
+
+
+class Isolated(NamedTuple):
+    """The objects that ``--on-conflict=isolate`` takes, and why it leaves out the others."""
+
+    taken: Objects
+    findings: tuple[Finding, ...]
+    left_out: frozenset[ObjectRef]
+
+
+def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
+    """Take objects in by age; leave out each that is wrong, or disagrees with what was taken.
+
+    A reference counts where its object is there at all, also a younger one; where that one is left
+    out, what refers to it is, too.
+    """
+    rows = dict(objects.refs())
+    present = set(rows)
+    told: dict[Finding, None] = {}
+    while True:
+        found = findings(objects.only(frozenset(present)), secrets, namespace)
+        if not found:
+            taken = objects.only(frozenset(present))
+            return Isolated(taken, tuple(told), frozenset(rows.keys() - present))
+        alone = [one for one in found if len(one.objects) == 1]
+        if alone:
+            told.update(dict.fromkeys(alone))
+            present -= {one.objects[0] for one in alone}
+            continue
+        # Only those that disagree with any other one have to be taken in one after another.
+        suspects = sorted(
+            {ref for one in found for ref in one.objects}, key=lambda r: age(r, rows[r])
+        )
+        present -= set(suspects)
+        for ref in suspects:
+            tried = objects.only(frozenset(present | {ref}))
+            against = [one for one in findings(tried, secrets, namespace) if ref in one.objects]
+            told.update(dict.fromkeys(against))
+            if not against:
+                present.add(ref)

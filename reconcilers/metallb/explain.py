@@ -1,0 +1,86 @@
+"""Explains why a Service is advertised to a peer, or is not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from reconcilers.metallb.rules import PeerRules
+from reconcilers.metallb.services import ServiceState, decide
+from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from resources.core.service import INGRESS
+from speaker.nlri import Family, aggregate
+
+TYPE = "LoadBalancerIP"
+
+
+class Candidate(NamedTuple):
+    """One address of a Service; family and prefix are None where it has none."""
+
+    object: ObjectRef
+    type: str
+    family: Family | None
+    nlri: bytes | None
+    state: ServiceState
+    service_field: str | None = INGRESS
+
+
+def candidates(state: ServiceState) -> Iterator[Candidate]:
+    """Yield the addresses of a Service, or one candidate without an address."""
+    for family, nlri in state.addresses:
+        yield Candidate(state.ref, TYPE, family, nlri, state)
+    if not state.addresses:
+        yield Candidate(state.ref, TYPE, None, None, state, None)
+
+
+class _Answer(NamedTuple):
+    reason: str
+    message: str
+    rule: ObjectRef | None
+    advertised: tuple[bytes, ...] = ()
+
+
+def explain(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> RouteExplanation:
+    """Explain what is advertised to a peer; ``rules`` are those of its BGPPeer, if it has one."""
+    answer = _answer(candidate, peer, rules)
+    return RouteExplanation(
+        peer.instance,
+        peer.name,
+        candidate.object,
+        candidate.type,
+        candidate.family,
+        candidate.nlri,
+        answer.advertised,
+        answer.reason,
+        answer.message,
+        answer.rule,
+    )
+
+
+def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answer:
+    origin = next(iter(peer.origins), None)
+    if rules is None:
+        withheld = candidate.state.withheld
+        if withheld is not None:
+            return _Answer(*withheld, None)
+        return _Answer("NoRule", "no BGPPeer configures the session", origin)
+    decision = decide(candidate.state, rules.node)
+    if decision.withheld is not None:
+        rule = decision.rule or next((a.ref for a in decision.advertisements), None)
+        return _Answer(*decision.withheld, rule)
+    for_peer = [one for one in decision.advertisements if one.ref in rules.for_peer]
+    if not for_peer:
+        first = decision.advertisements[0]
+        names = ", ".join(first.row.spec.peers)
+        text = f"the advertisements that select it are for other peers: {names}"
+        return _Answer("PeerNotSelected", text, first.ref)
+    family, nlri = candidate.family, candidate.nlri
+    if family is None or nlri is None:
+        return _Answer("NoAddress", "it has no address", None)
+    if family not in rules.families:
+        families = " and ".join(str(one) for one in rules.families)
+        return _Answer("Family", f"the session carries {families} only", origin)
+    prefixes = {aggregate(nlri, one.length(family)): one.ref for one in for_peer}
+    advertised = tuple(sorted(prefixes, key=lambda prefix: -prefix[0]))
+    message = "" if nlri in prefixes else f"as a part of an aggregate of length {advertised[0][0]}"
+    return _Answer("Advertised", message, prefixes[advertised[0]], advertised)

@@ -1,0 +1,197 @@
+"""What MetalLB's speaker would write for a node: its FRRConfiguration and ServiceBGPStatuses. Pure.
+
+For people: nothing of it is stored, or read back. Source: MetalLB internal/bgp/frrk8s/frrk8s.go and
+internal/k8s/controllers/servicebgpstatus_controller.go.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.frrk8s.single import SECRETS_NAMESPACE
+from reconcilers.intent.join import united
+from reconcilers.metallb.check import vrf_of
+from reconcilers.metallb.objects import Objects
+from reconcilers.metallb.translation import neighbor_of, profile_of
+from reconcilers.model import Attributes, ObjectRef
+from reconcilers.tables import KEY, IntentTables
+from resources.frrk8s.frrconfiguration import BgpConfig, FRRConfigurationSpec, Router
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.frrk8s.neighbor import (
+    Advertise,
+    AllowedOut,
+    CommunityPrefixes,
+    LocalPrefPrefixes,
+    Neighbor,
+    SecretReference,
+)
+from resources.labels import LabelSelector
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.kinds import BGP_ADVERTISEMENT, BGP_PEER, SERVICE_BGP_STATUS
+from resources.metallb.status import NAMESPACE_LABEL, NODE_LABEL, SERVICE_LABEL
+from resources.secret_value import SecretValue
+from speaker.nlri import prefix_to_text
+from statedb import Snapshot
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+Json = dict[str, Any]
+
+
+class PeerRoutes(NamedTuple):
+    """What MetalLB's objects advertise to one BGPPeer: attributes by prefix, and the Services."""
+
+    routes: Mapping[str, Attributes]
+    services: frozenset[ObjectRef]
+
+
+def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoutes]:
+    """Return the routes of each BGPPeer with a session, by its name."""
+    found: dict[str, PeerRoutes] = {}
+    for peer in intent.peers.all(snapshot):
+        names = [ref.name for ref in peer.origins if ref.kind == BGP_PEER.name]
+        if not names or peer.route_set is None:
+            continue
+        routes: dict[str, Attributes] = {}
+        services: set[ObjectRef] = set()
+        for row in intent.routes.prefix(snapshot, KEY, (peer.route_set,)):
+            own = [c for c in row.contributions if c.origin.rule.kind == BGP_ADVERTISEMENT.name]
+            if own:
+                prefix = prefix_to_text(row.family, row.nlri)
+                routes[prefix] = united(one.attributes for one in own)
+                services.update(c.origin.object for c in own if c.origin.object.kind == "Service")
+        found.update((name, PeerRoutes(routes, frozenset(services))) for name in names)
+    return found
+
+
+def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]) -> Iterator[Json]:
+    """Yield the ServiceBGPStatus of each Service that the node advertises."""
+    peers: dict[ObjectRef, list[str]] = defaultdict(list)
+    for name, of_peer in routes.items():
+        for service in of_peer.services:
+            peers[service].append(name)
+    for service in sorted(peers):
+        yield service_status(node, namespace, service, peers[service])
+
+
+def service_status(node: str, namespace: str, service: ObjectRef, peers: Iterable[str]) -> Json:
+    """Return the ServiceBGPStatus of one Service."""
+    return {
+        "apiVersion": SERVICE_BGP_STATUS.api_versions[0],
+        "kind": SERVICE_BGP_STATUS.name,
+        "metadata": {
+            "generateName": "bgp-",
+            "namespace": namespace,
+            "labels": {
+                NODE_LABEL: node,
+                SERVICE_LABEL: service.name,
+                NAMESPACE_LABEL: service.namespace,
+            },
+        },
+        "status": {
+            "node": node,
+            "serviceName": service.name,
+            "serviceNamespace": service.namespace,
+            "peers": sorted(set(peers)),
+        },
+    }
+
+
+def configuration(
+    node: str, namespace: str, objects: Objects, routes: Mapping[str, PeerRoutes]
+) -> Json:
+    """Return the FRRConfiguration ``metallb-NODE``; ``namespace`` is that of FRR-k8s.
+
+    It has a password where a BGPPeer has one in the object; a Secret is referred to.
+    """
+    groups: dict[tuple[str, int, str], list[BGPPeer]] = defaultdict(list)
+    for peer in objects.peers:
+        groups[vrf_of(peer), peer.spec.my_asn, peer.spec.router_id].append(peer)
+    nothing = PeerRoutes({}, frozenset())
+    routers = []
+    for vrf, asn, router_id in sorted(groups):
+        members = sorted(groups[vrf, asn, router_id], key=_session_name)
+        of_members = [routes.get(peer.metadata.name, nothing) for peer in members]
+        prefixes = {prefix for one in of_members for prefix in one.routes}
+        neighbors = map(_neighbor, members, of_members)
+        routers.append(
+            Router(
+                asn=asn,
+                id=router_id,
+                vrf=vrf,
+                prefixes=tuple(sorted(prefixes)),
+                neighbors=tuple(neighbors),
+            )
+        )
+    spec = FRRConfigurationSpec(
+        bgp=BgpConfig(
+            routers=tuple(routers), bfd_profiles=tuple(map(profile_of, objects.profiles))
+        ),
+        node_selector=LabelSelector(match_labels={HOSTNAME: node}),
+    )
+    metadata: Json = {"name": f"metallb-{node}", "namespace": namespace}
+    of_secrets = {p.metadata.namespace for p in objects.peers if p.spec.password_secret.name}
+    if of_secrets - {namespace}:
+        metadata["annotations"] = {SECRETS_NAMESPACE: of_secrets.pop()}
+    return {
+        "apiVersion": FRR_CONFIGURATION.api_versions[0],
+        "kind": FRR_CONFIGURATION.name,
+        "metadata": metadata,
+        "spec": msgspec.to_builtins(spec, enc_hook=_revealed),
+    }
+
+
+def _session_name(peer: BGPPeer) -> tuple[str, str, str]:
+    """Return MetalLB's order of neighbours: remote AS, address or interface, local AS."""
+    spec = peer.spec
+    return (
+        str(spec.peer_asn or spec.dynamic_asn),
+        spec.peer_address or spec.interface,
+        str(spec.local_asn or ""),
+    )
+
+
+def _neighbor(peer: BGPPeer, given: PeerRoutes) -> Neighbor:
+    neighbor = neighbor_of(peer)
+    if peer.spec.password_secret.name:
+        secret = SecretReference(
+            name=peer.spec.password_secret.name, namespace=peer.metadata.namespace
+        )
+        neighbor = replace(neighbor, password_secret=secret)
+    return replace(neighbor, to_advertise=_advertise(given.routes))
+
+
+def _advertise(routes: Mapping[str, Attributes]) -> Advertise:
+    preferences: dict[int, list[str]] = defaultdict(list)
+    communities: dict[str, list[str]] = defaultdict(list)
+    for prefix in sorted(routes):
+        attributes = routes[prefix]
+        if attributes.local_preference is not None:
+            preferences[attributes.local_preference].append(prefix)
+        for value in attributes.communities:
+            communities[f"{value >> 16}:{value & 0xFFFF}"].append(prefix)
+        for large in attributes.large_communities:
+            communities["large:" + ":".join(map(str, large))].append(prefix)
+    return Advertise(
+        allowed=AllowedOut(prefixes=tuple(sorted(routes)), mode="filtered"),
+        with_local_pref=tuple(
+            LocalPrefPrefixes(local_pref=value, prefixes=tuple(preferences[value]))
+            for value in sorted(preferences)
+        ),
+        with_community=tuple(
+            CommunityPrefixes(community=text, prefixes=tuple(communities[text]))
+            for text in sorted(communities)
+        ),
+    )
+
+
+def _revealed(value: Any) -> Any:  # noqa: ANN401
+    """Encode the password that a BGPPeer has in the object, for ``waggle render`` alone."""
+    if isinstance(value, SecretValue) and value.known:
+        return value.reveal().decode("utf-8", "replace")
+    raise NotImplementedError(type(value))

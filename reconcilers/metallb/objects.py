@@ -1,0 +1,89 @@
+"""MetalLB's objects of one node, and what is wrong with them. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
+from resources.kind import Kind
+from resources.labels import LabelSelector
+from resources.metallb import kinds
+from resources.metallb.bfdprofile import BFDProfile
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.community import Community
+from resources.metallb.ipaddresspool import IPAddressPool
+from resources.metallb.objects import MetalLBObject
+
+
+class Finding(NamedTuple):
+    """What is wrong with one object, or between several."""
+
+    objects: tuple[ObjectRef, ...]
+    """All that have a say in it, sorted."""
+    field: str
+    """A path in the first of the objects."""
+    message: str
+    category: ProblemCategory
+
+    @property
+    def problem(self) -> Problem:
+        """The finding as a problem."""
+        return Problem(self.objects, self.field, self.message, category=self.category)
+
+
+def finding(
+    refs: Iterable[ObjectRef], field: str, message: str, category: ProblemCategory
+) -> Finding:
+    """Return a finding with its objects sorted, each once."""
+    return Finding(tuple(sorted(set(refs))), field, message, category)
+
+
+class Objects(NamedTuple):
+    """The objects that concern one node, each kind sorted by name."""
+
+    peers: tuple[BGPPeer, ...] = ()
+    advertisements: tuple[BGPAdvertisement, ...] = ()
+    pools: tuple[IPAddressPool, ...] = ()
+    communities: tuple[Community, ...] = ()
+    profiles: tuple[BFDProfile, ...] = ()
+
+    def of_kind(self) -> Iterator[tuple[Kind[Any], tuple[MetalLBObject, ...]]]:
+        """Yield each kind with its rows."""
+        yield from zip(kinds.CONFIGURATION, self, strict=True)
+
+    def refs(self) -> Iterator[tuple[ObjectRef, MetalLBObject]]:
+        """Yield the reference and the row of each object."""
+        for kind, rows in self.of_kind():
+            for row in rows:
+                yield ref_to(kind, row), row
+
+    def only(self, refs: frozenset[ObjectRef]) -> Objects:
+        """Return those that are among the references."""
+        kept: Any = (
+            tuple(row for row in rows if ref_to(kind, row) in refs) for kind, rows in self.of_kind()
+        )
+        return Objects(*kept)
+
+
+def selects(selectors: tuple[LabelSelector, ...], labels: dict[str, str]) -> bool:
+    """True if one of the selectors matches, or if there is none."""
+    return not selectors or any(selector.matches(labels) for selector in selectors)
+
+
+def concerns(row: MetalLBObject, labels: dict[str, str]) -> bool:
+    """True if an object concerns a node with these labels: all but peers and advertisements of others.
+
+    An object whose node selectors are themselves invalid concerns every node.
+    """
+    if not isinstance(row, BGPPeer | BGPAdvertisement):
+        return True
+    if any(error.path.startswith("spec.nodeSelectors") for error in row.errors):
+        return True
+    return selects(row.spec.node_selectors, labels)
+
+
+def age(ref: ObjectRef, row: MetalLBObject) -> tuple[str, str, str, str]:
+    """Return the order in which ``--on-conflict=isolate`` takes objects in."""
+    return (row.metadata.creation_timestamp, ref.namespace, ref.name, ref.kind)

@@ -1,0 +1,39 @@
+"""The options of the MetalLB dialect: in an agent and in ``waggle render``, and in the operator."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from resources.option_declarations import Options, setting
+
+
+class MetalLBOperatorOptions(Options, frozen=True):
+    """Options of the operator."""
+
+    namespace: Annotated[
+        str,
+        setting(
+            "the namespace of MetalLB; its objects in other namespaces have no effect",
+            flag="--metallb-namespace",
+        ),
+    ] = "metallb-system"
+
+
+class MetalLBOptions(MetalLBOperatorOptions, frozen=True):
+    """Options of the agent and of ``waggle render``."""
+
+    load_balancer_class: Annotated[
+        str,
+        setting(
+            "advertise the Services with this loadBalancerClass only; by default those without one",
+            flag="--metallb-class",
+        ),
+    ] = ""
+    ignore_exclude_lb: Annotated[
+        bool,
+        setting(
+            "advertise Services from nodes with the label "
+            "node.kubernetes.io/exclude-from-external-load-balancers as well",
+            flag="--ignore-exclude-lb",
+        ),
+    ] = False

@@ -1,0 +1,154 @@
+"""What a node advertises to which peers: pools and advertisements as rules of route sets. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from reconcilers.metallb.check import aliases, pools_of, preferences_collide
+from reconcilers.metallb.objects import Objects
+from reconcilers.model import Attributes, ObjectRef, ref_to
+from resources.metallb.bgpadvertisement import BGPAdvertisement
+from resources.metallb.community import parse_community
+from resources.metallb.ipaddresspool import blocks
+from resources.metallb.kinds import BGP_ADVERTISEMENT
+from speaker.nlri import IPV4_UNICAST, Family, covering_prefixes, prefix_to_wire
+
+Withheld: TypeAlias = tuple[str, str]
+"""Why something is not advertised: one word, and a sentence without its end."""
+
+
+class Advertisement(msgspec.Struct, frozen=True):
+    """One BGPAdvertisement of the node, with its pools and communities resolved."""
+
+    row: BGPAdvertisement
+    pools: frozenset[str]
+    attributes: Attributes
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object."""
+        return ref_to(BGP_ADVERTISEMENT, self.row)
+
+    def length(self, family: Family) -> int:
+        """Return the length of the prefix that an address of a family is advertised as."""
+        spec = self.row.spec
+        return spec.aggregation_length if family == IPV4_UNICAST else spec.aggregation_length_v6
+
+    def is_for(self, peer: str) -> bool:
+        """True if it is for the BGPPeer with this name."""
+        return not self.row.spec.peers or peer in self.row.spec.peers
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """True if it is for Services with these labels."""
+        selectors = self.row.spec.service_selectors
+        return not selectors or any(selector.matches(labels) for selector in selectors)
+
+
+class NodeRules(msgspec.Struct, frozen=True):
+    """What is the same for all peers of a node."""
+
+    pools: Mapping[Family, Mapping[bytes, str]]
+    """The prefixes of the pools, by family, with the name of the pool."""
+    advertisements: tuple[Advertisement, ...]
+    """Those that are for this node."""
+    by_pool: Mapping[str, tuple[Advertisement, ...]] = {}
+    withheld: Withheld | None = None
+    """Why the node advertises nothing, or None."""
+
+    def pool_of(self, family: Family, nlri: bytes) -> str | None:
+        """Return the pool with an address, given as its host route, or None."""
+        prefixes = self.pools.get(family, {})
+        return next((prefixes[p] for p in covering_prefixes(nlri) if p in prefixes), None)
+
+    def without(self, refs: frozenset[ObjectRef]) -> NodeRules:
+        """Return the rules without some advertisements."""
+        return replace(
+            self,
+            advertisements=tuple(one for one in self.advertisements if one.ref not in refs),
+            by_pool={
+                pool: tuple(one for one in given if one.ref not in refs)
+                for pool, given in self.by_pool.items()
+            },
+        )
+
+    def of_pool(self, pool: str) -> tuple[Advertisement, ...]:
+        """Return the advertisements that select a pool."""
+        return self.by_pool.get(pool, ())
+
+
+class PeerRules(NamedTuple):
+    """The rules of the routes of one BGPPeer; peers with equal rules share a route set."""
+
+    name: str
+    """A digest of the rules."""
+    node: NodeRules
+    families: tuple[Family, ...]
+    """The families of the session."""
+    for_peer: frozenset[ObjectRef]
+    """The advertisements that are for the peer."""
+
+
+def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
+    """Compile objects in which nothing was found."""
+    pools: dict[Family, dict[bytes, str]] = {}
+    for pool in objects.pools:
+        for entry in blocks(pool):
+            for network in entry.networks:
+                family, nlri = prefix_to_wire(str(network))
+                pools.setdefault(family, {})[nlri] = pool.metadata.name
+    names = aliases(objects)
+    advertisements = tuple(
+        Advertisement(row, frozenset(pools_of(row, objects.pools)), _attributes(row, names))
+        for row in objects.advertisements
+    )
+    by_pool = {
+        pool.metadata.name: tuple(a for a in advertisements if pool.metadata.name in a.pools)
+        for pool in objects.pools
+    }
+    return NodeRules(pools, advertisements, by_pool, withheld)
+
+
+def _attributes(row: BGPAdvertisement, names: Mapping[str, str]) -> Attributes:
+    values = {parse_community(names.get(text, text)) for text in row.spec.communities}
+    return Attributes(
+        communities=tuple(sorted(v for v in values if isinstance(v, int))),
+        large_communities=tuple(sorted(v for v in values if not isinstance(v, int))),
+        local_preference=row.spec.local_pref or None,
+    )
+
+
+class PeerRulesFactory:
+    """Makes the rules of peers from those of their node."""
+
+    def __init__(self, node: NodeRules) -> None:
+        self._node = node
+        content = (
+            sorted((str(f), p.hex(), name) for f, ps in node.pools.items() for p, name in ps.items()),
+            [(one.row.metadata.name, one.row.spec, sorted(one.pools), one.attributes)
+             for one in node.advertisements],
+            node.withheld,
+        )  # fmt: skip
+        self._digest = _digest(content)
+
+    def rules(self, peer: str, families: Sequence[Family]) -> PeerRules:
+        """Return the rules of a BGPPeer."""
+        refs = frozenset(one.ref for one in self._node.advertisements if one.is_for(peer))
+        given = tuple(sorted(families))
+        names = sorted(ref.name for ref in refs)
+        name = _digest((self._digest, [str(family) for family in given], names))
+        return PeerRules(name, self._node, given, refs)
+
+
+def _digest(content: object) -> str:
+    octets = msgspec.json.encode(content, order="deterministic")
+    return hashlib.sha256(octets).hexdigest()[:12]
+
+
+def collide(first: Advertisement, second: Advertisement, versions: Sequence[int]) -> bool:
+    """True if both would give a Service's address two local preferences."""
+    return preferences_collide(first.row, second.row, versions)

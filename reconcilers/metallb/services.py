@@ -1,0 +1,173 @@
+"""Whether this node advertises a Service, and as which prefixes. Pure.
+
+The steps are those of MetalLB's speaker, in its order (speaker/main.go, speaker/bgp_controller.go).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from reconcilers.dialect import Contributed, Rejected, ServiceAddress
+from reconcilers.metallb.rules import (
+    Advertisement,
+    NodeRules,
+    PeerRules,
+    Withheld,
+    collide,
+)
+from reconcilers.model import Contribution, ObjectRef, Origin, Problem
+from reconcilers.prefixes import host_route
+from resources.core import EndpointSlice, Service
+from resources.core.service import INGRESS
+from speaker.nlri import IPV6_UNICAST, Family, aggregate
+
+
+class HostRoute(NamedTuple):
+    """One address of a Service."""
+
+    family: Family
+    nlri: bytes
+
+
+class ServiceState(NamedTuple):
+    """What does not depend on pools and advertisements."""
+
+    service: Service
+    addresses: tuple[HostRoute, ...]
+    withheld: Withheld | None
+    """Why it is not MetalLB's to advertise, or None."""
+    endpoints: Withheld | None
+    """Why its endpoints do not do, or None."""
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object."""
+        return ObjectRef("Service", *self.service.key)
+
+
+class Decision(NamedTuple):
+    """The advertisements by which a node advertises a Service, or why it does not."""
+
+    advertisements: tuple[Advertisement, ...]
+    withheld: Withheld | None
+    rule: ObjectRef | None = None
+    """The object that decides, where it is not advertised."""
+    conflict: tuple[ObjectRef, ...] = ()
+    """Advertisements with different local preferences for it."""
+
+
+def service_state(
+    service: Service, slices: Iterable[EndpointSlice], node: str, load_balancer_class: str
+) -> ServiceState:
+    """Return the state of a Service; ``slices`` are its EndpointSlices."""
+    addresses = tuple(HostRoute(*host_route(text)) for text in service.load_balancer_addresses)
+    withheld = _not_ours(service, load_balancer_class)
+    return ServiceState(service, addresses, withheld, _endpoints(service, slices, node))
+
+
+def _not_ours(service: Service, load_balancer_class: str) -> Withheld | None:
+    spec, ingress = service.spec, service.status.load_balancer.ingress
+    if spec.type != "LoadBalancer":
+        return ("NotLoadBalancer", f"it is of type {spec.type}")
+    if (spec.load_balancer_class or "") != load_balancer_class:
+        given, wanted = spec.load_balancer_class or "none", load_balancer_class or "none"
+        return ("LoadBalancerClass", f"its class is {given}, and --metallb-class is {wanted}")
+    if not ingress:
+        return ("NoAddress", "it has no address of a load balancer (yet)")
+    names = [item.hostname for item in ingress if not item.ip]
+    if names:
+        return ("NoAddress", f"its load balancer {names[0] or '(without a name)'} has no address")
+    return None
+
+
+def _endpoints(service: Service, slices: Iterable[EndpointSlice], node: str) -> Withheld | None:
+    usable = [e.node_name for piece in slices for e in piece.endpoints if e.usable]
+    if not usable:
+        return ("NoEndpoint", "it has no endpoint that is ready or serving")
+    if service.spec.external_traffic_policy == "Local" and node not in usable:
+        text = "its traffic policy is Local, and no endpoint on this node is ready or serving"
+        return ("NoLocalEndpoint", text)
+    return None
+
+
+def decide(state: ServiceState, rules: NodeRules) -> Decision:
+    """Return the advertisements of a Service on this node, or why there are none."""
+    if state.withheld is not None:
+        return Decision((), state.withheld)
+    pools = {rules.pool_of(*address) for address in state.addresses}
+    pool = next(iter(pools)) if len(pools) == 1 else None
+    if pool is None:
+        text = "no pool has its address" if pools == {None} else "no pool has all its addresses"
+        return Decision((), ("NoPool", text))
+    of_pool = rules.of_pool(pool)
+    if not of_pool:
+        text = f"no BGPAdvertisement for this node selects pool {pool}"
+        return Decision((), ("NotOwner", text))
+    matching = tuple(one for one in of_pool if one.selects(state.service.metadata.labels))
+    if not matching:
+        text = f"the service selectors of no BGPAdvertisement for pool {pool} match its labels"
+        return Decision((), ("NoMatchingAdvertisement", text), of_pool[0].ref)
+    versions = [6 if address.family == IPV6_UNICAST else 4 for address in state.addresses]
+    for first, second in itertools.combinations(matching, 2):
+        if collide(first, second, versions):
+            text = _preferences_text(first, second)
+            refs = _colliding(matching, versions)
+            return Decision((), ("LocalPreferenceConflict", text), first.ref, refs)
+    if rules.withheld is not None:
+        return Decision((), rules.withheld)
+    return Decision(matching, state.endpoints)
+
+
+def _colliding(given: Sequence[Advertisement], versions: Sequence[int]) -> tuple[ObjectRef, ...]:
+    pairs = itertools.combinations(given, 2)
+    return tuple(sorted({one.ref for p in pairs if collide(*p, versions) for one in p}))
+
+
+def _preferences_text(first: Advertisement, second: Advertisement) -> str:
+    one, other = first.row, second.row
+    return (
+        f"{one.metadata.name} gives it local preference {one.spec.local_pref}, "
+        f"and {other.metadata.name} {other.spec.local_pref}"
+    )
+
+
+def contributions(
+    state: ServiceState, rules: Iterable[tuple[str, PeerRules]]
+) -> Iterator[Contributed | Rejected]:
+    """Yield the prefixes of a Service in each route set, given as its name and its rules.
+
+    A Service with two local preferences is a problem of its own, and is advertised to nobody.
+    """
+    decisions: dict[int, Decision] = {}
+    for route_set, one in rules:
+        decision = decisions.get(id(one.node))
+        if decision is None:
+            decision = decisions[id(one.node)] = decide(state, one.node)
+        if decision.conflict:
+            yield Rejected(route_set, _conflict(state, decision))
+        if decision.withheld is None:
+            yield from _prefixes(state, decision, route_set, one)
+
+
+def _conflict(state: ServiceState, decision: Decision) -> Problem:
+    text = "" if decision.withheld is None else decision.withheld[1]
+    objects = (*decision.conflict, state.ref)
+    message = f"{state.ref} is not advertised: {text}"
+    return Problem(tuple(sorted(objects)), "spec.localPref", message, category="conflict")
+
+
+def _prefixes(
+    state: ServiceState, decision: Decision, route_set: str, rules: PeerRules
+) -> Iterator[Contributed]:
+    for advertisement in decision.advertisements:
+        if advertisement.ref not in rules.for_peer:
+            continue
+        origin = Origin(state.ref, advertisement.ref, "LoadBalancerIP")
+        contribution = Contribution(origin, advertisement.attributes)
+        for family, nlri in state.addresses:
+            if family in rules.families:
+                prefix = aggregate(nlri, advertisement.length(family))
+                named = ServiceAddress(INGRESS, nlri)
+                yield Contributed(route_set, family, prefix, contribution, named)

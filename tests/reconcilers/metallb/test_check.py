@@ -1,0 +1,298 @@
+"""What is wrong with MetalLB's objects of a node, alone and together, and what isolation takes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconcilers.metallb.check import findings, isolated
+from reconcilers.metallb.objects import Finding, concerns
+from resources.core import Secret
+from resources.core.kinds import SECRET
+from resources.metallb.kinds import BGP_PEER
+from tests.reconcilers.metallb.objects import (
+    NAMESPACE,
+    advertisement,
+    community,
+    peer,
+    pool,
+    profile,
+    rows,
+)
+
+Told = list[tuple[str, list[str], str]]
+
+
+def no_secrets(_key: object) -> Secret | None:
+    return None
+
+
+def found(*objects: dict[str, Any]) -> list[Finding]:
+    return findings(rows(*objects), no_secrets, NAMESPACE)
+
+
+def told(*objects: dict[str, Any]) -> Told:
+    """Return category, names and field of each finding."""
+    return sorted(
+        (one.category, [f"{ref.kind}/{ref.name}" for ref in one.objects], one.field)
+        for one in found(*objects)
+    )
+
+
+FRONT = pool("front", "198.18.30.0/24")
+
+
+class TestPeers:
+    def test_peers_of_a_node_have_one_router_id_also_across_vrfs(self) -> None:
+        a, b = peer("a", routerID="192.0.2.1"), peer("b", "203.0.113.10", vrf="red")
+        names = ["BGPPeer/a", "BGPPeer/b"]
+        assert told(a, b) == [("conflict", names, "spec.routerID")]
+        assert told(a, peer("b", "203.0.113.10", routerID="192.0.2.1")) == []
+
+    def test_all_peers_have_a_say_in_the_router_id(self) -> None:
+        objects = [peer(n, f"203.0.113.{i}", routerID=r) for i, (n, r) in enumerate(
+            [("a", "192.0.2.1"), ("b", "192.0.2.2"), ("c", "192.0.2.1")], start=1)]  # fmt: skip
+        [(_, names, _)] = told(*objects)
+        assert names == ["BGPPeer/a", "BGPPeer/b", "BGPPeer/c"]
+
+    def test_peers_of_a_vrf_have_one_as_of_ours(self) -> None:
+        one, other = peer("a"), peer("b", "203.0.113.10", myASN=64901)
+        assert told(one, other) == [("conflict", ["BGPPeer/a", "BGPPeer/b"], "spec.myASN")]
+        assert told(one, peer("b", "203.0.113.10", myASN=64901, vrf="red")) == []
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ({"address": "2001:db8::1"}, {"address": "2001:DB8:0::1"}),
+            ({"vrf": "default"}, {}),
+            ({"vrf": "red"}, {"vrf": "red"}),
+        ],
+    )
+    def test_an_address_is_the_peer_of_one_object(
+        self, first: dict[str, Any], second: dict[str, Any]
+    ) -> None:
+        names = ["BGPPeer/a", "BGPPeer/b"]
+        objects = peer("a", **first), peer("b", **second)
+        assert told(*objects) == [("conflict", names, "spec.peerAddress")]
+
+    def test_one_address_in_two_vrfs_is_two_peers(self) -> None:
+        assert told(peer("a"), peer("b", vrf="red")) == []
+
+    def test_a_profile_that_is_missing_or_wrong_is_unresolved(self) -> None:
+        expected = [("unresolved", ["BGPPeer/a"], "spec.bfdProfile")]
+        assert told(peer("a", bfdProfile="f")) == expected
+        wrong = profile("f", receiveInterval=1)
+        assert told(peer("a", bfdProfile="f"), wrong) == [
+            ("invalid", ["BFDProfile/f"], "spec.receiveInterval"),
+            *expected,
+        ]
+        assert told(peer("a", bfdProfile="f"), profile("f")) == []
+
+    @pytest.mark.parametrize(
+        ("type_", "data", "text"),
+        [
+            ("Opaque", {"password": "x"}, "type Opaque"),
+            ("kubernetes.io/basic-auth", {"pass": "x"}, "no key password"),
+            ("kubernetes.io/basic-auth", {"password": "\n"}, "empty"),
+            ("kubernetes.io/basic-auth", {"password": "hunter22" * 11}, "more than 80"),
+            ("kubernetes.io/basic-auth", {"password": "x" * 80 + "\n"}, ""),
+        ],
+    )
+    def test_the_secret_of_a_password(self, type_: str, data: dict[str, str], text: str) -> None:
+        secret = SECRET.decode(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "s", "namespace": NAMESPACE},
+                "type": type_,
+                "stringData": data,
+            }
+        )
+        objects = rows(peer("a", passwordSecret={"name": "s", "namespace": "other"}))
+        secrets = {(NAMESPACE, "s"): secret}
+        one = findings(objects, secrets.get, NAMESPACE)
+        assert [(f.category, f.field) for f in one] == (
+            [("unresolved", "spec.passwordSecret")] if text else []
+        )
+        assert all(text in f.message and "hunter" not in f.message for f in one)
+
+    def test_peers_concern_the_nodes_that_they_select(self) -> None:
+        selector = {"matchLabels": {"rack": "1"}}
+        row = BGP_PEER.decode(peer("a", nodeSelectors=[selector]))
+        assert concerns(row, {"rack": "1"})
+        assert not concerns(row, {"rack": "2"})
+        wrong = BGP_PEER.decode(peer("a", nodeSelectors=[{"matchLabels": {"": "1"}}]))
+        assert concerns(wrong, {})
+
+
+class TestCommunities:
+    def test_a_name_comes_before_a_number(self) -> None:
+        use = advertisement("x", communities=["1:1:1", "65536:1"])
+        given = community("c", **{"1:1:1": "1:1", "65536:1": "1:2"})
+        assert told(use, given) == []
+
+    @pytest.mark.parametrize(
+        ("text", "category"),
+        [
+            ("vip", "unresolved"),
+            ("1:2:3", "unresolved"),
+            ("large:1:2", "unresolved"),
+            ("65536:1", "invalid"),
+            ("a:b", "invalid"),
+            ("large:1:2:x", "invalid"),
+        ],
+    )
+    def test_a_text_that_is_no_community_may_be_a_name_that_comes(
+        self, text: str, category: str
+    ) -> None:
+        expected = [(category, ["BGPAdvertisement/x"], "spec.communities[0]")]
+        assert told(advertisement("x", communities=[text])) == expected
+
+    def test_a_name_is_there_once_over_all_objects(self) -> None:
+        one, other = community("c", vip="1:2"), community("d", vip="1:2")
+        assert told(one, other) == [
+            ("conflict", ["Community/c", "Community/d"], "spec.communities")
+        ]
+
+
+class TestPools:
+    @pytest.mark.parametrize(
+        ("other", "overlap"),
+        [
+            ("198.18.30.128/25", True),
+            ("198.18.0.0/16", True),
+            ("198.18.29.250-198.18.30.0", True),
+            ("198.18.31.0/24", False),
+            ("2001:db8::/64", False),
+        ],
+    )
+    def test_pools_do_not_overlap(self, other: str, overlap: bool) -> None:
+        names = ["IPAddressPool/e", "IPAddressPool/front"]
+        expected = [("conflict", names, "spec.addresses")] if overlap else []
+        assert told(FRONT, pool("e", other)) == expected
+
+    @pytest.mark.parametrize(
+        ("addresses", "length", "accepted"),
+        [
+            (["198.18.30.0/24"], 24, True),
+            (["198.18.30.0/28"], 26, False),
+            (["198.18.30.2-198.18.30.254"], 26, True),
+            (["198.18.30.2-198.18.30.254"], 24, False),
+            (["198.18.30.0/24", "198.18.31.0/28"], 26, False),
+            (["2001:db8::/120"], 8, True),
+        ],
+    )
+    def test_an_aggregate_is_not_wider_than_the_pool(
+        self, addresses: list[str], length: int, accepted: bool
+    ) -> None:
+        names = ["BGPAdvertisement/x", "IPAddressPool/p"]
+        expected = [] if accepted else [("conflict", names, "spec.aggregationLength")]
+        assert told(pool("p", *addresses), advertisement("x", aggregationLength=length)) == expected
+
+
+DUAL = pool("front", "198.18.30.0/24", "2001:db8:30::/120")
+
+
+class TestLocalPreferences:
+    @pytest.mark.parametrize(
+        ("first", "second", "accepted"),
+        [
+            ({"localPref": 100}, {"localPref": 200}, False),
+            ({"localPref": 100}, {}, False),
+            ({"localPref": 100}, {"localPref": 100}, True),
+            ({"localPref": 100, "aggregationLength": 24}, {}, True),
+            ({"localPref": 100, "aggregationLengthV6": 120}, {}, False),
+            ({"localPref": 100, "peers": ["a"]}, {"peers": ["b"]}, True),
+            ({"localPref": 100, "peers": ["a"]}, {"peers": ["a", "b"]}, False),
+            ({"localPref": 100, "peers": ["a"]}, {}, False),
+            ({"localPref": 100, "serviceSelectors": [{}]}, {}, True),
+            ({"localPref": 100, "ipAddressPools": ["other"]}, {}, True),
+        ],
+    )
+    def test_an_address_has_one_local_preference(
+        self, first: dict[str, Any], second: dict[str, Any], accepted: bool
+    ) -> None:
+        names = ["BGPAdvertisement/x", "BGPAdvertisement/y"]
+        expected = [] if accepted else [("conflict", names, "spec.localPref")]
+        objects = (FRONT, advertisement("x", **first), advertisement("y", **second))
+        assert told(*objects) == expected
+
+    def test_in_a_pool_of_both_families_both_lengths_have_to_differ(self) -> None:
+        one, four = advertisement("x", localPref=100), advertisement("y", aggregationLength=24)
+        assert told(DUAL, one, four)
+        both = advertisement("y", aggregationLength=24, aggregationLengthV6=120)
+        assert told(DUAL, one, both) == []
+
+
+def test_bfd_echo_is_for_ipv4_pools_only() -> None:
+    echo = profile("f", echoMode=True)
+    objects = (DUAL, advertisement("x"), peer("a", bfdProfile="f"))
+    expected = ["BFDProfile/f", "BGPAdvertisement/x", "BGPPeer/a", "IPAddressPool/front"]
+    assert told(*objects, echo) == [("conflict", expected, "spec.echoMode")]
+    assert told(*objects, profile("f")) == []
+    assert told(FRONT, *objects[1:], echo) == []
+
+
+SPECIMENS: list[dict[str, Any]] = [
+    peer("p1", created="2026-01-01T00:00:01Z"),
+    peer("p2", created="2026-01-01T00:00:02Z"),
+    peer("p3", "203.0.113.10", created="2026-01-01T00:00:03Z", bfdProfile="f"),
+    peer("p4", "203.0.113.11", created="2026-01-01T00:00:04Z", myASN=64901),
+    peer("p5", "203.0.113.12", created="2026-01-01T00:00:05Z", myASN=0),
+    profile("f", created="2026-01-01T00:00:09Z"),
+    pool("q1", "198.18.30.0/24", created="2026-01-01T00:00:06Z"),
+    pool("q2", "198.18.30.0/25", created="2026-01-01T00:00:05Z"),
+    community("c", created="2026-01-01T00:00:08Z", vip="1:1"),
+    community("d", created="2026-01-01T00:00:07Z", vip="1:2"),
+    advertisement("x", created="2026-01-01T00:00:10Z", communities=["vip"], localPref=1),
+    advertisement("y", created="2026-01-01T00:00:11Z", localPref=2),
+]
+
+
+class TestIsolation:
+    def out(self, *objects: dict[str, Any]) -> list[str]:
+        return sorted(
+            str(ref.name) for ref in isolated(rows(*objects), no_secrets, NAMESPACE).left_out
+        )
+
+    def test_the_younger_of_two_is_left_out_whatever_its_name(self) -> None:
+        old, young = (
+            peer("z", created="2026-01-01T00:00:00Z"),
+            peer("a", created="2026-01-02T00:00:00Z"),
+        )
+        assert self.out(old, young) == ["a"]
+        assert self.out(young) == []
+
+    def test_the_third_goes_on_where_it_agrees_with_the_first(self) -> None:
+        ids = {"a": "192.0.2.1", "b": "192.0.2.2", "c": "192.0.2.1"}
+        objects = [
+            peer(name, f"203.0.113.{i}", routerID=ids[name], created=f"2026-01-0{i}T00:00:00Z")
+            for i, name in enumerate(ids, start=1)
+        ]
+        assert self.out(*objects) == ["b"]
+
+    def test_what_refers_to_an_object_that_is_left_out_is_left_out(self) -> None:
+        wrong = profile("f", receiveInterval=1)
+        assert self.out(peer("a", bfdProfile="f"), peer("b", "203.0.113.10"), wrong) == ["a", "f"]
+
+    def test_a_reference_to_a_younger_object_counts(self) -> None:
+        use = peer("a", bfdProfile="f", created="2026-01-01T00:00:00Z")
+        assert self.out(use, profile("f", created="2026-01-02T00:00:00Z")) == []
+
+    def test_all_specimens(self) -> None:
+        assert self.out(*SPECIMENS) == ["c", "p2", "p4", "p5", "q1", "y"]
+
+    @given(st.lists(st.sampled_from(range(len(SPECIMENS))), unique=True), st.randoms())
+    def test_nothing_is_wrong_with_what_is_taken_and_order_does_not_matter(
+        self, chosen: list[int], order: random.Random
+    ) -> None:
+        objects = [SPECIMENS[i] for i in chosen]
+        result = isolated(rows(*objects), no_secrets, NAMESPACE)
+        assert findings(result.taken, no_secrets, NAMESPACE) == []
+        order.shuffle(objects)
+        assert isolated(rows(*objects), no_secrets, NAMESPACE) == result
+        assert result.left_out <= {ref for one in result.findings for ref in one.objects}
