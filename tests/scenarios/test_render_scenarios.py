@@ -5,6 +5,7 @@ And through `waggle explain`'s, which has to come to the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +13,38 @@ import msgspec
 import pytest
 
 from cells.api.items import explain_item
-from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import Dialect
 from reconcilers.intent.explain import parse_target
-from reconcilers.offline import OfflineIntent
+from reconcilers.offline import OfflineIntent, kinds_of
 from resources.manifests import load
 from speaker.nlri import prefix_to_text
 from tests.support import scenario
-from tests.support.kinds import KINDS
 from tests.support.scenario import Question
 
 
 @pytest.mark.parametrize("directory", scenario.directories(), ids=lambda path: path.name)
 def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_path: Path) -> None:
     described = scenario.load(directory)
+    dialects = described.dialects
+    kinds = kinds_of(dialects)
     for step in described.steps:
         scenario.carry_out(directory, step, tmp_path)
-        made = OfflineIntent(load([str(tmp_path)], KINDS), [CiliumDialect], described.settings)
+        made = OfflineIntent(load([str(tmp_path)], kinds), dialects, described.settings)
         document = made.document()
         assert not scenario.render_differences(step.expect, document), step.name
         assert explained(made) == advertised(document), step.name
         for question in step.expect.explain:
-            assert question.answered(answers(made, question)), (step.name, question)
+            found = answers(made, question, dialects)
+            assert question.answered(found), (step.name, question)
 
 
-def answers(made: OfflineIntent, question: Question) -> list[dict[str, Any]]:
+def answers(
+    made: OfflineIntent, question: Question, dialects: Iterable[type[Dialect]]
+) -> list[dict[str, Any]]:
     """Return what is answered, as items of the API."""
+    kinds = {k: v for dialect in dialects for k, v in dialect.explained_kinds.items()}
     groups = made.explainer().explain(
-        parse_target(question.target, CiliumDialect.explained_kinds),
+        parse_target(question.target, kinds),
         lambda _, *names: question.peer in (None, *names),
     )
     items = [explain_item(made.settings.node, verdict) for group in groups for verdict in group]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.support.routers import RouterRoute
+from tests.support.scenario import own_asn
 
 DEFAULT_LOCAL_PREFERENCE = 100
 
@@ -38,7 +39,7 @@ def expected_table(
     the first suitable one is the next hop self.
     """
     own = list(own_addresses)
-    local_asn = peer["localASN"] or instance["localASN"]
+    local_asn = own_asn(instance, peer)
     internal = peer["peerASN"] == local_asn
     found = {}
     for route in peer["advertise"]:

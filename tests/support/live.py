@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.offline import render
 from tests.support.agent import Agent
 from tests.support.expected_routes import (
@@ -42,6 +41,7 @@ from tests.support.scenario import (
     differences,
     expected_routes,
     named,
+    own_asn,
     peers_by_name,
 )
 
@@ -90,15 +90,15 @@ class Stage:
         instance, peer = self.wanted[name]
         soft = {"advertise", "accept", "connectRetryTime"}
         settings = {key: value for key, value in peer.items() if key not in soft}
-        own = [instance[key] for key in ("name", "localASN", "routerID", "listenPort")]
-        return (*own, settings)
+        keys = ("name", "localASN", "routerID", "listenPort", "confederation")
+        return (*(instance[key] for key in keys), settings)
 
     def resets(self, before: Stage | None) -> dict[str, bool]:
         """Return for each existing session whether it is reset."""
         if before is None or self.step.agent is not None:
             return {}
         found = {
-            name: self.identity(name) != before.identity(name)
+            name: self.identity(name) != before.identity(name) or name in self.step.passwords
             for name in before.step.expect.routes.keys() & self.step.expect.routes.keys()
         }
         # The resets that a scenario declares have to follow from the settings.
@@ -113,7 +113,7 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
     for step in scenario.steps:
         carry_out(source, step, directory)
         own = node_addresses(directory, scenario.node)
-        document = render([str(directory)], [CiliumDialect], scenario.settings)
+        document = render([str(directory)], scenario.dialects, scenario.settings)
         wanted = {
             name: found
             for name, found in peers_by_name(document).items()
@@ -126,10 +126,7 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
             for route in peer["advertise"]
         )
         peers = {name: far(peer, own) for name, (_, peer) in wanted.items()}
-        own_asns = {
-            name: peer["localASN"] or instance["localASN"]
-            for name, (instance, peer) in wanted.items()
-        }
+        own_asns = {name: own_asn(instance, peer) for name, (instance, peer) in wanted.items()}
         stages.append(Stage(step, peers, wanted, own_asns, own, mapped))
     return stages
 
@@ -209,7 +206,7 @@ class Lab:
         self._made = tuple(made.values())
         self.routers = {far: made[far.end] for far in sessions}
         self.agent = Agent(
-            link.left, directory / "agent", node=scenario.node, arguments=scenario.flags
+            link.left, directory / "agent", node=scenario.node, arguments=scenario.agent_flags
         )
         self.announced: dict[Far, set[str]] = {}
         self._known: dict[str, Far] = {}
@@ -240,6 +237,8 @@ class Lab:
         elif step.agent == "kill":
             self.agent.daemon.kill()
         carry_out(source, step, self.agent.manifests)
+        for name, password in step.passwords.items():
+            self._give_password(stage.peers[name], password)
         for name, prefixes in step.announce.items():
             session = stage.peers[name]
             router, before = self.routers[session], self.announced.get(session, set())
@@ -249,6 +248,15 @@ class Lab:
         if step.agent in ("start", "restart"):
             self.agent.start()
             self.agent.wait_ready()
+
+    def _give_password(self, session: Far, password: str | None) -> None:
+        router = self.routers[session]
+        peers = tuple(
+            dataclasses.replace(peer, password=password) if peer.address == session.own else peer
+            for peer in router.settings.peers
+        )
+        router.settings = dataclasses.replace(router.settings, peers=peers)
+        router.restart()
 
     def tokens(self, stage: Stage) -> dict[str, tuple[Far, str]]:
         """Return something for each session that changes when it is established anew."""

@@ -6,6 +6,7 @@ an agent against a real router.
 
 from __future__ import annotations
 
+import argparse
 import functools
 import ipaddress
 import shutil
@@ -18,8 +19,13 @@ import msgspec
 import yaml
 
 from reconcilers.cilium.options import CiliumOptions
+from reconcilers.dialect import Dialect
 from reconcilers.offline import OfflineSettings
 from reconcilers.options import IntentOptions
+from resources.option_spelling import describe
+from waggle.dialects import DIALECTS
+from waggle.intent_flags import add_intent_flags
+from waggle.intent_flags import offline_settings as read_settings
 
 T = TypeVar("T")
 ROOT = Path(__file__).parent.parent / "scenarios"
@@ -100,6 +106,8 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What happens to the running agent: ended before the files change, begun after it."""
     announce: dict[str, list[str]] = {}
     """By peer all that its router originates from now on."""
+    passwords: dict[str, str | None] = {}
+    """TCP MD5 passwords of routers, by peer: they restart with them, and their sessions are reset."""
     operator: dict[str, bool | str] | None = None
     """In the run with an operator: it ends, and another one starts with these flags."""
     resets: list[str] = []
@@ -120,6 +128,29 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether it is run through an operator, too."""
     options: dict[str, bool | int | str | list[str]] = {}
     """Of `waggle render` and of the agent: flags without their dashes before."""
+    dialect: str = ""
+    """The name of the directory that the scenario is in."""
+
+    @property
+    def dialects(self) -> tuple[type[Dialect], ...]:
+        """The dialects of the scenario: its own, and those that it feeds."""
+        by_name = {entry.name: entry for entry in DIALECTS}
+        found: list[type[Dialect]] = []
+        name: str | None = self.dialect
+        while name is not None:
+            found.append(by_name[name].load())
+            name = found[-1].feeds
+        return tuple(found)
+
+    @property
+    def agent_flags(self) -> list[str]:
+        """The arguments of an agent with these dialects alone."""
+        enabled = {dialect.name for dialect in self.dialects}
+        cells = [
+            f"--{'enable' if entry.name in enabled else 'disable'}-cell={entry.name}"
+            for entry in DIALECTS
+        ]
+        return [*cells, *self.flags]
 
     @property
     def settings(self) -> OfflineSettings:
@@ -129,21 +160,29 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def flags(self) -> list[str]:
         """The options as a program's arguments."""
-        return [
-            f"--{name}={str(value).lower()}"
-            for name, given in self.options.items()
-            for value in (given if isinstance(given, list) else [given])
-        ]
+        return _flags(self.options)
 
 
 def offline_settings(node: str, options: Mapping[str, Any]) -> OfflineSettings:
     """Return settings for options by flag or field; an unknown one is an error of the test."""
-    given = {name.replace("-", "_"): value for name, value in options.items()}
-    neutral = {name: given.pop(name) for name in IntentOptions.__struct_fields__ if name in given}
-    namespace = given.pop("secrets_namespace", "kube-system")
-    cilium = msgspec.convert({_camel(name): value for name, value in given.items()}, _StrictCilium)
-    intent = msgspec.convert({_camel(n): v for n, v in neutral.items()}, IntentOptions)
-    return OfflineSettings(node, namespace, intent, {"cilium": cilium})
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
+    add_intent_flags(parser, DIALECTS)
+    by_field = {item.field: item.flag.removeprefix("--") for item in describe("", IntentOptions)}
+    by_field |= {item.field: item.flag.removeprefix("--") for item in describe("", CiliumOptions)}
+    flags = _flags(
+        {by_field.get(name, name.replace("_", "-")): value for name, value in options.items()}
+    )
+    args = parser.parse_args(flags)
+    args.node = node
+    return read_settings(args, DIALECTS)
+
+
+def _flags(options: Mapping[str, Any]) -> list[str]:
+    return [
+        f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, given in options.items()
+        for value in (given if isinstance(given, list | tuple) else [given])
+    ]
 
 
 def cilium_options(settings: OfflineSettings) -> CiliumOptions:
@@ -153,20 +192,12 @@ def cilium_options(settings: OfflineSettings) -> CiliumOptions:
     return found
 
 
-class _StrictCilium(CiliumOptions, frozen=True, forbid_unknown_fields=True):
-    """Rejects an option that does not exist."""
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.title() for part in rest)
-
-
 @functools.cache
 def load(directory: Path) -> Scenario:
     """Read a scenario, once. Raises `msgspec.ValidationError`."""
     text = (directory / "scenario.yaml").read_text()
-    return msgspec.convert(yaml.load(text, _Loader), Scenario)  # noqa: S506  it is a safe one
+    found = msgspec.convert(yaml.load(text, _Loader), Scenario)  # noqa: S506  it is a safe one
+    return msgspec.structs.replace(found, dialect=directory.parent.name)
 
 
 def directories() -> list[Path]:
@@ -259,9 +290,18 @@ def render_differences(expect: Expect, document: dict[str, Any]) -> list[str]:
     return found
 
 
+def own_asn(instance: Mapping[str, Any], peer: Mapping[str, Any]) -> int:
+    """Return our AS as a peer sees it: outside of a confederation its identifier (RFC 5065)."""
+    own: int = peer["localASN"] or instance["localASN"]
+    confederation = instance["confederation"]
+    if confederation is None or peer["peerASN"] in (own, *confederation["members"]):
+        return own
+    return int(confederation["identifier"])
+
+
 def _as_path(instance: dict[str, Any], peer: dict[str, Any]) -> list[int]:
     """Return the AS path that a peer sees: ours on eBGP, none on iBGP."""
-    own = peer["localASN"] or instance["localASN"]
+    own = own_asn(instance, peer)
     return [] if peer["peerASN"] == own else [own]
 
 
