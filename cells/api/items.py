@@ -138,6 +138,7 @@ def route_item(
         node=node,
         instance=instance,
         peer=view.peer,
+        imported_from=view.imported_from,
         family=str(view.family),
         prefix=view.prefix,
         next_hop=view.next_hop,

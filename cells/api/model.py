@@ -197,7 +197,10 @@ class RouteItem(Item, frozen=True, kw_only=True):
     node: str
     instance: str
     peer: str | None = None
-    """The peer that it is advertised to or received from; absent for a local route."""
+    """The peer that it is advertised to or received from; absent for a local route. Of an imported
+    route it has the name of its instance before it: ``red/tor-1``."""
+    imported_from: str | None = None
+    """The instance that an available route is imported from."""
     family: str
     prefix: str
     next_hop: str | None = None

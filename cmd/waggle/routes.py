@@ -246,7 +246,7 @@ def _available(item: dict[str, Any]) -> list[str]:
         item["node"],
         item["prefix"],
         item.get("nextHop", "self"),
-        item.get("peer") or _origins(item),
+        item.get("peer") or item.get("importedFrom") or _origins(item),
         "yes" if item.get("best") else "no",
         item.get("asPath", ""),
         item.get("status", NONE),

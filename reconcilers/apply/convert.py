@@ -14,6 +14,7 @@ from speaker.api import (
     GracefulRestart,
     Import,
     InstanceConfig,
+    InstanceImport,
     Match,
     PeerConfig,
     Policy,
@@ -48,6 +49,10 @@ def instance_config(instance: Instance) -> InstanceConfig:
         listen=listen,
         vrf=instance.vrf,
         confederation=None if found is None else Confederation(found.identifier, found.members),
+        originate=tuple(dict.fromkeys(instance.originates)),
+        imports=tuple(
+            InstanceImport(row.instance, _accepted(row.accept)) for row in instance.imports
+        ),
     )
 
 
@@ -108,11 +113,15 @@ def import_policy(peer: Peer) -> Import:
 
     Without prefixes that are never accepted: all, none, or what is within these prefixes.
     """
-    accept = None if peer.accept is None else prefix_rules(peer.accept)
     if not peer.reject:
-        return "all" if accept is None else accept or "none"
+        return _accepted(peer.accept)
+    accept = None if peer.accept is None else prefix_rules(peer.accept)
     never = Term(name=NEVER, match=Match(prefixes=prefix_rules(peer.reject)), action="reject")
     return Policy(name="import", terms=(never, Term(name=ACCEPT, match=Match(prefixes=accept))))
+
+
+def _accepted(accept: tuple[IntentRule, ...] | None) -> Import:
+    return "all" if accept is None else prefix_rules(accept) or "none"
 
 
 def prefix_rules(rules: Iterable[IntentRule]) -> tuple[PrefixRule, ...]:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from reconcilers.model import Instance, ObjectRef, Peer, Problem
+from reconcilers.model import Instance, InstanceImport, ObjectRef, Peer, Problem
 
 Claim = tuple[str, str, str]
 """What is claimed: "peer", "port" or "instance"; the VRF, empty for the default one; and the address
@@ -151,9 +151,18 @@ def _listeners(
         name = names[row.dialect, row.name]
         if name != row.name:
             arbitrated = replace(arbitrated, name=name, configured_name=row.name)
+        imports = tuple(_renamed(one, row.dialect, names) for one in row.imports)
+        if imports != row.imports:
+            arbitrated = replace(arbitrated, imports=imports)
         kept.append(arbitrated)
     owned |= {claim: winner.dialect for claim, winner in winners.items()}
     return kept
+
+
+def _renamed(row: InstanceImport, dialect: str, names: Names) -> InstanceImport:
+    """Return an import by the name that the instance of the dialect has."""
+    name = names.get((dialect, row.instance), row.instance)
+    return row if name == row.instance else replace(row, instance=name)
 
 
 # Claims

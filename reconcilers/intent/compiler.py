@@ -292,7 +292,6 @@ class IntentCompiler:
             for row in node_intent.instances
         ]
         peers = supported(
-            instances,
             (
                 replace(
                     peer,

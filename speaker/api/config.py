@@ -14,7 +14,7 @@ import msgspec
 from speaker.api.policy import Policy, PrefixRule
 from speaker.api.secret import Secret
 from speaker.iana import AS_TRANS, Role
-from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_wire
 
 BGP_PORT = 179
 MAX_UINT32 = 0xFFFFFFFF
@@ -137,11 +137,24 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
             check_next_hop("route", "", "next_hop", self.next_hop)
 
 
+class InstanceImport(msgspec.Struct, frozen=True):
+    """Routes of another instance that are in the Loc-RIB of this one, too (VRF route leaking).
+
+    The best of the paths that the other instance originates or accepts itself: what it imports is
+    not passed on. The path attributes are those of the path, without what belongs to an AS of its
+    own where the two have different ones.
+    """
+
+    instance: str
+    """Its name; it may be created later."""
+    import_: Import = "all"
+
+
 class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One BGP instance: its AS, its BGP Identifier, and its listening addresses (default: none).
 
-    Another AS, identifier, VRF or listening address makes another router: the instance is
-    recreated, with a Cease to its peers.
+    Another AS, identifier, VRF, confederation or listening address makes another router: the
+    instance is recreated, with a Cease to its peers. All other changes leave the sessions.
     """
 
     name: str
@@ -154,6 +167,9 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
     selection_deferral_time: int = 120
     """After a restart: the most seconds that received routes are not advertised, until peers with
     graceful restart have sent End-of-RIB (RFC 4724 section 4.1)."""
+    originate: tuple[str, ...] = ()
+    """Prefixes in the Loc-RIB, without attributes of their own, besides those of `update_local`."""
+    imports: tuple[InstanceImport, ...] = ()
 
     def __post_init__(self) -> None:
         """Reject an invalid configuration. Raises `InvalidConfig`."""
@@ -172,6 +188,16 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.confederation is not None:
             for asn in (self.confederation.identifier, *self.confederation.members):
                 check_asn("instance", self.name, "confederation", asn)
+        for prefix in self.originate:
+            try:
+                prefix_to_wire(prefix)
+            except ValueError as error:
+                raise InvalidConfig("instance", self.name, "originate", str(error)) from None
+        names = [one.instance for one in self.imports]
+        if self.name in names or len(set(names)) < len(names):
+            raise InvalidConfig(
+                "instance", self.name, "imports", "other instances, each of them once"
+            )
         for address, port in self.listen:
             _check_address("instance", self.name, "listen", address)
             _check_range("instance", self.name, "listen", port, 0, 65535)

@@ -138,6 +138,8 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     which `reason` says."""
     used: bool = False
     """Whether a received route is in the Loc-RIB."""
+    imported_from: str | None = None
+    """The instance that it is imported from (available)."""
 
 
 class StateChanged(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,6 +53,7 @@ from speaker.engine.inputs import (
     WallClock,
 )
 from speaker.engine.instance import DECONFIGURED, Instance
+from speaker.engine.instance_imports import InstanceImports
 from speaker.engine.monitoring import Exporter
 from speaker.engine.observer import ObserverSlot
 from speaker.iana import CeaseSubcode
@@ -61,6 +62,7 @@ from speaker.nlri import Family
 from speaker.peer.actions import Action, Close
 from speaker.peer.engine_context import EngineContext
 from speaker.peer.peer import CONFIGURATION_CHANGE
+from speaker.rib.policy import compile_import
 
 MAX_QUEUED_OCTETS = 64 * 1024 * 1024
 """Octets that may wait for one peer before its session is ended."""
@@ -83,6 +85,7 @@ class Engine:
         self._context = EngineContext(rng)
         self._instances: dict[str, Instance] = {}
         self._monitoring = Exporter(self._context, self._instances)
+        self._imports = InstanceImports(self._instances)
         self._slot = ObserverSlot()
         self.max_queue = max_queue
         self.restarting = restarting
@@ -107,6 +110,7 @@ class Engine:
             else:
                 self._monitoring.received(item.connection, len(item.data))
         elif isinstance(item, SendUpdates):
+            self._import_routes()
             for instance in self._instances.values():
                 # A fence, too, without the cost of a context manager.
                 try:
@@ -122,6 +126,17 @@ class Engine:
         if self._monitoring.streaming:
             self._monitoring.emit()
         return context.take()
+
+    def _import_routes(self) -> None:
+        """Bring all Loc-RIBs to the state that the UPDATEs of this turn are to describe."""
+        for instance in self._instances.values():
+            if instance.outbound.applies_policies:
+                with self._fence("applying an import policy", instance.name):
+                    instance.outbound.apply_policies()
+        if self._imports:
+            for instance in self._imports.imported:
+                with self._fence("importing routes", instance.name):
+                    instance.outbound.send_table_changes()
 
     def _handle_rare(
         self, item: Command | NeighborFound | TimersDue | Transport, now: float
@@ -154,6 +169,7 @@ class Engine:
                 removed = self._instances.pop(name, None)
                 if removed is not None:
                     removed.stop(DECONFIGURED)
+                    self._imports.follow_configuration()
                     self._monitoring.instance_down(name)
             case (
                 SetPeer()
@@ -260,9 +276,12 @@ class Engine:
         )
 
     def _set_instance(self, config: InstanceConfig) -> None:
+        for one in config.imports:
+            compile_import(f"{config.name} imports {one.instance}", one.import_)
         before = self._instances.get(config.name)
         if before is not None and before.same_router(config):
-            before.config = config
+            before.reconfigure(config)
+            self._imports.follow_configuration()
             return
         after = self._instances[config.name] = Instance(
             self._context,
@@ -276,8 +295,11 @@ class Engine:
             before.stop(CONFIGURATION_CHANGE)
             self._monitoring.instance_down(config.name)
         self._monitoring.instance_up(config.name)
-        if before is not None:
+        if before is None:
+            after.outbound.originate((), config.originate)
+        else:
             after.inherit(before)
+        self._imports.follow_configuration()
 
     # ------------------------------------------------------------------ reading
 

@@ -11,15 +11,26 @@ from speaker.rib.loc_rib import Change, LocRib
 class Ribs(Mapping[Family, LocRib]):
     """Family -> table; only `table` creates a missing one."""
 
-    __slots__ = ("tables",)
+    __slots__ = ("_track_all_paths", "tables")
 
     def __init__(self) -> None:
         self.tables: dict[Family, LocRib] = {}
+        self._track_all_paths = False
 
     def table(self, family: Family) -> LocRib:
         """Return a family's table, created on first use."""
         known = self.tables.get(family)
-        return known if known is not None else self.tables.setdefault(family, LocRib())
+        if known is None:
+            known = self.tables[family] = LocRib()
+            if self._track_all_paths:
+                known.track_all_paths()
+        return known
+
+    def track_all_paths(self) -> None:
+        """Track changes of any path from now on, for `take_touched`."""
+        self._track_all_paths = True
+        for table in self.tables.values():
+            table.track_all_paths()
 
     def __getitem__(self, family: Family) -> LocRib:
         return self.tables[family]

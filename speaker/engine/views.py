@@ -165,6 +165,7 @@ def _route(
     path_id: int | None = None,
     decision: PolicyDecision | None = None,
     used: bool = False,
+    imported_from: str | None = None,
 ) -> RouteView:
     hop = attributes.next_hop if next_hop is None else next_hop
     return RouteView(
@@ -188,6 +189,7 @@ def _route(
         path_id=path_id,
         decision=decision,
         used=used,
+        imported_from=imported_from,
     )
 
 
@@ -249,6 +251,7 @@ class _AvailableView:
                     best=reason is Reason.BEST,
                     reason=reason.value,
                     path_id=path.source.received_path_id,
+                    imported_from=path.source.imported_from,
                 )
 
 

@@ -27,6 +27,7 @@ class Reason(enum.Enum):
     ROUTER_ID = "higher router ID"
     CLUSTER_LIST = "longer cluster list"
     ADDRESS = "higher peer address"
+    IMPORTED = "a route of the instance itself is preferred over an imported one"
     EQUAL = "same peer, higher path identifier"
 
 
@@ -43,6 +44,7 @@ _LATE = (
     Reason.CLUSTER_LIST,
     Reason.ADDRESS,
     Reason.ADDRESS,
+    Reason.IMPORTED,
     Reason.EQUAL,
 )
 

@@ -169,13 +169,15 @@ def export_attributes(path: Path, rules: ExportRules) -> PathAttributes:
 
 
 def _within_the_as(path: Path) -> dict[str, tuple[bytes, ...]]:
-    """Return the extended communities of a received path without the non-transitive ones.
+    """Return what `without_non_transitive` does, but keep locally configured communities."""
+    return {} if path.source.local else without_non_transitive(path.attributes)
 
-    RFC 4360 section 6 and RFC 5701 section 2. Locally configured communities are kept.
+
+def without_non_transitive(attributes: PathAttributes) -> dict[str, tuple[bytes, ...]]:
+    """Return the fields of extended communities, without those that are non-transitive across ASes.
+
+    RFC 4360 section 6 and RFC 5701 section 2.
     """
-    attributes = path.attributes
-    if path.source.local:
-        return {}
     return {
         field: tuple(one for one in values if not one[0] & _NOT_TRANSITIVE)
         for field, values in (

@@ -39,6 +39,9 @@ class LocRib:
     def __len__(self) -> int:
         return len(self._table)
 
+    def __contains__(self, nlri: bytes) -> bool:
+        return nlri in self._table
+
     @property
     def changed(self) -> bool:
         """Whether there are changes to take."""

@@ -47,6 +47,7 @@ class Source:
     __slots__ = (
         "address",
         "ebgp",
+        "imported_from",
         "internal",
         "local",
         "name",
@@ -65,6 +66,7 @@ class Source:
         ebgp: bool = False,
         internal: bool | None = None,
         sent_path_id: int = 1,
+        imported_from: str | None = None,
     ) -> None:
         """Describe a session; without an address the source is this router.
 
@@ -73,6 +75,8 @@ class Source:
         identifier with which its paths are advertised.
         """
         self.internal = not ebgp if internal is None else internal
+        self.imported_from = imported_from
+        """The instance of this router whose source it is, where its paths are imported."""
         self.name = name
         self.sent_path_id = sent_path_id
         """The path identifier with which its paths are advertised (RFC 7911); 1 is this router."""
@@ -189,6 +193,7 @@ class Path(msgspec.Struct, eq=False, weakref=True):
                 len(attributes.cluster_list),
                 len(source.address),
                 source.address,
+                source.imported_from is not None,
                 source.received_path_id or 0,
             ),
         )

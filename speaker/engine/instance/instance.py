@@ -83,8 +83,20 @@ class Instance:
 
     def same_router(self, config: InstanceConfig) -> bool:
         """Return whether another configuration leaves all sessions as they are."""
-        deferral = config.selection_deferral_time
-        return replace(self.config, selection_deferral_time=deferral) == config
+        changed = {
+            field: getattr(config, field)
+            for field in ("selection_deferral_time", "originate", "imports")
+        }
+        return replace(self.config, **changed) == config
+
+    def reconfigure(self, config: InstanceConfig) -> None:
+        """Apply a configuration of the same router; `InstanceImports` follows its imports."""
+        before, self.config = self.config, config
+        self.outbound.originate(before.originate, config.originate)
+
+    def next_path_id(self) -> int:
+        """Return a path identifier for another source of paths (RFC 7911)."""
+        return self._session_setup.next_path_id()
 
     # ------------------------------------------------------------------ peers
 
@@ -201,6 +213,7 @@ class Instance:
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""
         self.outbound.inherit(before.outbound)
+        self.outbound.originate(before.config.originate, self.config.originate)
         self.rejected_connections = before.rejected_connections
         self._by_address.dynamic = before._by_address.dynamic
         for peer in before.peers.values():

@@ -6,8 +6,8 @@ are `speaker.rib.update_group`'s; no route is looked at here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
 from speaker.engine.established_peer import EstablishedPeer
@@ -16,11 +16,21 @@ from speaker.engine.observer import ObserverSlot
 from speaker.engine.ribs import Ribs
 from speaker.engine.selection_deferral import SelectionDeferral
 from speaker.message import RefreshKind, RouteRefresh
-from speaker.nlri import Family, prefix_to_text
+from speaker.nlri import Family, prefix_to_text, prefix_to_wire
 from speaker.peer.engine_context import EngineContext
 from speaker.rib.export import ExportRules
+from speaker.rib.loc_rib import Change
 from speaker.rib.local_routes import LOCAL, LocalPaths
 from speaker.rib.update_group import UpdateBatch, UpdateGroup
+
+
+class LocRibFollower(Protocol):
+    """What follows the Loc-RIB of an instance."""
+
+    def changed(
+        self, changes: Mapping[Family, Sequence[Change]], touched: Mapping[Family, set[bytes]]
+    ) -> None:
+        """Take best paths that changed, and prefixes with any changed path where all are tracked."""
 
 
 @final
@@ -47,6 +57,8 @@ class OutboundUpdates:
         self._groups: dict[ExportRules, UpdateGroup[EstablishedPeer]] = {}
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
+        self.followers: dict[LocRibFollower, None] = {}
+        """What is told the changes of the Loc-RIB, before the peers: other instances' imports."""
         self._reapplying: dict[EstablishedPeer, None] = {}
         """Sessions with a changed import policy that is not applied to all received routes yet."""
 
@@ -56,7 +68,7 @@ class OutboundUpdates:
         self._local_paths = before._local_paths
         for family, table in before.loc.tables.items():
             for path, nlri in table.best_by_path().items():
-                if path.source.local:
+                if path.source is LOCAL:
                     self.loc.table(family).announce(path, nlri)
 
     # ----------------------------------------------------------------- routes
@@ -76,6 +88,16 @@ class OutboundUpdates:
             known = self.sets.get(route_set)
             ribs = known if known is not None else self.sets.setdefault(route_set, Ribs())
         self._local_paths.apply(ribs.table, changes)
+
+    def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Originate other prefixes in the Loc-RIB than before; only the differences change."""
+        gone, new = set(before) - set(after), set(after) - set(before)
+        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for texts, attributes in ((gone, None), (new, RouteAttributes())):
+            for text in sorted(texts):
+                family, nlri = prefix_to_wire(text)
+                changes.setdefault(family, {})[nlri] = attributes
+        self.update_routes(None, changes)
 
     def remove_route_set(self, route_set: str) -> None:
         """Withdraw all routes of a route set and remove it."""
@@ -132,7 +154,7 @@ class OutboundUpdates:
     def policy_changed(self, established: EstablishedPeer) -> None:
         """Report a changed import policy once it is applied to all held routes.
 
-        Each `send_pending` applies it to a slice of them.
+        Each `apply_policies` applies it to a slice of them.
         """
         self._reapplying[established] = None
         self._report_applied(established)
@@ -187,11 +209,23 @@ class OutboundUpdates:
                 return True
         return bool(self._refreshes) and any(not one.session.queued for one in self._refreshes)
 
-    def send_pending(self) -> None:
-        """Send the changes since the last call, answers to route refreshes, and initial tables."""
+    @property
+    def applies_policies(self) -> bool:
+        """Whether `apply_policies` has anything to do."""
+        return bool(self._reapplying)
+
+    def apply_policies(self) -> None:
+        """Apply changed import policies to the next slice of the received routes."""
         for established in list(self._reapplying):
             established.adj_in.reapply()
             self._report_applied(established)
+
+    def send_table_changes(self) -> None:
+        """Send the changes of the Loc-RIB alone."""
+        self._send_changes(self.loc)
+
+    def send_pending(self) -> None:
+        """Send the changes since the last call, answers to route refreshes, and initial tables."""
         for ribs in (self.loc, *self.sets.values()):
             self._send_changes(ribs)
         if self._refreshes:
@@ -226,13 +260,16 @@ class OutboundUpdates:
             for group in self._groups.values()
             if group.tables is ribs and not group.exports_nothing
         ]
-        if not groups and observer is None:
+        followers = self.followers if ribs is self.loc else ()
+        if not groups and observer is None and not followers:
             ribs.discard_changes()
             return
         changes = ribs.take_changes()
         touched = ribs.take_touched()
         if not changes and not touched:
             return
+        for follower in followers:
+            follower.changed(changes, touched)
         if observer is not None and ribs is self.loc:
             observer.loc_rib_changed(self._instance, changes)
         for group in groups:

@@ -44,6 +44,10 @@ class SessionSetup:
         self._on_stale_removed = on_stale_removed
         self._numbers = itertools.count(LOCAL.sent_path_id + 1)
 
+    def next_path_id(self) -> int:
+        """Return a path identifier that no other source of the instance has (RFC 7911)."""
+        return next(self._numbers)
+
     def established(
         self, peer: Peer, session: Session, before: EstablishedPeer | None
     ) -> EstablishedPeer:

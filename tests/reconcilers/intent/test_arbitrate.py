@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reconcilers.intent.arbitrate import Arbitrated, Claim, arbitrate
-from reconcilers.model import Instance, ObjectRef, Peer
+from reconcilers.model import Instance, InstanceImport, ObjectRef, Peer
 from speaker.nlri import IPV4_UNICAST
 from tests.support.examples import examples
 
@@ -227,6 +227,15 @@ def test_of_two_instances_with_one_name_one_gets_another_name_without_a_problem(
     assert not found.problems
     kept = decide(*rows, owners={("instance", "", "main"): "bee"})
     assert [row.name for row in kept.instances] == ["ant.main", "main"]
+
+
+def test_an_import_follows_the_name_of_its_dialects_instance() -> None:
+    blue = replace(instance("bee", "blue"), imports=(InstanceImport("red", None),))
+    found = decide(instance("ant", "red"), instance("bee", "red"), blue)
+    imports = {row.configured_name or row.name: row.imports for row in found.instances}
+    assert imports["blue"] == (InstanceImport("bee.red", None),)
+    alone = decide(instance("bee", "red"), blue)
+    assert alone.instances[1] == blue
 
 
 def test_an_instance_keeps_its_name_when_the_other_one_goes_and_comes() -> None:

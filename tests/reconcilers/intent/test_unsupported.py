@@ -1,4 +1,4 @@
-"""What the neutral model has room for and nothing applies yet is rejected, each field by its name."""
+"""Peers without an end are left out, and what is not done yet is reported."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from reconcilers.intent.unsupported import supported
 from reconcilers.model import (
     BfdProfile,
     FieldRef,
-    Instance,
-    InstanceImport,
     NextHop,
     ObjectRef,
     Peer,
@@ -20,10 +18,8 @@ from reconcilers.model import (
 )
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 
-ROUTER = ObjectRef("Router", "", "r")
 NEIGHBOR = ObjectRef("Neighbor", "ns", "n")
 
-INSTANCE = Instance("i", None, 65001, "192.0.2.1", None, origin=ROUTER, dialect="ant")
 PEER = Peer(
     instance="i",
     name="p",
@@ -36,30 +32,21 @@ PEER = Peer(
 )
 
 
-def rejected(instance: Instance, *peers: Peer) -> tuple[list[Problem], list[Peer]]:
+def rejected(*peers: Peer) -> tuple[list[Problem], list[Peer]]:
     """Return the problems, and the peers that are left."""
     problems: list[Problem] = []
-    return problems, supported([instance], peers, problems)
+    return problems, supported(peers, problems)
 
 
 def test_supported_configuration_is_unchanged() -> None:
-    good = replace(INSTANCE, originates=("10.0.0.0/8",))
-    assert rejected(good, PEER) == ([], [PEER])
-
-
-def test_imports_are_reported() -> None:
-    problems, kept = rejected(replace(INSTANCE, imports=(InstanceImport("blue"),)), PEER)
-    text = "instance 'i' takes no received routes of 'blue'"
-    text = f"{text}: imports between instances are not supported"
-    assert problems == [Problem((ROUTER,), "", text, (), "unsupported", "ant")]
-    assert kept == [PEER]
+    assert rejected(PEER) == ([], [PEER])
 
 
 def test_bfd_is_reported_and_the_session_is_there_without_it() -> None:
     peer = replace(PEER, bfd=BfdProfile(300, 300, 3))
     text = "peer 'p' has a session without BFD, which is not supported"
     problem = Problem((NEIGHBOR,), "", text, (), "unsupported", "ant")
-    assert rejected(INSTANCE, peer) == ([problem], [peer])
+    assert rejected(peer) == ([problem], [peer])
 
 
 @pytest.mark.parametrize(
@@ -75,4 +62,18 @@ def test_bfd_is_reported_and_the_session_is_there_without_it() -> None:
 )
 def test_every_other_field_of_a_peer_is_supported(fields: dict[str, object]) -> None:
     peer = replace(PEER, **fields)
-    assert rejected(INSTANCE, peer) == ([], [peer])
+    assert rejected(peer) == ([], [peer])
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"address": None}, "it has neither an address nor an interface"),
+        ({"address": "router"}, "'router' is not an IP address"),
+    ],
+)
+def test_a_peer_without_an_end_is_left_out_alone(fields: dict[str, object], reason: str) -> None:
+    text = f"peer 'p' is left out: {reason}"
+    problem = Problem((NEIGHBOR,), "", text, ("i", "p"), "invalid", "ant")
+    other = replace(PEER, name="q", address=None, interface="eth0")
+    assert rejected(replace(PEER, **fields), other) == ([problem], [other])

@@ -12,6 +12,7 @@ from speaker.api import (
     Confederation,
     GracefulRestart,
     InstanceConfig,
+    InstanceImport,
     MaximumPrefixes,
     PeerConfig,
     Policy,
@@ -193,6 +194,8 @@ def test_f51_another_peer_as_restarts_the_session(pair: Pair) -> None:
 INSTANCE_ROWS: list[tuple[dict[str, object], int]] = [
     ({}, 0),
     ({"selection_deferral_time": 7}, 0),
+    ({"originate": ("10.9.0.0/16",)}, 0),
+    ({"imports": (InstanceImport("red"),)}, 0),
     ({"local_asn": 64999}, 1),
     ({"router_id": "192.0.2.1"}, 1),
     ({"listen": ((A, 1179),)}, 1),

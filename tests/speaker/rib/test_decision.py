@@ -21,8 +21,17 @@ def path(
     router_id: int = 1,
     address: bytes = b"\x0a\x00\x00\x01",
     local: bool = False,
+    imported: bool = False,
 ) -> Path:
-    source = LOCAL if local else Source("p", address=address, router_id=router_id, ebgp=ebgp)
+    source = LOCAL
+    if imported or not local:
+        source = Source(
+            "p",
+            address=b"" if local else address,
+            router_id=0 if local else router_id,
+            ebgp=ebgp and not local,
+            imported_from="red" if imported else None,
+        )
     as_path = (Segment(AS_SEQUENCE, asns),) if asns else ()
     return Path(
         PathAttributes(origin=origin, as_path=as_path, med=med, local_preference=preference),
@@ -75,6 +84,8 @@ RULES = [
         path(2, address=b"\x0a\0\0\x02"),
         Reason.ADDRESS,
     ),
+    ("waggle", path(1), path(1, imported=True), Reason.IMPORTED),
+    ("waggle", path(local=True), path(local=True, imported=True), Reason.IMPORTED),
     ("RFC 7911", identified(1), identified(2), Reason.EQUAL),
 ]
 

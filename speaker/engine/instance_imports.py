@@ -1,0 +1,238 @@
+"""Routes of one instance in the Loc-RIB of another (VRF route leaking), kept up with every change.
+
+An importing instance has the best of the paths that the other one originates or accepts itself, so
+that nothing is passed on twice and there is no loop. It is told the changes of the other's Loc-RIB as
+its peers are, before any UPDATE of the same turn is sent. Paths are converted once for each attribute
+set, not for each prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, final
+from weakref import WeakKeyDictionary
+
+from speaker.api import InstanceConfig, InstanceImport
+from speaker.engine.instance import Instance
+from speaker.nlri import Family
+from speaker.rib.decision import best
+from speaker.rib.instance_import import Border, imported_path, imported_source
+from speaker.rib.loc_rib import Change, LocRib
+from speaker.rib.path import Path, Source
+from speaker.rib.policy import CompiledPolicy, compile_import
+
+MIN_SOURCES: Final = 64
+"""Sources of an instance that are kept before those without routes are released."""
+
+
+@final
+class InstanceImports:
+    """The imports between all instances of an engine."""
+
+    def __init__(self, instances: Mapping[str, Instance]) -> None:
+        self._instances = instances
+        self._links: dict[tuple[str, str], _Import] = {}
+        """By the names of the importing and of the imported instance."""
+
+    @property
+    def imported(self) -> Iterator[Instance]:
+        """The instances whose routes others import."""
+        for link in self._links.values():
+            yield link.origin
+
+    def __bool__(self) -> bool:
+        """Whether there are imports."""
+        return bool(self._links)
+
+    def follow_configuration(self) -> None:
+        """Apply the configuration of all instances, after that of one changed."""
+        wanted: dict[tuple[str, str], tuple[Instance, Instance, InstanceImport]] = {}
+        for name, instance in self._instances.items():
+            for one in instance.config.imports:
+                origin = self._instances.get(one.instance)
+                if origin is not None:
+                    wanted[name, one.instance] = (instance, origin, one)
+        for key, link in list(self._links.items()):
+            if key not in wanted or link.target is not wanted[key][0]:
+                del self._links[key]
+                link.end()
+        for key, (target, origin, config) in wanted.items():
+            known = self._links.get(key)
+            if known is None:
+                known = self._links[key] = _Import(target)
+            if origin.config.imports:
+                origin.outbound.loc.track_all_paths()
+            known.configure(origin, config)
+
+
+@final
+class _Import:
+    """The routes that one instance imports from another."""
+
+    def __init__(self, target: Instance) -> None:
+        self.target = target
+        self.origin = target
+        """The instance that the routes are of; set by `configure`."""
+        self._config: InstanceImport | None = None
+        self._policy: CompiledPolicy | None = None
+        self._border: Border | None = None
+        self._held: dict[Family, dict[bytes, Path]] = {}
+        """The imported paths by prefix."""
+        self._paths: WeakKeyDictionary[Path, Path | None] = WeakKeyDictionary()
+        """Path of the other instance -> path as imported, or None for one that is not."""
+        self._sources: dict[Source, Source] = {}
+        self._most_sources = MIN_SOURCES
+
+    def configure(self, origin: Instance, config: InstanceImport) -> None:
+        """Follow the routes of an instance; only differences change the target's Loc-RIB."""
+        border = _border(self.target.config, origin.config)
+        if (self.origin, self._config, self._border) == (origin, config, border):
+            return
+        self.origin.outbound.followers.pop(self, None)
+        origin.outbound.followers[self] = None
+        if border != self._border:
+            self._paths.clear()
+            self._sources.clear()
+        if self._config is None or config.import_ != self._config.import_:
+            self._policy = compile_import(origin.name, config.import_)
+        self.origin, self._config, self._border = origin, config, border
+        self._import_all()
+
+    def end(self) -> None:
+        """Withdraw everything."""
+        self.origin.outbound.followers.pop(self, None)
+        for family, held in self._held.items():
+            self._withdraw(family, list(held))
+
+    # ---------------------------------------------------------------- changes
+
+    def changed(
+        self, changes: Mapping[Family, Sequence[Change]], touched: Mapping[Family, set[bytes]]
+    ) -> None:
+        """Import changes of the other instance's Loc-RIB (`OutboundUpdates.followers`)."""
+        if self.origin.config.imports:
+            # A path of its own may have changed behind an imported one.
+            for family, table in self.origin.outbound.loc.tables.items():
+                prefixes = {n for _, _, part in changes.get(family, ()) for n in part}
+                prefixes |= touched.get(family, set())
+                # Sorted: the order must not depend on hashes, so that a recorded run replays.
+                self._import(family, _own(table, sorted(prefixes)))
+            return
+        for family, of_family in changes.items():
+            for _, new, nlri in of_family:
+                self._import(family, ((new, nlri),))
+
+    def _import_all(self) -> None:
+        tables = self.origin.outbound.loc.tables
+        for family, held in self._held.items():
+            table = tables.get(family, ())
+            self._withdraw(family, [nlri for nlri in held if nlri not in table])
+        for family, table_ in tables.items():
+            self._import(family, _own(table_, table_.prefixes()))
+
+    def _import(
+        self, family: Family, routes: Iterable[tuple[Path | None, Sequence[bytes]]]
+    ) -> None:
+        """Import the path of prefixes; None withdraws them."""
+        for path, nlri in routes:
+            imported = None if path is None else self._imported(path)
+            if imported is None:
+                self._withdraw(family, nlri)
+                continue
+            policy = self._policy
+            parts: Iterable[tuple[int, Sequence[bytes]]] = (
+                ((0, nlri),) if policy is None else policy.group_by_matching_lists(family, nlri)
+            )
+            for lists, part in parts:
+                accepted = imported if policy is None else policy.apply(imported, family, lists)
+                if accepted is None:
+                    self._withdraw(family, part)
+                else:
+                    self._announce(family, accepted, part)
+
+    def _announce(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
+        held = self._held.setdefault(family, {})
+        others: dict[Source, list[bytes]] = {}
+        new: list[bytes] = []
+        for prefix in nlri:
+            before = held.get(prefix)
+            if before is path:
+                continue
+            new.append(prefix)
+            if before is not None and before.source is not path.source:
+                others.setdefault(before.source, []).append(prefix)
+        if not new:
+            return
+        held.update(dict.fromkeys(new, path))
+        table = self.target.outbound.loc.table(family)
+        table.announce(path, new)
+        for source, prefixes in others.items():
+            table.withdraw(source, prefixes)
+
+    def _withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
+        held = self._held.get(family)
+        if not held:
+            return
+        by_source: dict[Source, list[bytes]] = {}
+        for prefix in nlri:
+            path = held.pop(prefix, None)
+            if path is not None:
+                by_source.setdefault(path.source, []).append(prefix)
+        table = self.target.outbound.loc.table(family)
+        for source, prefixes in by_source.items():
+            table.withdraw(source, prefixes)
+
+    # ------------------------------------------------------------------ paths
+
+    def _imported(self, path: Path) -> Path | None:
+        known = self._paths.get(path, path)
+        if known is path:
+            border = self._border
+            assert border is not None  # noqa: S101  `configure` was called
+            known = imported_path(path, self._source(path.source, border), border)
+            self._paths[path] = known
+        return known
+
+    def _source(self, source: Source, border: Border) -> Source:
+        known = self._sources.get(source)
+        if known is None:
+            if len(self._sources) >= self._most_sources:
+                self._release_sources()
+            number = self.target.next_path_id()
+            known = self._sources[source] = imported_source(source, border, number)
+        return known
+
+    def _release_sources(self) -> None:
+        """Release the sources of sessions that are gone."""
+        used = {path.source for held in self._held.values() for path in held.values()}
+        self._sources = {source: own for source, own in self._sources.items() if own in used}
+        self._paths.clear()
+        self._most_sources = max(MIN_SOURCES, 2 * len(self._sources))
+
+
+def _own(table: LocRib, nlri: Iterable[bytes]) -> Iterator[tuple[Path | None, Sequence[bytes]]]:
+    """Yield the best of the paths that are not imported, with its prefixes; None without any."""
+    groups: dict[Path | None, list[bytes]] = {}
+    for prefix in nlri:
+        paths = table.paths(prefix)
+        path: Path | None = paths[0] if paths else None
+        if path is not None and path.source.imported_from is not None:
+            own = [one for one in paths if one.source.imported_from is None]
+            path = best(own) if own else None
+        groups.setdefault(path, []).append(prefix)
+    yield from groups.items()
+
+
+def _border(target: InstanceConfig, origin: InstanceConfig) -> Border:
+    confederations = (target.confederation, origin.confederation)
+    identifiers = [one.identifier for one in confederations if one is not None]
+    same_as = target.local_asn == origin.local_asn and len(identifiers) != 1
+    own = {target.local_asn}
+    if target.confederation is not None:
+        own.add(target.confederation.identifier)
+    return Border(
+        instance=origin.name,
+        same_as=same_as and len(set(identifiers)) <= 1,
+        same_confederation=len(identifiers) == 2 and len(set(identifiers)) == 1,
+        own_asns=frozenset(own),
+    )
