@@ -6,7 +6,7 @@ ARGS ?=
 # Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: run test unit check format lock manifests compiled test-compiled bench bench-speed clean help
+.PHONY: run test unit check format lock manifests compiled test-compiled bench bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,11 @@ build/bench-tester: bench/tester/main.c bench/tester/session.c bench/tester/test
 lock:                ## pin the dependencies again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build pyproject.toml -o requirements.lock
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -c requirements.lock -o requirements-dev.lock
+
+sbom: $(VENV)/.installed-dev  ## the packages of the image with their hashes, as CycloneDX JSON: dist/waggle.cdx.json
+	@mkdir -p dist
+	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible requirements.lock -o dist/waggle.cdx.json 2>/dev/null
+	@echo dist/waggle.cdx.json
 
 clean:               ## remove the virtual environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

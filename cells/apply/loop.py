@@ -84,8 +84,9 @@ class ApplyLoop:
                 self._metrics.propagation_duration.observe(time.monotonic() - since)
         if summary.changed or not self._first_pass.is_set():
             self.report()
-        self._open()
-        self._first_pass.set()
+        if summary.complete:
+            self._open()
+            self._first_pass.set()
         return None if summary.retry_at is None else max(0.0, summary.retry_at - loop.time())
 
     def wake(self) -> None:

@@ -14,6 +14,8 @@ from statedb import Snapshot
 FIRST_RETRY_SECONDS: Final = 0.5
 LAST_RETRY_SECONDS: Final = 30.0
 JITTER: Final = (0.75, 1.25)
+LISTING: Final[ObjectKey] = ("*",)
+"""Stands for all objects in the status of a listing that failed."""
 
 
 class Queue:
@@ -33,21 +35,45 @@ class Queue:
         self.written: dict[ObjectKey, ReconcileStatus | None] = {}
         """Changes of statuses that have not been written to the table; None is a deletion."""
         self._rng = rng
-        self._changes_known = False
+        self.listed = False
+        """Whether the objects have ever been listed."""
+        self.current = False
         """Whether the changes since the last `take` are known: not before the first."""
+        self._listing_retry: float | None = None
+        """When a listing that failed is due again."""
         self._postponed: dict[ObjectKey, float] = {}
         """Objects that failed -> when they are due again."""
 
-    def take(self, snapshot: Snapshot) -> None:
-        """Add what has changed up to a snapshot; everything the first time and after an error."""
-        known, self._changes_known = self._changes_known, False
-        changes = self.reconciler.changes(snapshot)
-        if not known:
-            changes = dict.fromkeys(
-                chain(self.reconciler.objects(snapshot), self.reconciler.actual_objects())
-            )
+    def take(self, snapshot: Snapshot, now: float) -> bool:
+        """Add what has changed up to a snapshot; everything the first time and after an error.
+
+        An error is the status of the listing; what is owed already stays. Returns whether the listing
+        has failed, or has succeeded again.
+        """
+        known, self.current = self.current, False
+        try:
+            changes = self.reconciler.changes(snapshot)
+            if not known:
+                changes = dict.fromkeys(
+                    chain(self.reconciler.objects(snapshot), self.reconciler.actual_objects())
+                )
+        except Exception as error:  # noqa: BLE001  an error is the status of the listing
+            self.listing_failed(error, now)
+            return True
         self.add(changes)
-        self._changes_known = True
+        self.listed = self.current = True
+        self._listing_retry = None
+        if self.failing.pop(LISTING, None) is None:
+            return False
+        self.written[LISTING] = None
+        return True
+
+    def listing_failed(self, error: Exception, now: float) -> None:
+        """Record that the objects cannot be listed; the next `take` lists all of them."""
+        self.current = False
+        status = self._failure(LISTING, error, self.failing.get(LISTING), now)
+        self.failing[LISTING] = self.written[LISTING] = status
+        self._listing_retry = status.retry_at
 
     def add(self, changes: Mapping[ObjectKey, Parts]) -> None:
         """Add changed objects; one that failed is due at once then."""
@@ -74,10 +100,9 @@ class Queue:
         return sorted(key for key in self.owed if self._postponed.get(key, now) <= now)
 
     def next_retry(self) -> float | None:
-        """Return when the first object that failed is due again."""
-        if not self._postponed:
-            return None
-        return min(self._postponed.values())
+        """Return when the first object that failed, or the listing, is due again."""
+        times = chain(self._postponed.values(), (self._listing_retry,))
+        return min((time for time in times if time is not None), default=None)
 
     def done(self, key: ObjectKey) -> None:
         """Record that an object is as desired."""
@@ -97,16 +122,20 @@ class Queue:
 
     def failed(self, key: ObjectKey, error: Exception, now: float) -> None:
         """Record an error; the pause before the retry doubles with each one."""
-        before = self.statuses.get(key)
+        status = self._failure(key, error, self.statuses.get(key), now)
+        self.owed[key] = None
+        self._postponed[key] = status.retry_at or now
+        self.failing[key] = status
+        self._write(key, status)
+
+    def _failure(
+        self, key: ObjectKey, error: Exception, before: ReconcileStatus | None, now: float
+    ) -> ReconcileStatus:
         attempts = 1 + (before.attempts if before is not None else 0)
         pause = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 32))
         retry_at = now + pause * self._rng.uniform(*JITTER)
-        self.owed[key] = None
-        self._postponed[key] = retry_at
         text = f"{type(error).__name__}: {error}"
-        status = ReconcileStatus(self.name, "/".join(key), text, attempts, retry_at)
-        self.failing[key] = status
-        self._write(key, status)
+        return ReconcileStatus(self.name, "/".join(key), text, attempts, retry_at)
 
     def _settle(self, key: ObjectKey) -> None:
         self.owed.pop(key, None)

@@ -41,33 +41,42 @@ class RouteSets:
 
     def changes(self, snapshot: Snapshot) -> dict[ObjectKey, Parts]:
         """Changed routes by set; sets that a changed peer or instance needs, or no longer does."""
-        found: dict[ObjectKey, Parts] = {}
-        changed: dict[str, list[RouteKey]] = {}
-        for change in self._route_changes.next(snapshot):
-            row = change.row
-            changed.setdefault(row.route_set, []).append((row.family, row.nlri))
-        if changed:
-            instances = [row.name for row in self._intent.instances.all(snapshot)]
-            for route_set, parts in changed.items():
-                for instance in instances:
-                    if self._has_peer(snapshot, instance, route_set):
-                        found[instance, route_set] = parts
+        found: dict[ObjectKey, Parts] = dict(self._changed_routes(snapshot))
         touched: set[str] = set()
-        for peer in self._peer_changes.next(snapshot):
-            touched.add(peer.row.instance)
-            if peer.row.route_set is not None:
-                found.setdefault((peer.row.instance, peer.row.route_set), ())
-        for changed_instance in self._instance_changes.next(snapshot):
-            name = changed_instance.row.name
-            touched.add(name)
-            for one in self._intent.peers.prefix(snapshot, KEY, (name,)):
-                if one.route_set is not None:
-                    found.setdefault((name, one.route_set), ())
+        for key in self._needed_sets(snapshot, touched):
+            found.setdefault(key, ())
         for instance in touched:
             for route_set in self._speaker.route_sets(instance):
                 if not self._has_peer(snapshot, instance, route_set):
                     found[instance, route_set] = ()
         return found
+
+    def _changed_routes(self, snapshot: Snapshot) -> Iterator[tuple[ObjectKey, list[RouteKey]]]:
+        """Yield the sets with changed routes in each instance with a peer that gets them."""
+        changed: dict[str, list[RouteKey]] = {}
+        for change in self._route_changes.next(snapshot):
+            row = change.row
+            changed.setdefault(row.route_set, []).append((row.family, row.nlri))
+        if not changed:
+            return
+        instances = [row.name for row in self._intent.instances.all(snapshot)]
+        for route_set, parts in changed.items():
+            for instance in instances:
+                if self._has_peer(snapshot, instance, route_set):
+                    yield (instance, route_set), parts
+
+    def _needed_sets(self, snapshot: Snapshot, touched: set[str]) -> Iterator[ObjectKey]:
+        """Yield the sets of changed peers and instances; adds these instances to ``touched``."""
+        for change in self._peer_changes.next(snapshot):
+            touched.add(change.row.instance)
+            if change.row.route_set is not None:
+                yield change.row.instance, change.row.route_set
+        for changed in self._instance_changes.next(snapshot):
+            instance = changed.row.name
+            touched.add(instance)
+            for row in self._intent.peers.prefix(snapshot, KEY, (instance,)):
+                if row.route_set is not None:
+                    yield instance, row.route_set
 
     def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
         """See `Reconciler`."""

@@ -9,7 +9,9 @@ costs nothing but time. It costs what has changed: only changed objects and part
 3. Objects kept in step 1 are deleted if nothing uses them any more: peers have moved by now.
 
 An error is the status of its object: it is retried after a pause that doubles, and never keeps another
-object from being reconciled. Statuses are written in one transaction per round.
+object from being reconciled. Statuses are written in one transaction per round. A reconciler that
+cannot list its objects has a status of its own, and the others go on: only before its first listing
+those behind it of the same target wait, as a peer must not get a route set that was never filled.
 """
 
 from __future__ import annotations
@@ -38,9 +40,11 @@ class RoundSummary(msgspec.Struct, frozen=True):
     """The result of a round."""
 
     changed: bool
-    """Whether any object was reconciled."""
+    """Whether any object was reconciled, or the listing of objects failed or recovered."""
+    complete: bool
+    """Whether every reconciler has listed its objects, now or before."""
     errors: int
-    """Objects that fail at present."""
+    """Objects that fail at present, and listings."""
     retry_at: float | None
     """When a failed object is due again, on the clock of `Runner.run`."""
 
@@ -119,17 +123,29 @@ class Runner:
     def run(self, now: float, parent: SpanContext | None = None) -> RoundSummary:
         """Do one round; ``now`` is in monotonic seconds, ``parent`` the span that caused it."""
         snapshot = self._db.snapshot()
-        for queue in self.queues:
-            queue.take(snapshot)
-        due = [queue.due(now) for queue in self.queues]
         changed = False
-        if any(due):
+        for queue in self.queues:
+            changed |= queue.take(snapshot, now)
+        due = [(queue, queue.due(now)) for queue in self._ready_queues()]
+        if any(keys for _, keys in due):
             self.applied = None
             with _span("apply.round", parent):
-                changed = self._reconcile(snapshot, due, now)
+                changed |= self._reconcile(snapshot, due, now)
         self.applied = snapshot
         self.write_statuses()
-        return RoundSummary(changed, self._error_count(), self._next_retry())
+        complete = all(queue.listed for queue in self.queues)
+        return RoundSummary(changed, complete, self._error_count(), self._next_retry())
+
+    def _ready_queues(self) -> list[Queue]:
+        """Return the queues up to the first one of each target that was never listed."""
+        ready, unlisted = [], set[str]()
+        for queue in self.queues:
+            target = queue.reconciler.description.target
+            if not queue.listed:
+                unlisted.add(target)
+            if target not in unlisted:
+                ready.append(queue)
+        return ready
 
     def reports(self) -> list[ReconcilerReport]:
         """Describe all reconcilers, in order."""
@@ -177,12 +193,10 @@ class Runner:
 
     # The steps of a round
 
-    def _reconcile(self, snapshot: Snapshot, due: list[list[ObjectKey]], now: float) -> bool:
-        work = [
-            _Work(queue, snapshot, keys, now)
-            for queue, keys in zip(self.queues, due, strict=True)
-            if keys
-        ]
+    def _reconcile(
+        self, snapshot: Snapshot, due: list[tuple[Queue, list[ObjectKey]]], now: float
+    ) -> bool:
+        work = [_Work(queue, snapshot, keys, now) for queue, keys in due if keys]
         for one in reversed(work):
             if one.unwanted:
                 with one.measured():
@@ -201,7 +215,7 @@ class Runner:
             run = self._runs[one.queue.name]
             run.at, run.seconds = self._wall_clock(), one.seconds
         left = sum(len(one.wanted) + len(one.unwanted) for one in work)
-        return left < sum(map(len, due))
+        return left < sum(len(keys) for _, keys in due)
 
     def _delete(self, queue: Queue, keys: list[ObjectKey], now: float) -> list[ObjectKey]:
         """Delete objects; returns those that are still used."""

@@ -3,7 +3,7 @@
 Rounds compare what has changed. This compares the rest, in slices of a few milliseconds between which
 rounds go on: each comparison reads the snapshot that the last round has applied, so that a change
 between two slices is not a difference. Objects that are owed (failed, or waiting for another object)
-are left to the rounds.
+are left to the rounds, and so are those of a reconciler that cannot list them.
 
 What differs is *drift*: it is repaired at once, in the order of the reconcilers, and reported once per
 object. Objects that should not exist are deleted at the end, in the opposite order.
@@ -11,13 +11,14 @@ object. Objects that should not exist are deleted at the end, in the opposite or
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from reconcilers.apply.queue import Queue
+from reconcilers.apply.queue import LISTING, Queue
 from reconcilers.apply.reconciler import WHOLE, ObjectKey, Part, Reconciler, State
 from reconcilers.apply.runner import Runner, difference
 from statedb import Snapshot
@@ -50,6 +51,10 @@ class Drift(msgspec.Struct, frozen=True):
     def parts(self) -> int:
         """All parts that differed."""
         return self.missing + self.unexpected + self.different
+
+
+Listing: TypeAlias = Callable[[], Iterable[ObjectKey]]
+Work: TypeAlias = Callable[[Queue, ObjectKey, Snapshot], Iterator[Drift | None]]
 
 
 class Verification:
@@ -93,15 +98,29 @@ class Verification:
         if snapshot is None:
             return
         for queue in self._runner.queues:
-            for key in list(queue.reconciler.objects(snapshot)):
-                self.objects += 1
-                yield from self._verify(queue, key, snapshot)
+            desired = functools.partial(queue.reconciler.objects, snapshot)
+            yield from self._each(queue, desired, self._verify, snapshot)
         for queue in reversed(self._runner.queues):
-            for key in list(queue.reconciler.actual_objects()):
-                yield from self._prune(queue, key, snapshot)
+            yield from self._each(queue, queue.reconciler.actual_objects, self._prune, snapshot)
+
+    def _each(
+        self, queue: Queue, listing: Listing, work: Work, snapshot: Snapshot
+    ) -> Iterator[Drift | None]:
+        """Do something for each object; an error of the listing is its status, and rounds retry it."""
+        if not queue.current:
+            return
+        try:
+            keys = list(listing())
+        except Exception as error:  # noqa: BLE001  an error is the status of the listing
+            queue.listing_failed(error, self._now())
+            yield Drift(queue.name, "/".join(LISTING), error=queue.failing[LISTING].error)
+            return
+        for key in keys:
+            yield from work(queue, key, snapshot)
 
     def _verify(self, queue: Queue, key: ObjectKey, snapshot: Snapshot) -> Iterator[Drift | None]:
         """Compare an object piece by piece; an error of any read or write is its status."""
+        self.objects += 1
         comparison = _Comparison(queue.reconciler, key)
         try:
             for piece in queue.reconciler.pieces(snapshot, key, PIECE_PARTS):
@@ -119,6 +138,7 @@ class Verification:
         reconciler = queue.reconciler
         if (
             snapshot is None
+            or not queue.current
             or key in queue.owed
             or not reconciler.wanted(snapshot, key)
             or not reconciler.possible(key)
@@ -167,6 +187,7 @@ class Verification:
         reconciler = queue.reconciler
         return (
             snapshot is not None
+            and queue.current
             and key not in queue.owed
             and not reconciler.wanted(snapshot, key)
             and reconciler.actual(key, ()) is not None

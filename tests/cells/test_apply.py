@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -271,3 +271,46 @@ def test_another_cell_contributes_a_reconciler_with_another_target(
         ("peer", "speaker", 1),
         ("forwarding", "list", 1),
     ]
+
+
+class Unlisted(Forwarding):
+    """A reconciler that cannot list its objects for some rounds."""
+
+    failures = 2
+
+    def objects(self, snapshot: Snapshot) -> Iterable[ObjectKey]:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("no list")
+        return super().objects(snapshot)
+
+
+def test_an_agent_is_not_ready_before_every_reconciler_could_list_its_objects(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    original = agent(tmp_path)
+    extra = rewired(
+        APPLY, contributes=(*APPLY.wired().contributes, provide(Unlisted, as_=Reconciler))
+    )
+    cells = tuple(extra if cell is APPLY else cell for cell in original.cells)
+    hive = Hive(cells, original.settings)
+    speaker = hive.get(SpeakerPort)  # type: ignore[type-abstract]
+    seen: list[tuple[bool, bool]] = []
+
+    async def whole() -> None:
+        task = asyncio.create_task(hive.run())
+        scope = hive.health.scope("apply").scope("forwarding")
+        await until(lambda: scope.level() == "degraded")
+        # Another target does not wait for it.
+        assert speaker.instance_configs()
+        seen.append((hive.get(FirstPass).is_set(), hive.readiness.ready))
+        await until(lambda: hive.readiness.ready)
+        seen.append((hive.get(FirstPass).is_set(), hive.readiness.ready))
+        hive.shutdown()
+        await task
+
+    asyncio.run(whole())
+    assert seen == [(False, False), (True, True)]
+    logged = capfd.readouterr().err
+    assert "OSError: no list" in logged
+    assert "event=apply.recovered" in logged

@@ -277,23 +277,79 @@ def test_an_interrupted_round_is_completed_by_the_next() -> None:
     assert applied.held() == {POD, WEB, NEW}
 
 
-def test_changes_that_a_reconciler_failed_to_read_are_not_lost(
-    monkeypatch: pytest.MonkeyPatch,
+LISTINGS = ["changes", "objects", "actual_objects"]
+
+
+def listing_fails(applied: Applied, patch: pytest.MonkeyPatch, method: str) -> None:
+    """Make the reconciler of route sets fail where it lists objects, once changes are consumed."""
+    route_sets = applied.runner.queues[1].reconciler
+    changes = route_sets.changes
+
+    def broken(*arguments: Any) -> Any:  # noqa: ANN401
+        if method == "changes":
+            changes(*arguments)
+        raise OSError("unreadable")
+
+    patch.setattr(route_sets, method, broken)
+
+
+@pytest.mark.parametrize("method", LISTINGS)
+def test_a_listing_that_fails_has_a_status_and_is_retried_while_other_reconcilers_go_on(
+    method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     applied = Applied().set_up()
-    applied.cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
-    route_sets = applied.runner.queues[1].reconciler
-
-    def broken(snapshot: object) -> object:
-        list(route_sets._route_changes.next(snapshot))  # type: ignore[attr-defined]
-        raise RuntimeError("broken")
-
     with monkeypatch.context() as patch:
-        patch.setattr(route_sets, "changes", broken)
-        with pytest.raises(RuntimeError):
-            applied.run(1.0)
-    applied.run(2.0)
+        listing_fails(applied, patch, method)
+        # After an error everything is listed.
+        applied.runner.queues[1].current = method == "changes"
+        applied.cluster.put(kinds.SERVICE, service("new", "198.51.100.2"))
+        both = [peer("p", peerAddress=ROUTER), peer("q", peerAddress="192.0.2.8")]
+        applied.cluster.put(kinds.CLUSTER_CONFIG, cluster_config(peers=both))
+        summary = applied.run(1.0)
+        assert (summary.changed, summary.complete, summary.errors) == (True, True, 1)
+        assert statuses(applied)["route-set", "*"] == "OSError: unreadable"
+        assert set(applied.speaker.peer_configs("i")) == {"p", "q"}
+        assert applied.held() == {POD, WEB}
+        assert summary.retry_at is not None
+        assert 0.0 < summary.retry_at - 1.0 < 1.0
+    # Its changes are not lost.
+    summary = applied.run(summary.retry_at)
+    assert (summary.changed, summary.errors, summary.retry_at) == (True, 0, None)
     assert applied.held() == {POD, WEB, NEW}
+    assert ("route-set", "*") not in statuses(applied)
+    assert not applied.run(3.0).changed
+
+
+@pytest.mark.parametrize("method", LISTINGS)
+def test_no_peer_is_created_before_the_route_sets_could_be_listed_once(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied = Applied()
+    with monkeypatch.context() as patch:
+        listing_fails(applied, patch, method)
+        summary = applied.run()
+        assert (summary.complete, summary.errors) == (False, 1)
+        assert set(applied.speaker.instance_configs()) == {"i"}
+        assert applied.speaker.peer_configs("i") == {}
+    assert summary.retry_at is not None
+    assert applied.run(summary.retry_at).complete
+    assert applied.held() == {POD, WEB}
+    assert set(applied.speaker.peer_configs("i")) == {"p"}
+
+
+def test_the_pause_before_a_failed_listing_is_retried_doubles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    applied = Applied()
+    listing_fails(applied, monkeypatch, "objects")
+    now, pauses = 0.0, []
+    for _ in range(5):
+        summary = applied.run(now)
+        assert summary.retry_at is not None
+        pauses.append(summary.retry_at - now)
+        now = summary.retry_at
+    for number, pause in enumerate(pauses):
+        assert 0.75 * 2**number <= pause / FIRST_RETRY_SECONDS <= 1.25 * 2**number
 
 
 def unreadable(applied: Applied, reconciler: str, method: str, name: str) -> None:

@@ -252,6 +252,27 @@ def test_an_unexpected_object_that_cannot_be_read_is_reported_and_others_are_del
     assert "stray" not in applied.speaker.route_sets("i")
 
 
+@pytest.mark.parametrize("method", ["objects", "actual_objects"])
+def test_objects_that_cannot_be_listed_are_reported_and_other_reconcilers_are_verified(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applied = Applied().set_up()
+    for change in (remove_peer, add_set):
+        applied.speaker.host.give(change(applied))
+    with monkeypatch.context() as patch:
+        patch.setattr(applied.runner.queues[1].reconciler, method, unreadable)
+        drifts = {(drift.reconciler, drift.object): drift for drift in verify(applied)}
+    broken = drifts["route-set", "*"]
+    assert (broken.error, broken.parts) == ("OSError: unreadable", 0)
+    assert (drifts["peer", "i/p"].error, drifts["peer", "i/p"].missing) == (None, 1)
+    assert len(applied.speaker.peer_configs("i")) == 1
+    # What could not be listed is left to the rounds, which list everything.
+    assert [drift for drift in verify(applied) if drift.reconciler == "route-set"] == []
+    assert applied.runner.run(10.0).errors == 0
+    assert "stray" not in applied.speaker.route_sets("i")
+    assert verify(applied) == []
+
+
 def unreadable(*_: object) -> Any:  # noqa: ANN401
     """Fail as a read of a target does."""
     raise OSError("unreadable")
