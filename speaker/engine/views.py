@@ -231,6 +231,7 @@ class _AvailableView:
 
     def routes(self, table: LocRib, nlris: Iterable[bytes], *, local: bool) -> Iterator[RouteView]:
         """Iterate over the routes that prefixes have now; ``local``: the table is a route set's."""
+        decoded: dict[Path, Path] = {}
         for nlri in nlris:
             paths = table.paths(nlri)
             for path in paths[:1] if local else paths:
@@ -246,13 +247,21 @@ class _AvailableView:
                 yield _route(
                     self._family,
                     nlri,
-                    path.attributes,
+                    _decoded(path, decoded).attributes,
                     peer=name,
                     best=reason is Reason.BEST,
                     reason=reason.value,
                     path_id=path.source.received_path_id,
                     imported_from=path.source.imported_from,
                 )
+
+
+def _decoded(path: Path, decoded: dict[Path, Path]) -> Path:
+    """Return a path with decoded attributes, once per slice; the table's path is left as it is."""
+    known = decoded.get(path)
+    if known is None:
+        known = decoded[path] = path.decoded()
+    return known
 
 
 def _slices_of(prefixes: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -291,7 +300,7 @@ def _advertised(
         known = rewritten.get(path)
         if known is None:
             known = rewritten[path] = (
-                export_attributes(path, group.rules),
+                export_attributes(path.decoded(), group.rules),
                 export_next_hop(path, family, group.rules),
             )
         yield _route(
@@ -318,8 +327,10 @@ def received(
     """
     for routes in established.adj_in.routes(family, SLICE_PREFIXES, prefixes):
         table = instance.outbound.loc.tables.get(family)
+        decoded: dict[Path, Path] = {}
         yield [
-            _received(established, family, table, nlri, path, used) for nlri, path, used in routes
+            _received(established, family, table, route, _decoded(route[1], decoded))
+            for route in routes
         ]
 
 
@@ -327,10 +338,10 @@ def _received(
     established: EstablishedPeer,
     family: Family,
     table: LocRib | None,
-    nlri: bytes,
-    path: Path,
-    used: Path | None,
+    route: tuple[bytes, Path, Path | None],
+    decoded: Path,
 ) -> RouteView:
+    nlri, path, used = route
     paths = table.paths(nlri) if table is not None and used is not None else ()
     if path.rejected is not None:
         reason, best, used = path.rejected, False, None
@@ -342,7 +353,7 @@ def _received(
     return _route(
         family,
         nlri,
-        path.attributes,
+        decoded.attributes,
         peer=established.peer.name,
         best=best,
         reason=reason,

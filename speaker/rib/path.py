@@ -156,6 +156,16 @@ class Path(msgspec.Struct, eq=False, weakref=True):
             self._encoded, self._decode = b"", None
         return attributes
 
+    def decoded(self) -> Path:
+        """Return this path, or a decoded copy where the attributes are not decoded yet.
+
+        For reads of whole tables: decoded attributes take a multiple of the memory.
+        """
+        if self._attributes is None and self._decode is not None:
+            decoded = self._decode(self._encoded)
+            return Path(decoded, self.source, self.rejected, self.overrides)
+        return self
+
     @property
     def encoded(self) -> bytes:
         """The undecoded path attributes field, with four-octet AS numbers; empty once decoded."""

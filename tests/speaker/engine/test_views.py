@@ -19,6 +19,7 @@ from speaker.api import (
 from speaker.engine import Engine
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
 from speaker.nlri import Family, prefix_to_wire
+from speaker.rib.path import Path
 from tests.speaker.network import INSTANCE, Host, Network
 
 HUB = "10.0.0.1"
@@ -163,3 +164,26 @@ def test_the_paths_of_one_peer_are_selected_by_the_table() -> None:
     assert {route.peer for route in every} == {None, "leaf0", "leaf1"}
     with pytest.raises(UnknownName):
         hub.engine.routes_available(INSTANCE, IPV4_UNICAST, peer="absent")
+
+
+def test_a_listing_decodes_nothing_for_good() -> None:
+    network = Network()
+    hub, leaf = network.host("hub", HUB, 65000), network.host("leaf", "10.0.1.1", 65001)
+    hub.peer(peer("leaf", leaf.address, 65001, passive=True, add_path="none", export="none"))
+    leaf.peer(peer("hub", HUB, 65000, add_path="none"))
+    leaf.routes({"172.16.0.0/24": RouteAttributes(med=5)})
+    network.run(3)
+    instance = hub.engine.instance(INSTANCE)
+    (established,) = instance.established.values()
+    attributes = leaf.engine.instance(INSTANCE).outbound.loc.tables[IPV4_UNICAST]
+    ((_, (sent,)),) = attributes.items()
+    undecoded = Path(None, established.source, None, 0, b"field", lambda _: sent.attributes)
+    established.adj_in.announce(IPV4_UNICAST, undecoded, [prefix_to_wire("172.16.1.0/24")[1]])
+    for view in (
+        hub.engine.routes_received(INSTANCE, "leaf", IPV4_UNICAST),
+        hub.engine.routes_available(INSTANCE, IPV4_UNICAST),
+    ):
+        assert [route.med for route in view] == [5, 5]
+        assert undecoded.encoded
+    assert undecoded.attributes == sent.attributes
+    assert not undecoded.encoded

@@ -1,0 +1,248 @@
+"""Delay of the sessions while questions about a full table are answered, by the agent and the router.
+
+A peer sends many routes. Then several clients ask for all of them at once, and read as fast as they can,
+while small requests measure how long the event loop is busy: what a keepalive would wait. The measured
+program runs on one core, clients and this program on the others.
+
+``python -m bench.bench_questions [--routes N] [--clients N]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import workload
+from bench.sink import KEEPALIVE, MARKER
+from bench.speed import streams
+
+GOAL_MS = 20.0
+IDLE_SECONDS = 3.0
+START_SECONDS = 120.0
+PER_SET = 10
+"""Routes of one attribute set."""
+SERVICES = 2000
+READER = """
+import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+client.sendall(sys.argv[2].encode())
+size = 0
+tail = b""
+while not tail.endswith((b"]}\\n", b"0\\r\\n\\r\\n")):
+    data = client.recv(1 << 16)
+    if not data:
+        sys.exit(1)
+    size += len(data)
+    tail = (tail + data)[-5:]
+print(size)
+"""
+"""Reads one answer to its end, and discards it."""
+QUESTIONS = ("received", "available", "advertised", "explain")
+
+
+class Feeder:
+    """A peer that accepts one session and sends a table; the hold time is 0, so it sends no more."""
+
+    def __init__(self, routes: int) -> None:
+        self._listener = socket.create_server((workload.peer_address(0), 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._routes = routes
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        connection, _ = self._listener.accept()
+        capabilities = bytes((1, 4, 0, 1, 0, 1)) + bytes((65, 4))
+        capabilities += struct.pack("!I", workload.PEER_ASN)
+        parameters = bytes((2, len(capabilities))) + capabilities
+        body = struct.pack("!BHH4sB", 4, workload.PEER_ASN, 0, b"\xc0\0\x02\x01", len(parameters))
+        size = 19 + len(body) + len(parameters)
+        connection.sendall(MARKER + struct.pack("!HB", size, 1) + body + parameters + KEEPALIVE)
+        self._discard = threading.Thread(target=_discard, args=(connection,), daemon=True)
+        self._discard.start()
+        for start in range(0, self._routes, PER_SET):
+            path = [workload.PEER_ASN, 64600 + start % 300, 1 + start]
+            found = streams.attributes(path, workload.peer_address(0), med=start)
+            nlri = streams.host_nlri(streams.FIRST_PREFIX + start, PER_SET)
+            connection.sendall(streams.messages(found, nlri))
+        self._thread_done = True
+
+
+def _discard(connection: socket.socket) -> None:
+    while connection.recv(65536):
+        pass
+
+
+class Program:
+    """A running agent or router: how its small request, and its questions, are asked."""
+
+    def __init__(self, directory: Path, command: Sequence[str | Path], core: set[int]) -> None:
+        self.socket = directory / "api"
+        self._log = (directory / "log").open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        os.sched_setaffinity(self.process.pid, core)
+
+    def stop(self) -> None:
+        """End the program."""
+        self.process.terminate()
+        self.process.wait(20)
+        self._log.close()
+
+
+@contextmanager
+def router(directory: Path, port: int, core: set[int]) -> Iterator[Program]:
+    """Run a router that imports all routes of the feeder, and exports them to a second peer."""
+    config = {
+        "asn": workload.LOCAL_ASN,
+        "routerID": "192.0.2.9",
+        "apiSocket": str(directory / "api"),
+        "neighbors": [
+            {
+                "address": workload.peer_address(0),
+                "asn": workload.PEER_ASN,
+                "port": port,
+                "import": "all",
+                "connectRetryTime": 1,
+            }
+        ],
+    }
+    (directory / "router.yaml").write_text(json.dumps(config))
+    program = Program(directory, ["waggle", "router", "-c", directory / "router.yaml"], core)
+    try:
+        yield program
+    finally:
+        program.stop()
+
+
+@contextmanager
+def agent(directory: Path, port: int, core: set[int]) -> Iterator[Program]:
+    """Run an agent with many Services, whose peer is the feeder."""
+    workload.write(directory / "manifests", services=SERVICES, peers=1, port=port)
+    command = ["waggle_agent", "--manifests", directory / "manifests"]
+    command += ["--node-name", workload.NODE, "--api-socket", directory / "api"]
+    command += ["--log-level", "warning"]
+    program = Program(directory, command, core)
+    try:
+        yield program
+    finally:
+        program.stop()
+
+
+def router_request(question: str) -> str:
+    """Return a request to the router for a table, or for its sessions."""
+    if question == "small":
+        return '{"op": "collectors"}\n'
+    return json.dumps({"op": "routes", "table": question}) + "\n"
+
+
+def agent_request(question: str) -> str:
+    """Return a request to the agent for a table, explanations, or what there is least of."""
+    path = "/v2" if question == "small" else f"/v1/routes?table={question}"
+    if question == "explain":
+        path = "/v1/explain"
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def delays(path: Path, request: str, until: Callable[[], bool]) -> list[float]:
+    """Return the milliseconds of small requests, one after another."""
+    found: list[float] = []
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(60)
+        client.connect(str(path))
+        while not until():
+            began = time.monotonic_ns()
+            client.sendall(request.encode())
+            client.recv(65536)
+            found.append((time.monotonic_ns() - began) / 1e6)
+            time.sleep(0.001)
+    return found
+
+
+def received(path: Path, request: str) -> int:
+    """Return the octets of an answer; 0 without one."""
+    done = subprocess.run(
+        [sys.executable, "-c", READER, str(path), request], stdout=subprocess.PIPE, check=False
+    )
+    return int(done.stdout or 0)
+
+
+def measure(
+    program: Program, request: Callable[[str], str], routes: int, clients: int, cores: set[int]
+) -> bool:
+    """Ask and print; returns whether no delay was above the goal."""
+    os.sched_setaffinity(0, cores)
+    deadline = time.monotonic() + START_SECONDS
+    before, size = -1, 0
+    # Complete once the answer grows no more: a route takes more than a hundred octets.
+    while size <= before or size < routes * 100:
+        if time.monotonic() > deadline or program.process.poll() is not None:
+            raise RuntimeError("the table has not arrived")
+        time.sleep(1)
+        before = size
+        if program.socket.exists():
+            size = received(program.socket, request("received"))
+        if size and size == before:
+            break
+    small = request("small")
+    end = time.monotonic() + IDLE_SECONDS
+    idle = delays(program.socket, small, lambda: time.monotonic() > end)
+    print(f"  {'idle':12} {max(idle):8.1f} ms at most")
+    good = True
+    for question in QUESTIONS:
+        if question == "explain" and request is router_request:
+            continue
+        command = [sys.executable, "-c", READER, str(program.socket), request(question)]
+        began = time.monotonic()
+        readers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(clients)]
+        found = delays(
+            program.socket, small, lambda r=readers: all(one.poll() is not None for one in r)
+        )
+        took = time.monotonic() - began
+        octets = sum(int(reader.communicate()[0] or 0) for reader in readers)
+        good = good and max(found) <= GOAL_MS
+        print(
+            f"  {question:12} {max(found):8.1f} ms at most, {sorted(found)[len(found) // 2]:.1f} "
+            f"in the median; {octets / 1e6:.0f} MB in {took:.1f} s"
+        )
+    return good
+
+
+def main() -> int:
+    """Measure and print; the exit status is 1 if the goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--routes", type=int, default=300_000, metavar="N")
+    parser.add_argument("--clients", type=int, default=4, metavar="N")
+    args = parser.parse_args()
+    cores = sorted(os.sched_getaffinity(0))
+    core, others = {cores[0]}, set(cores[1:]) or {cores[0]}
+    good = True
+    for start, request in ((router, router_request), (agent, agent_request)):
+        with tempfile.TemporaryDirectory() as name:
+            print(f"{start.__name__}: {args.routes} routes, {args.clients} clients at once")
+            feeder = Feeder(args.routes)
+            with start(Path(name), feeder.port, core) as program:
+                good = measure(program, request, args.routes, args.clients, others) and good
+    print(f"goal {GOAL_MS:g} ms: {'met' if good else 'MISSED'}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
