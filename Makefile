@@ -47,12 +47,13 @@ compiled: $(VENV)/.installed-dev  ## the speaker's hot path as C, in build/compi
 test-compiled: compiled  ## the speaker's tests, with its hot path as C
 	@$(BIN)/python -m pytest --deselect tests/speaker/fuzz/test_corpus.py::test_a_target_reports_a_failure -o "pythonpath=build/compiled build/compiled/cmd . cmd" tests/speaker $(PARALLEL) $(ARGS)
 
-bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: database, render, a change to a hundred routers, the speaker
+bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: database, render, a change to a hundred routers, questions about a full table, the speaker
 	@$(BIN)/python -m bench.bench_statedb
 	@$(BIN)/python -m bench.bench_render
 	@$(BIN)/python -m bench.bench_propagation
 	@$(BIN)/python -m bench.bench_kubernetes
 	@$(BIN)/python -m bench.bench_pause
+	@$(BIN)/python -m bench.bench_questions
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
 

@@ -348,7 +348,7 @@ def _received(
     elif used is None or used not in paths:
         reason, best, used = NOT_ACCEPTED, False, None
     else:
-        why = explain(used, paths)
+        why = Reason.BEST if used is paths[0] else explain(used, paths)
         reason, best = why.value, why is Reason.BEST
     return _route(
         family,
