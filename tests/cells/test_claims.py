@@ -188,10 +188,10 @@ def test_a_listening_port_passes_on_to_the_other_dialect_in_one_round(tmp_path: 
     applied = []
 
     def holds(instance: str) -> bool:
-        """True if the speaker has this instance alone, and it listens."""
+        """True if the speaker has this instance alone, and its socket is open."""
         speaker = it.agent.get(SpeakerPort)  # type: ignore[type-abstract]
-        configs = speaker.instance_configs()
-        return set(configs) == {instance} and bool(configs[instance].listen)
+        statuses = list(speaker.instances())
+        return [status.name for status in statuses] == [instance] and bool(statuses[0].listening)
 
     async def listening() -> None:
         """Wait for the speaker; check that it accepts a connection and that nothing failed."""

@@ -111,7 +111,7 @@ def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "helm").symlink_to(helm.program)
     (tmp_path / "bin" / "kubectl").symlink_to(found.kubectl)
-    eventually(lambda: _check_nothing_ends(apiserver))
+    eventually(lambda: _check_nothing_ends(apiserver), within=90)
     metadata = {"name": NODE, "labels": {"kubernetes.io/os": "linux"}}
     put(apiserver, "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": metadata})
     address = {"status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.11"}]}}
@@ -126,6 +126,12 @@ def reader(apiserver: ApiServer, helm: Helm, tmp_path: Path) -> Iterator[Reader]
 
 def _check_nothing_ends(server: ApiServer) -> None:
     assert not server.request("GET", CRDS).body["items"]
+
+
+def _check_kinds_are_served(reader: Reader) -> None:
+    """Check that kubectl knows the kinds: a server lists them some time after their definitions."""
+    served = set(reader.run("kubectl api-resources --output name --no-headers").split())
+    assert {crd["metadata"]["name"] for crd in reader.get("crds")} <= served
 
 
 @contextlib.contextmanager
@@ -174,6 +180,7 @@ def test_from_a_cluster_to_a_route_and_back(reader: Reader) -> None:
     )
     assert there.count("127.0.0.2") == there.count(str(port)) == 1
     (reader.directory / "first.yaml").write_text(there)
+    eventually(lambda: _check_kinds_are_served(reader), within=60)
     reader.do("A first route")
     reader.do("Passwords")
     with running(reader, port) as daemons:

@@ -33,7 +33,7 @@ from tests.speaker.raw import ATTRIBUTES, FAMILIES, INSTANCE, NLRI, Raw, open_me
 ORIGIN, AS_PATH, NEXT_HOP = ATTRIBUTES[:4], ATTRIBUTES[4:13], ATTRIBUTES[13:]
 EXTENDED = Negotiated(extended_message=True)
 LONG = 1.0
-"""Seconds that nothing here may take."""
+"""CPU seconds that nothing here may take, whatever else the machine does."""
 
 
 def numbers(count: int, width: int) -> bytes:
@@ -71,9 +71,9 @@ def test_h36_a_very_long_attribute_is_decoded_or_rejected_in_bounded_time(
     octets = ORIGIN + NEXT_HOP + encode_attribute(flags, kind, value)
     if kind != 2:
         octets += AS_PATH
-    started = time.perf_counter()
+    started = time.thread_time()
     found = UpdateDecoder(EXTENDED).decode(update(octets, NLRI)[19:])
-    assert time.perf_counter() - started < LONG
+    assert time.thread_time() - started < LONG
     assert found.outcome is outcome
 
 
@@ -85,9 +85,9 @@ def test_h36_an_as_path_beyond_the_limit_is_reported() -> None:
 
 def test_h36_thousands_of_duplicates_are_one_fault_for_each_type() -> None:
     many = encode_attribute(0x80, 4, bytes(4)) * 4_000 + encode_attribute(0xC0, 99, b"") * 8_000
-    started = time.perf_counter()
+    started = time.thread_time()
     found = UpdateDecoder(EXTENDED).decode(update(ATTRIBUTES + many, NLRI)[19:])
-    assert time.perf_counter() - started < LONG
+    assert time.thread_time() - started < LONG
     assert [(fault.attribute, fault.rule) for fault in found.faults] == [
         (4, "it is there twice"),
         (99, "it is there twice"),
@@ -134,10 +134,10 @@ def add_path() -> Raw:
 
 def test_h40_the_paths_of_a_prefix_from_one_peer_are_limited() -> None:
     raw = add_path()
-    started = time.perf_counter()
+    started = time.thread_time()
     for first in range(0, 8_000, 4_000):
         raw.send(update(ATTRIBUTES, ids(4_000, first)))
-    assert time.perf_counter() - started < LONG
+    assert time.thread_time() - started < LONG
     assert raw.status.families[0].received == MAX_PATHS
     reports = [event.text for event in raw.events if isinstance(event, SessionError)]
     assert reports[0].startswith("UPDATE with more than 64 paths of a prefix")
