@@ -7,18 +7,34 @@ tests.support.second_dialect`` is ``waggle-agent`` with this dialect, which is o
 from __future__ import annotations
 
 import sys
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from cells.agent import agent_cells
 from cells.dialects import cilium
 from reconcilers.dialect import Dialect, NodeContext, NodeIntent, Rival
-from reconcilers.model import Instance, ObjectRef, Peer
+from reconcilers.model import (
+    Confederation,
+    Instance,
+    InstanceImport,
+    ObjectRef,
+    Peer,
+    PrefixRule,
+)
 from resources.kind import Kind
 from resources.meta import Resource, Struct
-from speaker.nlri import IPV4_UNICAST
+from speaker.nlri import Family
 from statedb import Snapshot
 from tests.support.cells import entry
 from waggle_agent.__main__ import main
+
+
+class HiveRule(Struct, frozen=True):
+    """Prefixes that are accepted from a neighbour, or never accepted."""
+
+    prefix: str
+    ge: int | None = None
+    le: int | None = None
+    label: str = ""
 
 
 class HivePeer(Struct, frozen=True):
@@ -26,9 +42,13 @@ class HivePeer(Struct, frozen=True):
 
     name: str
     address: str
-    asn: int
+    asn: int | Literal["internal", "external"]
     port: int = 179
     local_address: str | None = None
+    families: tuple[str, ...] = ("ipv4-unicast",)
+    accept: tuple[HiveRule, ...] = ()
+    accept_all: bool = False
+    reject: tuple[HiveRule, ...] = ()
 
 
 class HiveSpec(Struct, frozen=True):
@@ -39,6 +59,10 @@ class HiveSpec(Struct, frozen=True):
     listen_port: int | None = None
     vrf: str | None = None
     peers: tuple[HivePeer, ...] = ()
+    originates: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()
+    confederation: int | None = None
+    members: tuple[int, ...] = ()
 
 
 class HiveRow(Resource, frozen=True):
@@ -81,6 +105,13 @@ class BeeDialect(Dialect):
                     router_id=spec.router_id,
                     listen_port=spec.listen_port,
                     origin=ref,
+                    originates=spec.originates,
+                    imports=tuple(InstanceImport(name, None) for name in spec.imports),
+                    confederation=(
+                        None
+                        if spec.confederation is None
+                        else Confederation(spec.confederation, spec.members)
+                    ),
                 )
             )
             peers += [_peer(row.metadata.name, ref, peer) for peer in spec.peers]
@@ -97,9 +128,16 @@ def _peer(instance: str, ref: ObjectRef, peer: HivePeer) -> Peer:
         peer_port=peer.port,
         local_address=peer.local_address,
         connect_retry_time=1,
-        families=(IPV4_UNICAST,),
+        families=tuple(map(Family.parse, peer.families)),
+        accept=None if peer.accept_all else tuple(_rule(rule, ref) for rule in peer.accept),
+        accept_origins=(ref,),
+        reject=tuple(_rule(rule, ref) for rule in peer.reject),
         origins=(ref,),
     )
+
+
+def _rule(rule: HiveRule, ref: ObjectRef) -> PrefixRule:
+    return PrefixRule(rule.prefix, rule.ge, rule.le, None if rule.label else ref, rule.label)
 
 
 def hive(name: str, *peers: dict[str, Any], **spec: Any) -> dict[str, Any]:  # noqa: ANN401
