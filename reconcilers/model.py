@@ -160,6 +160,8 @@ class NextHop(msgspec.Struct, frozen=True):
 
     family: Family
     address: str
+    configured: bool = False
+    """True where an object has it; otherwise it is an address of the node's own."""
 
 
 class SuppressedFamily(msgspec.Struct, frozen=True):

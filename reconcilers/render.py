@@ -25,7 +25,6 @@ from statedb import Snapshot
 
 Json = dict[str, Any]
 DEFAULT_VRF: Final = "default"
-UNICAST: Final = (IPV4_UNICAST, IPV6_UNICAST)
 
 
 def community_text(value: int) -> str:
@@ -192,7 +191,7 @@ def _with_next_hops(routes: list[Json], hops: Mapping[Family, str]) -> list[Json
 def _peer(peer: Peer, routes: list[Json]) -> Json:
     families = frozenset(str(family) for family in peer.families)
     restart = peer.graceful_restart
-    hops = {family: hop for family in UNICAST if (hop := peer.next_hop(family)) is not None}
+    hops = {hop.family: hop.address for hop in peer.next_hops if hop.configured}
     shutdown = peer.graceful_shutdown
     return {
         "name": peer.name,

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, Dialect, NodeContext
-from reconcilers.model import Generated, Problem
+from reconcilers.dialect import ClusterContext, Dialect, Fed, NodeContext
+from reconcilers.model import Problem
 from statedb import Snapshot
 
 
@@ -71,7 +71,7 @@ def _node_problems(
 ) -> list[Problem]:
     """Return the problems of one node, each with the name of its dialect."""
     problems: list[Problem] = []
-    fed: dict[str, list[Generated]] = {}
+    fed: dict[str, list[Fed]] = {}
     for name, dialect in dialects.items():
         try:
             intent = dialect.compile(snapshot, replace(context, fed=tuple(fed.get(name, ()))))
@@ -80,7 +80,7 @@ def _node_problems(
             continue
         problems += (_of_any_node(problem, name) for problem in intent.problems)
         if dialect.feeds is not None:
-            fed.setdefault(dialect.feeds, []).extend(intent.generated)
+            fed.setdefault(dialect.feeds, []).extend(intent.fed)
     return problems
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -92,6 +92,10 @@ class NodeContext(msgspec.Struct, frozen=True):
     """The options of the dialect that this one feeds."""
 
 
+def _nothing_fed(node: str) -> tuple[Fed, ...]:  # noqa: ARG001
+    return ()
+
+
 class ClusterContext(msgspec.Struct, frozen=True):
     """What a dialect knows of the cluster for which its operator's part runs."""
 
@@ -99,6 +103,10 @@ class ClusterContext(msgspec.Struct, frozen=True):
     stored: bool = True
     """True if what is generated is stored in an API server and read back; False in a process that
     reads manifests, where it counts at once."""
+    fed: Callable[[str], tuple[Fed, ...]] = _nothing_fed
+    """What dialects that feed this one have for a node, by the node's name."""
+    feeding_group: Callable[[str], Hashable] = _nothing_fed
+    """Equal for nodes for which the feeding dialects have the same objects."""
 
 
 class Delete(msgspec.Struct, frozen=True):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
     Candidate,
+    ClusterContext,
+    ClusterIntent,
     Dialect,
+    Fed,
     JoinConflictError,
     NodeContext,
     NodeIntent,
@@ -17,6 +20,7 @@ from reconcilers.dialect import (
     Target,
 )
 from reconcilers.frrk8s.claims import Resolved
+from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
 from reconcilers.frrk8s.intent import NodeValues, Rows, rows
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
@@ -27,12 +31,23 @@ from reconcilers.frrk8s.route_sets import (
     candidates,
     changed_objects,
 )
-from reconcilers.frrk8s.selection import selected
+from reconcilers.frrk8s.selection import Selected, example_labels, selected, selector_errors
 from reconcilers.frrk8s.single import password_error
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.join import united
-from reconcilers.model import Attributes, Contribution, PasswordRef, SecretRef, ref_to
+from reconcilers.model import (
+    Attributes,
+    Condition,
+    Contribution,
+    ObjectRef,
+    PasswordRef,
+    SecretRef,
+    ref_to,
+)
+from resources.core import Node
 from resources.core.kinds import NODE, SECRET
+from resources.frrk8s import condition_types
+from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, KINDS
 from resources.kind import Kind
 from resources.secret_value import SecretValue
@@ -54,6 +69,9 @@ class Frrk8sDialect(Dialect):
     operator_options_type: ClassVar = Frrk8sClusterOptions
     rivals: ClassVar = (Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),)
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
+    managed_conditions: ClassVar = condition_types.TYPES
+    condition_kinds: ClassVar = (FRR_CONFIGURATION,)
+    reviewed_kinds: ClassVar = (FRR_CONFIGURATION,)
 
     options: Frrk8sOptions | Frrk8sClusterOptions
 
@@ -84,11 +102,8 @@ class Frrk8sDialect(Dialect):
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""
         node = self.tables.nodes.get(snapshot, ("", context.node))
-        labels = node.metadata.labels if node is not None else {}
-        stored = self.tables.of(FRR_CONFIGURATION).all(snapshot)
-        found = selected(stored, labels, self.options.namespace)
-        units = [*(Unit(ref_to(FRR_CONFIGURATION, row), row) for row in found.rows)]
-        units += [Unit(fed.origin, fed.row, fed.field, fed.rules) for fed in context.fed]
+        found = self._selected(snapshot, node)
+        units = _units(found.rows, context.fed)
         merged = self._merged(units, snapshot)
         self._merger.forget(units)
         if merged.routers is not None:
@@ -104,6 +119,11 @@ class Frrk8sDialect(Dialect):
             problems=(*found.problems, *merged.problems, *compiled.problems),
             recompiled={SOURCE: self._recompiled(compiled)},
         )
+
+    def _selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
+        labels = node.metadata.labels if node is not None else {}
+        stored = self.tables.of(FRR_CONFIGURATION).all(snapshot)
+        return selected(stored, labels, self.options.namespace)
 
     @property
     def _blocked(self) -> tuple[str, ...]:
@@ -141,6 +161,63 @@ class Frrk8sDialect(Dialect):
         )
         return changed
 
+    # The operator
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+        """Report conditions: nodes with the same objects are merged once."""
+        namespace = self.options.namespace
+        objects: dict[ObjectRef, int] = {}
+        reported: list[Condition] = []
+        for row in self.tables.of(FRR_CONFIGURATION).all(snapshot):
+            ref, generation = ref_to(FRR_CONFIGURATION, row), row.metadata.generation
+            if row.metadata.namespace == namespace:
+                objects[ref] = generation
+            else:
+                reported.append(other_namespace(ref, generation, namespace))
+        groups: dict[Hashable, list[Node]] = {}
+        for node in self.tables.nodes.all(snapshot):
+            name = node.metadata.name
+            group = (self.node_group(snapshot, name), context.feeding_group(name))
+            groups.setdefault(group, []).append(node)
+        merges: list[NodesMerge] = []
+        problems = self._selected(snapshot, None).problems
+        for nodes in groups.values():
+            units = _units(
+                self._selected(snapshot, nodes[0]).rows, context.fed(nodes[0].metadata.name)
+            )
+            names = tuple(sorted(node.metadata.name for node in nodes))
+            refs = tuple(dict.fromkeys(unit.ref for unit in units))
+            merges.append(NodesMerge(names, refs, self._merged(units, snapshot)))
+        isolate = self.options.on_conflict == "isolate"
+        reported += conditions(objects, merges, problems, isolate=isolate)
+        refs = tuple({condition.object: None for condition in reported})
+        return ClusterIntent(conditions=tuple(reported), reported=refs)
+
+    # Admission
+
+    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
+        """Return the objects that select a node."""
+        found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
+        return tuple(sorted(row.key for row in found.rows))
+
+    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
+        """Return labels that the selector of an object selects."""
+        row = self.tables.of(FRR_CONFIGURATION).get(snapshot, (ref.namespace, ref.name))
+        if row is None or ref.kind != FRR_CONFIGURATION.name or selector_errors(row):
+            return None
+        return example_labels(row.spec.node_selector)
+
+    def review_warnings(self, row: FRRConfiguration) -> Iterable[str]:
+        """Yield warnings about what has no effect."""
+        if row.metadata.namespace != self.options.namespace:
+            yield f"only FRRConfigurations in namespace {self.options.namespace} count"
+        for i, router in enumerate(row.spec.bgp.routers):
+            for j, neighbor in enumerate(router.neighbors):
+                if neighbor.disable_mp:
+                    yield f"spec.bgp.routers[{i}].neighbors[{j}].disableMP: has no effect"
+
+    # Routes
+
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
         """Unite communities; two local preferences contradict each other."""
         preferences = {
@@ -162,6 +239,12 @@ class Frrk8sDialect(Dialect):
     ) -> Iterator[Candidate]:
         """Yield the prefixes of routers."""
         return candidates(self._routers)
+
+
+def _units(rows: Iterable[FRRConfiguration], fed: Iterable[Fed]) -> list[Unit]:
+    """Return what is merged: the objects of a node, and those of feeding dialects."""
+    units = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in rows]
+    return [*units, *(Unit(one.origin, one.row, one.field, one.rules) for one in fed)]
 
 
 def _is_interface(text: str) -> bool:

@@ -130,7 +130,9 @@ def _peer(
         accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),
         reject=_never(values.blocked, families),
         next_hops=tuple(
-            NextHop(family, hop) for family, hop in hops if hop is not None and family in families
+            NextHop(family, hop, configured=True)
+            for family, hop in hops
+            if hop is not None and family in families
         ),
         origins=neighbor.origins,
         down_reason=down if families else "EVPN alone is not supported",

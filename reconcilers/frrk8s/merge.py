@@ -28,7 +28,7 @@ its objects::
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from reconcilers.frrk8s.claims import Claim, Resolve, Subject, claims_of, conflicts
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
@@ -43,6 +43,12 @@ from reconcilers.frrk8s.unit import (
 )
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Problem
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+
+COMPILATIONS: Final = 8
+"""Of one object that are remembered."""
+SPARE_OBJECTS: Final = 64
+"""Objects that are remembered beside those of the last merge."""
 
 
 class MergedNeighbor(NamedTuple):
@@ -84,13 +90,16 @@ class Merge(NamedTuple):
     problems: tuple[Problem, ...]
     accepted: tuple[Unit, ...]
     """The units that the routers are merged from."""
+    partial: tuple[tuple[ObjectRef, str], ...] = ()
+    """Objects of which a part has no effect, with the reason: RawConfig, EVPN, BFD."""
 
 
 class Merger:
     """Merges units; only those that changed since the last time are compiled again."""
 
     def __init__(self) -> None:
-        self._compiled: dict[tuple[ObjectRef, int], tuple[Unit, VrfPrefixes, Compiled]] = {}
+        self._compiled: dict[ObjectRef, list[tuple[FRRConfiguration, VrfPrefixes, Compiled]]] = {}
+        """The last compilations of each object; several of one that is fed in parts."""
 
     def merge(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
         """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``)."""
@@ -107,9 +116,10 @@ class Merger:
                 problems += conflicts(claims, subject)
         told = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(unsupported(ordered, compiled))
+        partial = _partial(ordered, compiled)
         if told:
-            return Merge(None, (*told, *notes), ())
-        return Merge(united(ordered, compiled), notes, tuple(ordered))
+            return Merge(None, (*told, *notes), (), partial)
+        return Merge(united(ordered, compiled), notes, tuple(ordered), partial)
 
     def isolate(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
         """Take units in from the oldest to the youngest; what does not go with them is left out whole.
@@ -133,7 +143,7 @@ class Merger:
         compiled = self._compile_all(taken)
         notes = unsupported(taken, compiled)
         told = (*sorted(dict.fromkeys(problems)), *notes)
-        return Merge(united(taken, compiled), told, tuple(taken))
+        return Merge(united(taken, compiled), told, tuple(taken), _partial(taken, compiled))
 
     def _take_in(
         self,
@@ -162,10 +172,11 @@ class Merger:
         return [(unit, self._compile(unit, elsewhere)) for unit in group]
 
     def forget(self, units: Iterable[Unit]) -> None:
-        """Forget what was compiled of units that are not among these."""
-        kept = {(unit.ref, id(unit.row)) for unit in units}
-        for key in self._compiled.keys() - kept:
-            del self._compiled[key]
+        """Forget what was compiled of other objects, unless it is little."""
+        kept = {unit.ref for unit in units}
+        if len(self._compiled) > 2 * len(kept) + SPARE_OBJECTS:
+            for ref in self._compiled.keys() - kept:
+                del self._compiled[ref]
 
     def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
         elsewhere = _vrfs(units)
@@ -173,12 +184,13 @@ class Merger:
 
     def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
         needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
-        key = (unit.ref, id(unit.row))
-        before = self._compiled.get(key)
-        if before is not None and before[0] == unit and before[1] == needed:
-            return before[2]
+        known = self._compiled.setdefault(unit.ref, [])
+        for row, before, compiled in known:
+            if (row is unit.row or row == unit.row) and before == needed:
+                return compiled
         found = compile_unit(unit, needed)
-        self._compiled[key] = (unit, needed, found)
+        known.append((unit.row, needed, found))
+        del known[:-COMPILATIONS]
         return found
 
 
@@ -214,6 +226,16 @@ def unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Pro
         for reason, error in found.unsupported
         if reason != BFD
     ]
+
+
+def _partial(
+    units: Sequence[Unit], compiled: Sequence[Compiled]
+) -> tuple[tuple[ObjectRef, str], ...]:
+    return tuple(
+        (unit.ref, reason)
+        for unit, found in zip(units, compiled, strict=True)
+        for reason, _ in found.unsupported
+    )
 
 
 def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:

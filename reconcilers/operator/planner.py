@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect
+from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Fed, NodeContext
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from statedb import Database, Snapshot, Table
@@ -118,10 +118,25 @@ class Planner:
             )
         return intents
 
+    def _context_of(self, dialect: Dialect, snapshot: Snapshot) -> ClusterContext:
+        """Return the context of a dialect, with what feeds it on each node."""
+        feeders = [one for one in self._dialects if one.feeds == dialect.name]
+        if not feeders:
+            return self._context
+
+        def fed(node: str) -> tuple[Fed, ...]:
+            context = NodeContext(node, self._context.secrets_namespace)
+            return tuple(row for one in feeders for row in one.compile(snapshot, context).fed)
+
+        def group(node: str) -> Hashable:
+            return tuple(one.node_group(snapshot, node) for one in feeders)
+
+        return replace(self._context, fed=fed, feeding_group=group)
+
     def _operate_one(self, dialect: Dialect, snapshot: Snapshot) -> ClusterIntent:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
         try:
-            intent = dialect.operate(snapshot, self._context)
+            intent = dialect.operate(snapshot, self._context_of(dialect, snapshot))
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             before = self._last.get(dialect.name, ClusterIntent())
             text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"

@@ -15,7 +15,7 @@ from waggle.__main__ import main
 
 DOCUMENT: Final = json.loads((Path(__file__).parent / "frrk8s_metallb.json").read_text())
 FLAGS: Final = {"class": "--metallb-class", "onConflict": "--on-conflict"}
-CASES: Final = [case for case in DOCUMENT["cases"] if "conditions" not in case["expect"]]
+CASES: Final = DOCUMENT["cases"]
 
 
 def arguments(case: dict[str, Any]) -> list[str]:

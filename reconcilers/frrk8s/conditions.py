@@ -1,0 +1,131 @@
+"""Conditions of the objects that are merged: one for all nodes together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from reconcilers.frrk8s.merge import Merge
+from reconcilers.model import Condition, ObjectRef, Problem, ProblemCategory
+from resources.frrk8s.condition_types import (
+    ACCEPTED,
+    CONFLICTING,
+    PARTIALLY_APPLIED,
+    SELECTED,
+)
+
+_REASONS: Final[Sequence[tuple[ProblemCategory, str]]] = (
+    ("invalid", "Invalid"),
+    ("unresolved", "Unresolved"),
+    ("conflict", "Conflict"),
+)
+"""What is reported of an object with several problems: the first of them."""
+_PARTS: Final[Mapping[str, str]] = {
+    "RawConfig": "raw configuration has no effect",
+    "EVPN": "EVPN has no effect",
+    "BFD": "no BFD is spoken",
+    "LeftOut": "the object is left out",
+}
+OTHER_NAMESPACE: Final = "OtherNamespace"
+
+
+class NodesMerge(msgspec.Struct, frozen=True):
+    """The merge of nodes with the same objects."""
+
+    nodes: tuple[str, ...]
+    objects: tuple[ObjectRef, ...]
+    """Those that select the nodes."""
+    merge: Merge
+
+
+class _Found(msgspec.Struct):
+    """What is known of one object."""
+
+    nodes: set[str] = msgspec.field(default_factory=set)
+    problems: dict[Problem, set[str]] = msgspec.field(default_factory=dict)
+    parts: set[str] = msgspec.field(default_factory=set)
+
+
+def conditions(
+    objects: Mapping[ObjectRef, int],
+    merges: Iterable[NodesMerge],
+    own_problems: Iterable[Problem],
+    *,
+    isolate: bool,
+) -> Iterator[Condition]:
+    """Yield the conditions of objects, which are given with their generation.
+
+    ``own_problems`` are those of objects that select no node, as their selector is invalid.
+    """
+    found = {ref: _Found() for ref in objects}
+    known = False
+    for one in merges:
+        known = True
+        _take(found, one, isolate=isolate)
+    for problem in own_problems:
+        for ref in problem.objects:
+            if ref in found:
+                found[ref].problems.setdefault(problem, set())
+    for ref, of_object in sorted(found.items()):
+        yield from _of_object(ref, objects[ref], of_object, are_nodes_known=known)
+
+
+def _take(found: Mapping[ObjectRef, _Found], one: NodesMerge, *, isolate: bool) -> None:
+    """Add what a merge says of the objects."""
+    taken = {unit.ref for unit in one.merge.accepted}
+    for ref in found.keys() & set(one.objects):
+        found[ref].nodes.update(one.nodes)
+        if isolate and ref not in taken:
+            found[ref].parts.add("LeftOut")
+    for ref, reason in one.merge.partial:
+        if ref in found:
+            found[ref].parts.add(reason)
+    for problem in one.merge.problems:
+        for ref in found.keys() & set(problem.objects):
+            found[ref].problems.setdefault(problem, set()).update(one.nodes)
+
+
+def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
+    """Return the condition of an object of a namespace that does not count."""
+    text = f"only FRRConfigurations in namespace {namespace} count"
+    return Condition(ref, ACCEPTED, False, OTHER_NAMESPACE, text, generation)
+
+
+def _of_object(
+    ref: ObjectRef, generation: int, found: _Found, *, are_nodes_known: bool
+) -> Iterator[Condition]:
+    reason, problems = "Accepted", list[Problem]()
+    for category, word in _REASONS:
+        problems = [p for p in sorted(found.problems) if p.category == category]
+        if problems:
+            reason = word
+            break
+    text = "; ".join(_sentence(problem, ref, found.problems[problem]) for problem in problems)
+    yield Condition(ref, ACCEPTED, reason == "Accepted", reason, text, generation)
+    conflicts = [p for p in sorted(found.problems) if p.category == "conflict"]
+    if conflicts:
+        text = "; ".join(_sentence(problem, ref, found.problems[problem]) for problem in conflicts)
+        yield Condition(ref, CONFLICTING, True, "Conflict", text, generation)
+    parts = [word for word in _PARTS if word in found.parts]
+    if parts:
+        text = "; ".join(_PARTS[word] for word in parts)
+        yield Condition(ref, PARTIALLY_APPLIED, True, parts[0], text, generation)
+    if are_nodes_known and not found.nodes and reason != "Invalid":
+        text = "no node has the labels of the node selector"
+        yield Condition(ref, SELECTED, False, "NoNode", text, generation)
+
+
+def _sentence(problem: Problem, ref: ObjectRef, nodes: Iterable[str]) -> str:
+    """Return a problem with its field, the other objects and the nodes."""
+    names = sorted(nodes)
+    others = [str(other) for other in problem.objects if other != ref]
+    parts = [": ".join(part for part in (problem.field, problem.message) if part)]
+    if others and not all(other in problem.message for other in others):
+        parts.append(f"with {', '.join(others)}")
+    if names:
+        more = ", ..." if len(names) > 3 else ""
+        count = "1 node" if len(names) == 1 else f"{len(names)} nodes"
+        parts.append(f"on {count} ({', '.join(names[:3])}{more})")
+    return " ".join(parts)

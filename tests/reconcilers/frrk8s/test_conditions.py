@@ -1,0 +1,75 @@
+"""Conditions of FRRConfigurations, which the operator's part reports for all nodes together."""
+
+from typing import Any
+
+from reconcilers.frrk8s.dialect import Frrk8sDialect
+from resources.core.kinds import NODE
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from tests.reconcilers.build import Cluster, node
+from tests.reconcilers.frrk8s.build import configuration, neighbor, router
+
+Row = tuple[str, str, str, str]
+
+
+def cluster(*objects: dict[str, Any], nodes: int = 1) -> Cluster:
+    made = Cluster(also=[Frrk8sDialect])
+    for i in range(nodes):
+        made.put(NODE, node(f"n{i}"))
+    for one in objects:
+        made.put(FRR_CONFIGURATION, one)
+    return made
+
+
+def conditions(it: Cluster) -> list[Row]:
+    it.run()
+    return [(c["name"], c["type"], c["status"], c["reason"]) for c in it.render()["conditions"]]
+
+
+def of(name: str, *neighbors: dict[str, Any], **spec: object) -> dict[str, Any]:
+    return configuration(name, {"bgp": {"routers": [router(*neighbors)]}, **spec})
+
+
+def test_an_object_that_is_used_is_accepted() -> None:
+    assert conditions(cluster(of("x"))) == [("x", "Accepted", "True", "Accepted")]
+
+
+def test_objects_that_conflict_name_each_other_and_the_nodes() -> None:
+    it = cluster(of("x", neighbor(port=1)), of("y", neighbor()), nodes=4)
+    found = conditions(it)
+    assert ("x", "Conflicting", "True", "Conflict") in found
+    assert ("y", "Accepted", "False", "Conflict") in found
+    message = next(c["message"] for c in it.render()["conditions"] if c["name"] == "x")
+    assert "FRRConfiguration/frr-k8s-system/y" in message
+    assert message.endswith("on 4 nodes (n0, n1, n2, ...)")
+
+
+def test_a_condition_goes_when_its_cause_goes() -> None:
+    it = cluster(of("x", neighbor(port=1)), of("y", neighbor()))
+    conditions(it)
+    it.delete(FRR_CONFIGURATION, "y", "frr-k8s-system")
+    assert conditions(it) == [("x", "Accepted", "True", "Accepted")]
+
+
+def test_what_is_wrong_has_its_reason() -> None:
+    objects = [
+        of("invalid", neighbor(port=0)),
+        of("unresolved", neighbor(passwordSecret={"name": "gone"})),
+        of("raw", raw={"rawConfig": "router bgp 1"}),
+        of("nowhere", nodeSelector={"matchLabels": {"a": "b"}}),
+        of("selector", nodeSelector={"matchLabels": {"a": "@"}}),
+    ]
+    assert conditions(cluster(*objects)) == [
+        ("invalid", "Accepted", "False", "Invalid"),
+        ("nowhere", "Accepted", "True", "Accepted"),
+        ("nowhere", "Selected", "False", "NoNode"),
+        ("raw", "Accepted", "True", "Accepted"),
+        ("raw", "PartiallyApplied", "True", "RawConfig"),
+        ("selector", "Accepted", "False", "Invalid"),
+        ("unresolved", "Accepted", "False", "Unresolved"),
+    ]
+
+
+def test_an_object_of_another_namespace_does_not_count() -> None:
+    other = of("x")
+    other["metadata"]["namespace"] = "default"
+    assert conditions(cluster(other)) == [("x", "Accepted", "False", "OtherNamespace")]
