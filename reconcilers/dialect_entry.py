@@ -30,5 +30,8 @@ class DialectEntry(msgspec.Struct, frozen=True, kw_only=True):
     options: type[Options] = Options
     """The options of an agent and of ``waggle render``."""
     operator_options: type[Options] = Options
+    paths_while_off: tuple[tuple[str, str], ...] = ()
+    """Paths of its `reconcilers.dialect.PlainPath`s, and the text of their answer while it is off: with
+    status 503."""
     on_by_default: bool = False
     """Whether agents and operators have it on; an upgrade must not open second sessions."""

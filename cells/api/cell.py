@@ -5,13 +5,35 @@ Kept apart from `cells.api`'s own module, which the command line imports and whi
 
 from __future__ import annotations
 
+import functools
+from typing import NoReturn
+
 from cells.api.agent_resources import Facts, agent_resources
 from cells.api.facts import AgentFacts
+from cells.api.resource import ApiPlain, Query
 from cells.api.server import ApiServer
+from cells.dialects.cell import DialectCell
 from cells.hive import Wiring, provide
+from cells.hive.composition import Composition
+from reconcilers.dialect import RefusedError
+
+
+def paths_while_off(composition: Composition) -> tuple[ApiPlain, ...]:
+    """Return the paths of API dialects that are off: each answers with status 503."""
+
+    def refuse(text: str, _: Query) -> NoReturn:
+        raise RefusedError(503, text)
+
+    return tuple(
+        ApiPlain(path=path, read=functools.partial(refuse, text))
+        for cell in composition.disabled()
+        if isinstance(cell, DialectCell)
+        for path, text in cell.entry.paths_while_off
+    )
+
 
 WIRING = Wiring(
     private=(provide(AgentFacts, as_=Facts),),
     invokes=(ApiServer,),
-    contributes=(agent_resources,),
+    contributes=(agent_resources, paths_while_off),
 )

@@ -44,6 +44,12 @@ def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]
         return _answer(path, response)
 
 
+def get_plain(path: Path, target: str, query: dict[str, str | None]) -> tuple[int, str]:
+    """Return status and body of an answer of another form; raises `AgentError` without an agent."""
+    with _request(path, "GET", _with_query(target, query)) as response:
+        return response.status, response.read().decode()
+
+
 def post(path: Path, target: str) -> dict[str, Any]:
     """Request an action and return its result once it is done; raises `AgentError`."""
     with _request(path, "POST", target, timeout=ACTION_TIMEOUT) as response:

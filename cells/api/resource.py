@@ -60,6 +60,17 @@ class ApiResource(msgspec.Struct, frozen=True, kw_only=True):
     """Returns why items are missing; the argument is whether the answer has none."""
 
 
+class ApiPlain(msgspec.Struct, frozen=True, kw_only=True):
+    """One path of the API whose answer is not in the API's form: another program's scripts read it.
+
+    ``read`` returns what is encoded as JSON, or an iterator of groups of a list. It raises
+    `reconcilers.dialect.RefusedError`, whose text is the body of the answer.
+    """
+
+    path: str
+    read: Callable[[Query], Any]
+
+
 class ApiStream(msgspec.Struct, frozen=True, kw_only=True):
     """One path of the API whose answer lasts until the client leaves: an item a line, as JSON.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import structlog
@@ -22,6 +22,7 @@ from aiohttp import web
 from cells.api.model import API_VERSION, Envelope, ErrorItem, default_path
 from cells.api.resource import (
     ApiAction,
+    ApiPlain,
     ApiResource,
     ApiStream,
     BadRequestError,
@@ -33,6 +34,7 @@ from cells.api.sockets import Bound, bind
 from cells.hive import Group, Health
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ApiOptions
+from reconcilers.dialect import RefusedError
 from speaker.api import Limited
 from speaker.server import SlicedReader
 
@@ -40,6 +42,8 @@ SLICE = 200
 """Items that are encoded between two turns of the loop: about a millisecond's work."""
 
 T = TypeVar("T")
+
+JSON: Final = "application/json"
 
 log = structlog.get_logger("waggle.api")
 _encoder = msgspec.json.Encoder()
@@ -56,6 +60,7 @@ class ApiServer:
         resources: Group[ApiResource],
         streams: Group[ApiStream],
         actions: Group[ApiAction],
+        plain: Group[ApiPlain],
     ) -> None:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
@@ -64,6 +69,7 @@ class ApiServer:
         self._stream_tasks: set[asyncio.Task[Any]] = set()
         """The tasks of the streams."""
         self._actions = actions
+        self._plain = plain
         self._reader = SlicedReader()
         self._bound: Bound | None = None
         self._runner: web.AppRunner | None = None
@@ -75,6 +81,8 @@ class ApiServer:
         app = web.Application()
         for resource in self._resources:
             app.router.add_get(resource.path, functools.partial(self._get, resource))
+        for plain in self._plain:
+            app.router.add_get(plain.path, functools.partial(self._get_plain, plain))
         for stream in self._streams:
             app.router.add_get(stream.path, functools.partial(self._follow, stream))
         for action in self._actions:
@@ -120,6 +128,26 @@ class ApiServer:
                 return _answer(resource.kind, (), resource.notes(), resource.problems(True))
             head = _head(resource.kind, resource.problems(False))
             return await _stream(request, head, first, slices, found)
+
+    async def _get_plain(self, plain: ApiPlain, request: web.Request) -> web.StreamResponse:
+        try:
+            found = plain.read(request.query)
+        except RefusedError as error:
+            return web.Response(status=error.status, text=f"{error}\n")
+        if not isinstance(found, Iterator):
+            return web.Response(body=_encoder.encode(found) + b"\n", content_type=JSON)
+        response = web.StreamResponse(headers={"Content-Type": JSON})
+        await response.prepare(request)
+        start = b"["
+        async with aclosing(self._reader.read(found)) as slices:
+            async for items in slices:
+                # Waits while the client does not read.
+                await response.write(start + _encoder.encode(items)[1:-1])
+                start = b","
+        # An empty list is null, as Go encodes it.
+        await response.write(b"null\n" if start == b"[" else b"]\n")
+        await response.write_eof()
+        return response
 
     async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
         task = asyncio.current_task()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
 from reconcilers.dialect_entry import DialectEntry
@@ -10,6 +10,9 @@ from reconcilers.dialect_entry import DialectEntry
 if TYPE_CHECKING:
     from reconcilers.dialect import Dialect
     from resources.kind import Kind
+
+NOT_ENABLED: Final = "bgp is not enabled"
+"""Antrea's answer while its feature gate is off."""
 
 
 def load() -> type[Dialect]:
@@ -33,4 +36,7 @@ DIALECT = DialectEntry(
     kinds=kinds,
     options=AntreaOptions,
     operator_options=AntreaOperatorOptions,
+    paths_while_off=tuple(
+        (path, NOT_ENABLED) for path in ("/bgppolicy", "/bgppeers", "/bgproutes")
+    ),
 )

@@ -13,15 +13,17 @@ from typing import Any
 import msgspec
 from prometheus_client.core import GaugeMetricFamily
 
-from cells.api.resource import ApiResource, BadRequestError, NotFoundError, Query
+from cells.api.resource import ApiPlain, ApiResource, BadRequestError, NotFoundError, Query
 from cells.hive import CompositionError, SettingError, Wiring, provide
 from cells.hive.cell import Constructor, Provider
 from cells.metrics import MetricsCollector
-from reconcilers.dialect import ApiPath, Dialect
+from reconcilers.dialect import ApiPath, Dialect, PlainPath, ViewContext
 from reconcilers.dialect_entry import DialectEntry
+from reconcilers.tables import IntentTables
 from resources.kind import Kind
 from resources.option_declarations import InvalidOption, Options
 from resources.tables import Tables
+from speaker.api import SpeakerPort
 from statedb import Database
 
 
@@ -37,7 +39,8 @@ class DialectKinds(msgspec.Struct, frozen=True):
 @functools.cache
 def agent_wiring(entry: DialectEntry) -> Wiring:
     """Import a dialect and return its constructors in an agent. Raises `CompositionError`."""
-    views = (api_resources, provide(DialectMetrics, as_=MetricsCollector))
+    metrics = provide(DialectMetrics, as_=MetricsCollector)
+    views = (api_resources, plain_resources, metrics)
     return _wiring(entry, views)
 
 
@@ -99,6 +102,20 @@ def _read(path: ApiPath, database: Database, query: Query) -> Sequence[Any]:
         raise NotFoundError(str(error)) from None
     except ValueError as error:
         raise BadRequestError(str(error)) from None
+
+
+def plain_resources(
+    dialect: Dialect, database: Database, intent: IntentTables, speaker: SpeakerPort
+) -> tuple[ApiPlain, ...]:
+    """Return the dialect's paths with answers of another program's form."""
+
+    def read(path: PlainPath, query: Query) -> Any:  # noqa: ANN401  JSON
+        context = ViewContext(database.snapshot(), intent, dialect.name, speaker.peers())
+        return path.read(context, query)
+
+    return tuple(
+        ApiPlain(path=path.path, read=functools.partial(read, path)) for path in dialect.plain_paths
+    )
 
 
 class DialectMetrics:

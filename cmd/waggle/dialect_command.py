@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from cells.api.client import AgentError, get
-from reconcilers.dialect import Command
+from cells.api.client import AgentError, get, get_plain
+from reconcilers.dialect import Answer, Command
 from waggle import ask_agent, output
 
 
@@ -31,18 +32,27 @@ def add_parser(
     ask_agent.add_socket_flag(parser)
 
     def run(args: argparse.Namespace) -> int:
-        def read(path: str, query: Mapping[str, str]) -> list[dict[str, Any]]:
-            socket = args.socket or ask_agent.default_socket()
-            answer = get(socket, path, dict(query))
-            for error in answer["errors"]:
-                raise AgentError(error["code"], error["message"])
-            items: list[dict[str, Any]] = answer["items"]
-            return items
-
         try:
-            return command.run(args, read)
+            return command.run(args, _Ask(args.socket or ask_agent.default_socket()))
         except AgentError as error:
             output.complain(f"waggle {command.name}", str(error))
             return output.EXIT_NOT_FOUND if error.code == "NotFound" else output.EXIT_ERROR
 
     return run
+
+
+class _Ask:
+    """`reconcilers.dialect.Ask` of the agent at a socket."""
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = socket
+
+    def __call__(self, path: str, query: Mapping[str, str], /) -> list[dict[str, Any]]:
+        answer = get(self._socket, path, dict(query))
+        for error in answer["errors"]:
+            raise AgentError(error["code"], error["message"])
+        items: list[dict[str, Any]] = answer["items"]
+        return items
+
+    def plain(self, path: str, query: Mapping[str, str], /) -> Answer:
+        return Answer(*get_plain(self._socket, path, dict(query)))

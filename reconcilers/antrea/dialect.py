@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from reconcilers.antrea import addresses, compile_node
+from reconcilers.antrea import addresses, compile_node, views
 from reconcilers.antrea.addresses import Candidate
+from reconcilers.antrea.command import COMMAND
 from reconcilers.antrea.effective import choose
 from reconcilers.antrea.explain import explain
 from reconcilers.antrea.node import node_facts, router_id
@@ -16,9 +17,11 @@ from reconcilers.antrea.sources import EgressSource, PodCidrSource, ServiceSourc
 from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
+    Command,
     Dialect,
     NodeContext,
     NodeIntent,
+    PlainPath,
     RbacRule,
     RouteSource,
     Target,
@@ -51,6 +54,8 @@ class AntreaDialect(Dialect):
     explained_kinds: ClassVar[Mapping[str, str]] = {"egress": EGRESS.name, "egresses": EGRESS.name}
     selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})
     rbac: ClassVar = (RbacRule((NODE,), ("patch",), operator=True),)
+
+    commands: ClassVar[tuple[Command, ...]] = (COMMAND,)
 
     options: AntreaOperatorOptions
 
@@ -107,6 +112,11 @@ class AntreaDialect(Dialect):
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a candidate at a peer."""
         return explain(candidate, peer, rules)
+
+    @property
+    def plain_paths(self) -> tuple[PlainPath, ...]:
+        """The views of Antrea's agent."""
+        return views.paths(self.tables.of(BGP_POLICY))
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Annotate the nodes that have an effective policy and no router ID.

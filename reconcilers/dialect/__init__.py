@@ -22,7 +22,17 @@ from reconcilers.dialect.compilation import (
     NodeIntent,
     RouteSetRules,
 )
-from reconcilers.dialect.extensions import ApiPath, Ask, Command, Converter, Gauge
+from reconcilers.dialect.extensions import (
+    Answer,
+    ApiPath,
+    Ask,
+    Command,
+    Converter,
+    Gauge,
+    PlainPath,
+    RefusedError,
+    ViewContext,
+)
 from reconcilers.dialect.feeding import feeders_first
 from reconcilers.dialect.installation import RbacRule, Rival
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
@@ -44,6 +54,7 @@ from reconcilers.dialect.service_source import ServiceSource
 __all__ = [
     "EVERYTHING",
     "Address",
+    "Answer",
     "ApiPath",
     "Ask",
     "Candidate",
@@ -62,7 +73,9 @@ __all__ = [
     "NodeContext",
     "NodeIntent",
     "ObjectStatus",
+    "PlainPath",
     "RbacRule",
+    "RefusedError",
     "Rejected",
     "ReportContext",
     "Rival",
@@ -72,5 +85,6 @@ __all__ = [
     "ServiceAddress",
     "ServiceSource",
     "Target",
+    "ViewContext",
     "feeders_first",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from reconcilers.model import Problem
+from reconcilers.tables import IntentTables
 from resources.kind import Kind
+from speaker.api import PeerStatus
 from statedb import Snapshot
 
 
@@ -24,8 +26,23 @@ class Converter(msgspec.Struct, frozen=True):
     """What ``--to`` calls the result; empty is the default."""
 
 
-Ask: TypeAlias = Callable[[str, Mapping[str, str]], list[dict[str, Any]]]
-"""Path and query parameters of the agent's local API to the items of the answer."""
+class Answer(NamedTuple):
+    """The answer to a request of a `PlainPath`."""
+
+    status: int
+    body: str
+
+
+class Ask(Protocol):
+    """Requests to the agent's local API: a path, and query parameters."""
+
+    def __call__(self, path: str, query: Mapping[str, str], /) -> list[dict[str, Any]]:
+        """Return the items of an answer."""
+        ...
+
+    def plain(self, path: str, query: Mapping[str, str], /) -> Answer:
+        """Return the answer of a `PlainPath`, whatever its status."""
+        ...
 
 
 def _no_flags(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +73,34 @@ class ApiPath(msgspec.Struct, frozen=True):
     Raises ValueError for a parameter that cannot be read, LookupError where nothing has the name.
     """
     parameters: tuple[str, ...] = ()
+
+
+class ViewContext(msgspec.Struct, frozen=True):
+    """What a `PlainPath` is read from."""
+
+    snapshot: Snapshot
+    intent: IntentTables
+    dialect: str
+    """The name that the dialect's rows have in the intent."""
+    sessions: Sequence[PeerStatus]
+    """The state of all sessions."""
+
+
+class RefusedError(Exception):
+    """A request that a `PlainPath` refuses: an HTTP status, and a sentence as its body."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class PlainPath(msgspec.Struct, frozen=True):
+    """A path of the agent's local API with an answer of another program's form, for its scripts."""
+
+    path: str
+    read: Callable[[ViewContext, Mapping[str, str]], Any]
+    """Query parameters to what is encoded as JSON; an iterator yields the groups of a list, which
+    are read and sent in turn with the sessions. Raises `RefusedError` before the first group."""
 
 
 class Gauge(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from reconcilers.dialect.candidate import Candidate, Target
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
-from reconcilers.dialect.extensions import ApiPath, Command, Converter, Gauge
+from reconcilers.dialect.extensions import ApiPath, Command, Converter, Gauge, PlainPath
 from reconcilers.dialect.installation import RbacRule, Rival
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
@@ -215,6 +215,11 @@ class Dialect:
     @property
     def api_paths(self) -> tuple[ApiPath, ...]:
         """Paths of the agent's local API."""
+        return ()
+
+    @property
+    def plain_paths(self) -> tuple[PlainPath, ...]:
+        """Paths of the agent's local API with answers of another program's form."""
         return ()
 
     def metrics(self, snapshot: Snapshot) -> Iterable[Gauge]:  # noqa: ARG002

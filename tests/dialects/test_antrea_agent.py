@@ -1,0 +1,101 @@
+"""A running agent with BGPPolicies and a router: `waggle antrea` and the paths of Antrea's agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cells.api.client import get_plain
+from tests.cmd.lab import established, routers
+from tests.reconcilers.antrea.build import node, policy, service
+from tests.support.agent import Agent
+from tests.support.wait import eventually
+from waggle.__main__ import main
+
+pytestmark = pytest.mark.program
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    """Run a router at 127.0.0.2; return its port."""
+    with routers(tmp_path, 1) as (port,):
+        yield port
+
+
+def objects(port: int) -> list[dict[str, Any]]:
+    """Return a node, a policy whose router is the one of the test, and a Service."""
+    peers = [{"address": "127.0.0.2", "asn": 65000, "port": port}]
+    spec: dict[str, Any] = {"localASN": 65001, "listenPort": 1179, "peers": peers}
+    return [
+        node(),
+        policy("edge", "ClusterIP", pod=True, **spec),
+        service(clusterIPs=["10.98.14.20"]),
+    ]
+
+
+def run(it: Agent, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run ``waggle antrea``; return its status and what it prints."""
+    status = main(["antrea", *words, "--socket", str(it.socket)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_the_views_of_an_agent(
+    tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--enable-cell=antrea", "--disable-cell=cilium"]
+    it = Agent(None, tmp_path / "agent", node="edge-7", arguments=flags)
+    it.write_objects("all.json", *objects(port))
+    it.start()
+    try:
+        it.wait_ready()
+        established(it, 1)
+        expected = {"name": "edge", "routerID": "10.30.4.17", "localASN": 65001, "listenPort": 1179}
+        for words in (("policy",), ("bgppolicy",), ("get", "bgppolicy")):
+            assert json.loads(run(it, capsys, *words, "-o", "json")[1]) == expected
+        peer = {"peer": f"127.0.0.2:{port}", "asn": 65000, "state": "Established"}
+        assert json.loads(run(it, capsys, "bgppeers", "-o", "json")[1]) == [peer]
+        assert run(it, capsys, "peers")[1].splitlines()[1].split() == [
+            f"127.0.0.2:{port}",
+            "65000",
+            "Established",
+        ]
+        assert run(it, capsys, "get", "bgproutes", "-T", "ServiceClusterIP", "-o", "yaml")[1] == (
+            "- k8sObjRef: retail/shop\n  route: 10.98.14.20/32\n  type: ServiceClusterIP\n"
+        )
+        assert run(it, capsys, "routes", "--ipv6-only")[:2] == (0, "\n")
+        assert run(it, capsys, "nodes")[0] == 2
+        assert get_plain(it.socket, "/bgppeers?ipv4-only", {}) == (
+            200,
+            json.dumps([peer], separators=(",", ":")) + "\n",
+        )
+        assert get_plain(it.socket, "/bgproutes?ipv6-only", {}) == (200, "null\n")
+        for query in ("ipv4-only=yes", "ipv4-only&ipv6-only"):
+            refusal = get_plain(it.socket, f"/bgproutes?{query}", {})
+            assert refusal == (400, "invalid query\n")
+        it.remove("all.json")
+        text = "there is no effective bgp policy applied to the Node"
+        eventually(lambda: _check(it, "/bgproutes", 404, text))
+        assert run(it, capsys, "routes") == (4, "", f"waggle antrea: {text}\n")
+    finally:
+        it.stop()
+
+
+def _check(it: Agent, path: str, status: int, text: str) -> None:
+    assert get_plain(it.socket, path, {}) == (status, f"{text}\n")
+
+
+def test_while_the_dialect_is_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    it = Agent(None, tmp_path / "agent", node="edge-7")
+    it.start()
+    try:
+        it.wait_ready()
+        for path in ("/bgppolicy", "/bgppeers", "/bgproutes"):
+            _check(it, path, 503, "bgp is not enabled")
+        assert run(it, capsys, "policy") == (1, "", "waggle antrea: bgp is not enabled\n")
+    finally:
+        it.stop()

@@ -1,0 +1,175 @@
+"""The views of Antrea's agent: their form, their order, their refusals."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+
+from reconcilers.antrea import views
+from reconcilers.antrea.command import VIEWS, table
+from reconcilers.dialect import RefusedError, ViewContext
+from tests.reconcilers.antrea.build import (
+    NODE,
+    PEER,
+    PEER6,
+    Cluster,
+    dual,
+    egress,
+    node,
+    policy,
+    service,
+)
+
+NAMES = {path.path: path.read for path in Cluster().dialect.plain_paths}
+
+
+def read(it: Cluster, path: str, **query: str) -> Any:  # noqa: ANN401  JSON
+    """Return what a path answers, as JSON."""
+    it.run()
+    paths = {one.path: one.read for one in it.dialect.plain_paths}
+    context = ViewContext(it.db.snapshot(), it.intent, "antrea", ())
+    found = paths[path](context, {name.replace("_", "-"): value for name, value in query.items()})
+    if path == views.ROUTES:
+        found = list(itertools.chain.from_iterable(found)) or None
+    return msgspec.json.decode(msgspec.json.encode(found))
+
+
+def refused(it: Cluster, path: str, **query: str) -> tuple[int, str]:
+    with pytest.raises(RefusedError) as caught:
+        read(it, path, **query)
+    return caught.value.status, str(caught.value)
+
+
+def test_the_policy_has_no_zero_values() -> None:
+    it = Cluster(node(), policy("edge"))
+    expected = {"name": "edge", "routerID": "10.30.4.17", "localASN": 64620, "listenPort": 179}
+    assert read(it, views.POLICY) == expected
+    it.put(policy("edge", confederation={"identifier": 65010, "memberASNs": [64622, 64621]}))
+    more = {"confederationIdentifier": 65010, "memberASNs": [64621, 64622]}
+    assert read(it, views.POLICY) == expected | more
+
+
+@pytest.mark.parametrize("path", NAMES)
+def test_without_an_effective_policy(path: str) -> None:
+    text = "there is no effective bgp policy applied to the Node"
+    assert refused(Cluster(node()), path) == (404, text)
+
+
+@pytest.mark.parametrize("path", [views.PEERS, views.ROUTES])
+@pytest.mark.parametrize(
+    "query",
+    [{"ipv4_only": "true"}, {"ipv6_only": "1"}, {"ipv4_only": "", "ipv6_only": ""}],
+)
+def test_flags_have_no_value_and_exclude_each_other(path: str, query: dict[str, str]) -> None:
+    assert refused(Cluster(node(), policy()), path, **query) == (400, "invalid query")
+
+
+def test_peers_are_ordered_by_family_address_and_port() -> None:
+    peers = [
+        PEER6,
+        {"address": "10.30.4.10", "asn": 1},
+        {"address": "10.30.4.9", "asn": 2, "port": 1},
+    ]
+    it = Cluster(dual(), policy(peers=peers))
+    four = [
+        {"peer": "10.30.4.9:1", "asn": 2, "state": "Unknown"},
+        {"peer": "10.30.4.10:179", "asn": 1, "state": "Unknown"},
+    ]
+    six = [{"peer": "[2001:db8:30::1]:179", "asn": 64600, "state": "Unknown"}]
+    assert read(it, views.PEERS) == [*four, *six]
+    assert read(it, views.PEERS, ipv4_only="") == four
+    assert read(it, views.PEERS, ipv6_only="") == six
+
+
+def test_an_empty_list_is_null() -> None:
+    it = Cluster(node(), policy(peers=[]))
+    assert read(it, views.PEERS) is None
+    assert read(it, views.ROUTES) is None
+
+
+def everything(**fields: Any) -> Cluster:  # noqa: ANN401
+    """Return a cluster with a route of each type."""
+    types = ("ClusterIP", "ExternalIP", "LoadBalancerIP")
+    return Cluster(
+        dual(),
+        policy("p", *types, pod=True, egress=True, **fields),
+        service(
+            "web",
+            type="LoadBalancer",
+            clusterIPs=["10.98.0.9", "2001:db8:98::9"],
+            ingress=["192.0.2.9"],
+        ),
+        service("two", clusterIPs=["10.98.0.10"], externalIPs=["192.0.2.9"]),
+        egress("billing", "10.30.4.200", NODE),
+    )
+
+
+ROUTES = [
+    ("10.30.4.200/32", "EgressIP", "billing"),
+    ("10.201.7.0/24", "NodeIPAMPodCIDR", None),
+    ("10.98.0.9/32", "ServiceClusterIP", "retail/web"),
+    ("10.98.0.10/32", "ServiceClusterIP", "retail/two"),
+    ("192.0.2.9/32", "ServiceExternalIP", "retail/two"),
+    ("192.0.2.9/32", "ServiceLoadBalancerIP", "retail/web"),
+    ("2001:db8:c9:7::/64", "NodeIPAMPodCIDR", None),
+    ("2001:db8:98::9/128", "ServiceClusterIP", "retail/web"),
+]
+
+
+def listed(it: Cluster, **query: str) -> list[tuple[str, str, str | None]]:
+    found = read(it, views.ROUTES, **query) or []
+    return [(item["route"], item["type"], item.get("k8sObjRef")) for item in found]
+
+
+@pytest.mark.parametrize("peers", [[PEER, PEER6], []])
+def test_routes_are_ordered_by_family_type_length_and_address(peers: list[dict[str, Any]]) -> None:
+    it = everything(peers=peers)
+    assert listed(it) == ROUTES
+    assert listed(it, ipv6_only="") == ROUTES[-2:]
+    assert listed(it, type="ServiceClusterIP") == [r for r in ROUTES if r[1] == "ServiceClusterIP"]
+    assert listed(it, type="Other") == []
+
+
+def test_many_routes_come_in_groups() -> None:
+    services = (service(f"s{i}", clusterIPs=[f"10.98.{i >> 8}.{i & 255}"]) for i in range(500))
+    it = Cluster(node(), policy("p", "ClusterIP"), *services)
+    it.run()
+    context = ViewContext(it.db.snapshot(), it.intent, "antrea", ())
+    paths = {one.path: one.read for one in it.dialect.plain_paths}
+    groups = [len(group) for group in paths[views.ROUTES](context, {})]
+    assert (sum(groups), max(groups)) == (500, views.GROUP)
+
+
+# Tables
+
+
+def test_a_table_is_sorted_as_text() -> None:
+    items = [
+        {"peer": "10.30.4.9:179", "asn": 64600, "state": "Established"},
+        {"peer": "10.30.4.10:179", "asn": 64600, "state": "Idle"},
+    ]
+    assert table(VIEWS["peers"], items) == [
+        "PEER           ASN   STATE      ",
+        "10.30.4.10:179 64600 Idle       ",
+        "10.30.4.9:179  64600 Established",
+    ]
+
+
+def test_an_empty_cell_and_an_empty_table() -> None:
+    assert table(VIEWS["routes"], [{"route": "10.0.0.0/24", "type": "NodeIPAMPodCIDR"}])[
+        1
+    ].split() == [
+        "10.0.0.0/24",
+        "NodeIPAMPodCIDR",
+        "<NONE>",
+    ]
+    assert table(VIEWS["routes"], []) == [""]
+
+
+def test_the_members_of_a_confederation_are_shortened() -> None:
+    row = table(VIEWS["policy"], [{"name": "p", "memberASNs": list(range(64000, 64012))}])[1]
+    members = ",".join(str(asn) for asn in range(64000, 64008))
+    assert row.rstrip().endswith(f"{members} + 4 more...")
