@@ -24,10 +24,15 @@ T = TypeVar("T")
 
 def default_path() -> Path:
     """Return the default path of the socket of this user's agent."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if os.geteuid() == 0 or not runtime:
+    user = os.geteuid()
+    if user == 0:
         return Path("/run/waggle/agent.sock")
-    return Path(runtime) / "waggle" / "agent.sock"
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}")
+    if os.access(runtime, os.W_OK | os.X_OK):
+        return runtime / "waggle" / "agent.sock"
+    # A user without a session (su, cron, a container). `cells.api.sockets` and `cells.api.client`
+    # refuse a directory of that name that is another user's.
+    return Path(f"/tmp/waggle-{user}/agent.sock")  # noqa: S108
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -40,12 +40,21 @@ def bind(path: Path) -> Bound:
         raise StartError(f"--api-socket: {path} is longer than {MAX_PATH} bytes")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.parent.parent == Path("/tmp"):  # noqa: S108
+            _check_owner(path.parent)
         _clear(path)
         sock = _bound(path)
         return Bound(sock, path, _identity(path))
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise StartError(f"--api-socket: cannot listen on {path}: {why}") from error
+
+
+def _check_owner(directory: Path) -> None:
+    """Raise `StartError` for a directory in /tmp that another user may write to, or has."""
+    found = directory.lstat()
+    if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
+        raise StartError(f"--api-socket: {directory} is not a directory of this user alone")
 
 
 def _clear(path: Path) -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from cells.hive.cell import Cell, check_names
 from cells.hive.errors import SettingError
+from cells.text import plain_reason
 from resources.option_declarations import InvalidOption
 from resources.option_spelling import ENV_PREFIX, Setting, describe
 
@@ -63,7 +64,9 @@ def read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingError("", str(path), error.strerror or str(error)) from error
     except yaml.YAMLError as error:
-        raise SettingError("", str(path), " ".join(str(error).split())) from error
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise SettingError("", str(path), f"is not YAML{where}") from error
     if content is None:
         return {}
     if not isinstance(content, dict):
@@ -78,18 +81,21 @@ def load(
     env: Mapping[str, str] | None = None,
     file: Mapping[str, Any] | None = None,
     file_name: str = "",
+    foreign: Iterable[Cell] = (),
 ) -> Settings:
     """Merge the three sources over the declared defaults.
 
     ``flags`` is what `argparse` made of `add_flags` (``vars(namespace)``, unset flags None);
     ``file`` is what `read_file` returned, ``file_name`` its name for messages. Raises `SettingError`,
-    and `CompositionError` for two cells of one name.
+    and `CompositionError` for two cells of one name. Variables of ``foreign`` cells (another program
+    in the same environment) are ignored; any other unknown one is an error.
     """
     flags, env = flags or {}, env or {}
     check_names(cells)
     settings = {cell.name: list(describe(cell.name, cell.options)) for cell in cells}
     sections = _sections(cells, settings, file or {}, file_name)
-    _check_env([item for found in settings.values() for item in found], env)
+    others = [item for cell in foreign for item in describe(cell.name, cell.options)]
+    _check_env([*(item for found in settings.values() for item in found), *others], env)
     options: dict[str, msgspec.Struct] = {}
     for cell in cells:
         values: dict[str, Any] = {}
@@ -219,8 +225,7 @@ def _from_text(item: Setting, value: object, source: str, key: str) -> object:
 def _reason(item: Setting, error: msgspec.ValidationError) -> str:
     if item.choices and "enum" in str(error):
         return f"is none of {', '.join(item.choices)}"
-    text = str(error).replace("`", "")
-    return text[:1].lower() + text[1:]
+    return plain_reason(str(error))
 
 
 def _switches(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from cells.text import plain_reason
 from reconcilers.options import IntentOptions
 from resources.option_declarations import Options
 from resources.option_spelling import Setting, describe
@@ -76,8 +77,9 @@ def _converter(item: Setting) -> Callable[[str], object]:
         try:
             value: object = msgspec.convert(text, item.type, strict=False)
         except msgspec.ValidationError as error:
-            wrong = f"is none of {', '.join(item.choices)}" if item.choices else str(error)
-            raise argparse.ArgumentTypeError(f"{wrong.replace('`', '')}: {text!r}") from None
+            choices = f"is none of {', '.join(item.choices)}"
+            wrong = choices if item.choices else plain_reason(str(error))
+            raise argparse.ArgumentTypeError(f"{wrong}: {text!r}") from None
         return value
 
     return convert

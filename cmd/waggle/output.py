@@ -166,6 +166,12 @@ def complain(program: str, message: str) -> None:
     print(f"{program}: {escape(message)}", file=sys.stderr)
 
 
+def reason_of(error: OSError) -> str:
+    """Return the error of the operating system as a sentence: the file, and what is wrong."""
+    text = error.strerror or str(error)
+    return f"{error.filename}: {text}" if error.filename else text
+
+
 def read_time(text: str) -> datetime:
     """Parse a time of the API (RFC 3339)."""
     return datetime.fromisoformat(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import ipaddress
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -145,7 +144,9 @@ def run(args: argparse.Namespace) -> int:
         rows = [draw(item) for item in answer["items"]]
         output.table(columns, rows, args)
         if answer.get("truncated"):
-            print(f"the first {args.limit} routes; there are more", file=sys.stderr)
+            output.complain(
+                "waggle routes", f"these are the first {args.limit} routes; there are more"
+            )
     return status
 
 

@@ -15,11 +15,15 @@ from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
 from cells.hive.errors import SettingError
 from cells.hive.option_loading import CONFIG_ENV
+from cells.operator.cells import operator_cells
 from cells.text import escape
 
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
 """The API dialects."""
 CELLS = agent_cells(*DIALECTS)
+
+OPERATOR_CELLS = operator_cells(*DIALECTS)
+"""Of the operator, whose variables an agent in the same environment ignores."""
 
 SOURCES = ("manifests", "kubernetes")
 """The cells with a source of objects; at most one is enabled."""
@@ -109,7 +113,9 @@ def _parser(cells: Sequence[Cell]) -> Parser:
 def _settings(cells: Sequence[Cell], flags: Mapping[str, Any], env: Mapping[str, str]) -> Settings:
     path = flags["config"] or (Path(env[CONFIG_ENV]) if env.get(CONFIG_ENV) else None)
     file = read_file(path) if path is not None else {}
-    settings = load(cells, flags=flags, env=env, file=file, file_name=str(path or ""))
+    settings = load(
+        cells, flags=flags, env=env, file=file, file_name=str(path or ""), foreign=OPERATOR_CELLS
+    )
     if all(settings.enabled[source] for source in SOURCES):
         # Each would delete the objects of the other one.
         raise SettingError(

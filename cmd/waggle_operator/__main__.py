@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cells.agent import agent_cells
 from cells.arguments import EXIT_USAGE, Parser
 from cells.dialects import antrea, cilium, frrk8s, metallb
 from cells.hive import Cell, HiveError, Settings, add_flags, load, read_file
@@ -18,6 +19,9 @@ from cells.text import escape
 DIALECTS = (antrea.DIALECT, cilium.DIALECT, frrk8s.DIALECT, metallb.DIALECT)
 """The API dialects."""
 CELLS = operator_cells(*DIALECTS)
+
+AGENT_CELLS = agent_cells(*DIALECTS)
+"""Of the agent, whose variables an operator in the same environment ignores."""
 
 EXIT_OK, EXIT_ERROR = 0, 1
 
@@ -82,7 +86,9 @@ def _settings(
     given = flags["config"] or env.get(CONFIG_ENV)
     path = Path(str(given)) if given else None
     file = read_file(path) if path is not None else {}
-    return load(cells, flags=flags, env=env, file=file, file_name=str(path or ""))
+    return load(
+        cells, flags=flags, env=env, file=file, file_name=str(path or ""), foreign=AGENT_CELLS
+    )
 
 
 def _complain(text: str) -> None:

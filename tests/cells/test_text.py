@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cells.text import decode, escape, shorten
+from cells.text import decode, escape, plain_reason, shorten
 
 HOSTILE = {
     "ansi": ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -44,3 +44,19 @@ def test_h50_any_bytes_become_printable(data: bytes) -> None:
 def test_text_is_cut_with_an_ellipsis() -> None:
     assert shorten("abcdef", 6) == "abcdef"
     assert shorten("abcdefg", 6) == "abcde…"
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ("Expected `int`, got `str`", "expected a whole number, not a text"),
+        ("Expected `int | null`, got `array`", "expected a whole number or nothing, not a list"),
+        ("Expected `int` <= 65535", "expected a whole number of at most 65535"),
+        ("Expected `float` >= 0.0", "expected a number of at least 0"),
+        ("Expected `str` of length >= 1", "expected a text of at least 1 characters"),
+        ("Invalid enum value 'all'", "'all' is not a known value"),
+        ("Object missing `str` key", "object missing a text key"),
+    ],
+)
+def test_a_reason_of_msgspec_has_no_names_of_python(given: str, plain: str) -> None:
+    assert plain_reason(given) == plain

@@ -36,7 +36,7 @@ def test_an_unknown_flag_is_named_with_the_closest_known_one(
 
 def test_a_flag_of_the_wrong_type_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert failing(capsys, "--otlp-interval-seconds", "soon") == (
-        "waggle-agent: flag: --otlp-interval-seconds: expected float, got str: 'soon'"
+        "waggle-agent: flag: --otlp-interval-seconds: expected a number, not a text: 'soon'"
     )
     assert failing(capsys, "--http-address", "nonsense") == (
         "waggle-agent: --http-address: is not [HOST:]PORT: 'nonsense'"

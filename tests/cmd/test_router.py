@@ -113,7 +113,7 @@ bmp:
             "{collectors: [{address: '::1'}, {address: '::1'}]}",
             "bmp.collectors[1]: duplicate name ::1 port 11019",
         ),
-        ("{monitor: [all]}", "bmp.monitor[0]: Invalid enum value 'all'"),
+        ("{monitor: [all]}", "bmp.monitor[0]: 'all' is not a known value"),
         ("{statistics: 5}", 'bmp: unknown key "statistics"'),
     ],
 )
@@ -172,7 +172,7 @@ def test_graceful_restart_has_times(tmp_path: Path) -> None:
         ("asn: x\nrouterID: 192.0.2.1", "asn"),
         ("asn: 65000\nrouterID: 0.0.0.0", "router_id"),
         ("asn: [", "line"),
-        ("", "object"),
+        ("", "expected a mapping, not nothing"),
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_one_sentence_with_the_key(
@@ -182,7 +182,9 @@ def test_an_invalid_file_is_one_sentence_with_the_key(
     assert command("-c", str(path)) == 2
     message = capsys.readouterr().err
     assert sentence in message
-    assert message.startswith(str(path))
+    assert message.startswith(f"waggle router: {path}: ")
+    assert message.endswith("; docs/router.md describes the file\n")
+    assert not re.search(r"`|Expected|int\b|str\b", message.removeprefix(f"waggle router: {path}"))
     assert message.count("\n") == 1
 
 
@@ -319,10 +321,10 @@ def test_sighup_applies_the_differences_and_an_invalid_file_changes_nothing(
         return line
 
     assert reload(changed + "lisen: []\n") == (
-        f'{one.path}: unknown key "lisen": nothing is changed\n'
+        f'waggle router: {one.path}: unknown key "lisen": nothing is changed\n'
     )
     assert {p["name"] for p in one.request(op="peers")["peers"]} == {peer["name"]}
-    assert reload(changed) == f"{one.path}: reloaded\n"
+    assert reload(changed) == f"waggle router: {one.path}: reloaded\n"
     assert one.prefixes() == {"10.1.0.0/16", "10.4.0.0/16", "10.7.0.0/16", "10.2.0.0/16"}
     other.until(lambda: "10.4.0.0/16" in other.prefixes() and "fd01::/32" not in other.prefixes())
     # The session that did not change is the same one.
@@ -331,10 +333,10 @@ def test_sighup_applies_the_differences_and_an_invalid_file_changes_nothing(
     same = peers[peer["name"]]
     assert (same["since"], same["flaps"]) == (pytest.approx(peer["since"], abs=0.1), 0)
     # A change of the neighbour's own configuration applies: its routes are no longer imported.
-    assert reload(changed.replace("import: all, ", "")) == f"{one.path}: reloaded\n"
+    assert reload(changed.replace("import: all, ", "")) == f"waggle router: {one.path}: reloaded\n"
     one.until(lambda: "10.2.0.0/16" not in one.prefixes())
     assert reload(text.replace("{prefix: 127.0.0.0/8, import: all, export: all}", "")) == (
-        f"{one.path}: reloaded\n"
+        f"waggle router: {one.path}: reloaded\n"
     )
     assert one.request(op="peers")["peers"] == []
     other.until(lambda: other.request(op="peers")["peers"][0]["state"] != "Established")

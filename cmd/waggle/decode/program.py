@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import json
+import string
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,10 +17,35 @@ from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from waggle.decode.messages import Json, decode_message
 from waggle.decode.pcap import NotACapture, messages
+from waggle.output import EXIT_USAGE, complain, reason_of
 
 
 def _octets(text: str) -> bytes:
-    return bytes.fromhex("".join(text.replace(":", " ").split()))
+    """Read hexadecimal digits, perhaps with spaces and colons. Raises ValueError."""
+    digits = "".join(text.replace(":", " ").split())
+    wrong = next((char for char in digits if char not in string.hexdigits), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong!r} is not a hexadecimal digit")
+    if len(digits) % 2:
+        raise ValueError("an odd number of hexadecimal digits: octets have two each")
+    return bytes.fromhex(digits)
+
+
+def _why(error: Exception) -> str:
+    """Return why a line or an input cannot be used, without names of Python."""
+    match error:
+        case json.JSONDecodeError():
+            return f"not JSON: {error.msg}, column {error.colno}"
+        case KeyError():
+            return f"the key {str(error.args[0])!r} is missing"
+        case TypeError() | AttributeError():
+            return "the line is not an object with texts and numbers as docs/cli.md describes"
+        case UnicodeDecodeError():
+            return "not text: neither hexadecimal digits nor JSON"
+        case OSError():
+            return reason_of(error)
+        case _:
+            return str(error)
 
 
 def _cut(octets: bytes) -> Iterator[bytes]:
@@ -73,7 +99,7 @@ def _lines(source: Iterable[str]) -> Iterator[Json]:
             session = context_of(item.get("context") or {})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             name = {"id": item.get("id")} if isinstance(item, dict) else {}
-            yield {**name, "line": number, "invalid": f"{type(error).__name__}: {error}"}
+            yield {**name, "line": number, "invalid": _why(error)}
             continue
         yield {"id": item.get("id"), **decode_message(octets, session)}
 
@@ -102,8 +128,8 @@ def main(args: argparse.Namespace) -> int:
             found = (part for text in texts for part in _cut(_octets(text)))
         _print(decode_message(octets, session) for octets in found)
     except (ValueError, OSError, NotACapture) as error:
-        print(f"waggle decode: {error}", file=sys.stderr)
-        return 2
+        complain("waggle decode", f"{_why(error)}; see waggle decode --help")
+        return EXIT_USAGE
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import importlib.metadata
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +19,17 @@ class Examples(NamedTuple):
 
 
 def installed() -> Path:
-    """Return the directory of the installed examples: of a wheel, or of a checkout."""
-    here = Path(__file__).resolve().parent
-    packaged = here / "examples"
-    return packaged if packaged.is_dir() else here.parents[2] / "examples"
+    """Return the directory of the installed examples: of a checkout, or of a wheel.
+
+    Raises FileNotFoundError.
+    """
+    checkout = Path(__file__).resolve().parents[3] / "examples"
+    if (checkout / ROUTER).is_file():
+        return checkout
+    for file in importlib.metadata.files("waggle-bgp") or ():
+        if file.parts[-4:] == ("share", "waggle", "examples", ROUTER):
+            return Path(str(file.locate())).resolve().parent
+    raise FileNotFoundError(errno.ENOENT, "the examples are not installed", "share/waggle/examples")
 
 
 def find(manifests: Path | None, router: Path | None, copies: Path) -> Examples:

@@ -7,11 +7,10 @@ of the package are imported on use. docs/router.md describes the configuration f
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, exit_statuses, positive
+from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses, positive
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -169,10 +168,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         config = load(args.config) if args.config is not None else None
     except ConfigError as error:
-        return _usage(str(error))
+        return _invalid(error)
     if action == "run":
         if config is None:
-            return _usage("waggle router needs -c FILE")
+            return _usage("-c FILE is missing")
         from waggle.router.program import main
 
         return main(
@@ -184,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
         )
     socket = args.socket or (config.api_socket if config is not None else None)
     if socket is None:
-        return _usage(f"waggle router {action} needs --socket PATH, or -c FILE with apiSocket")
+        return _usage("--socket PATH is missing, or -c FILE with apiSocket", action)
     from waggle.router import client
 
     return client.run(action, Path(socket), args)
@@ -197,12 +196,17 @@ def _check(path: Path) -> int:
     try:
         config = load(path)
     except ConfigError as error:
-        return _usage(str(error))
+        return _invalid(error)
     counts = f"{len(config.neighbors)} neighbors, {len(config.originate)} prefixes to originate"
     print(f"{path}: valid: AS {config.asn} ({config.router_id}), {counts}")
     return EXIT_OK
 
 
-def _usage(sentence: str) -> int:
-    print(sentence, file=sys.stderr)
+def _invalid(error: Exception) -> int:
+    complain("waggle router", f"{error}; docs/router.md describes the file")
+    return EXIT_USAGE
+
+
+def _usage(sentence: str, action: str = "") -> int:
+    complain(f"waggle router {action}".rstrip(), f"{sentence}; see waggle router --help")
     return EXIT_USAGE

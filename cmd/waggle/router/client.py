@@ -6,10 +6,11 @@ import argparse
 import codecs
 import json
 import socket
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from waggle.output import EXIT_ERROR, EXIT_USAGE, complain
 
 TIMEOUT = 30.0
 """Seconds without an octet of the answer."""
@@ -71,7 +72,7 @@ def _print_routes(pieces: Iterable[str]) -> dict[str, Any]:
     if answer.get("ok"):
         print("\n]" if printed else "[]")
     if answer.get("truncated"):
-        print("there are more routes: --limit has cut the list", file=sys.stderr)
+        complain("waggle router routes", "there are more routes: --limit has cut the list")
     return answer
 
 
@@ -104,11 +105,13 @@ def run(action: str, path: Path, args: argparse.Namespace) -> int:
         else:
             answer = request(path, message)
     except OSError as error:
-        print(f"{path}: {error.strerror or error}", file=sys.stderr)
-        return 1
+        hint = "no router runs here, see --socket"
+        complain(f"waggle router {action}", f"{path}: {error.strerror or error}; {hint}")
+        return EXIT_ERROR
     if not answer.get("ok"):
-        print(answer.get("error", "the router gave no reason"), file=sys.stderr)
-        return 2
+        reason = answer.get("error", "the router gave no reason")
+        complain(f"waggle router {action}", reason)
+        return EXIT_USAGE
     if action in ("peers", "collectors"):
         print(json.dumps(answer[action], indent=2))
     return 0

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import yaml
 
+from cells.text import plain_reason
 from speaker.api import (
     BMP_PORT,
     AddPathMode,
@@ -410,4 +411,6 @@ def _sentence(text: str) -> str:
         message = f'unknown key "{unknown[1]}"'
     elif missing:
         message = f'the key "{missing[1]}" is missing'
+    else:
+        message = plain_reason(message)
     return f"{place}: {message}" if place else message

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-import sys
 from pathlib import Path
 
 import uvloop
@@ -22,6 +21,7 @@ from speaker.api import (
     StateChanged,
 )
 from speaker.server import Speaker
+from waggle.output import complain
 from waggle.router.api import Api, ApiError
 from waggle.router.config import Config, ConfigError, load
 from waggle.router.reload import apply
@@ -58,7 +58,7 @@ class _Events:
             case ListenChanged(address=address, port=port, error=None):
                 print(f"{self._name} listens on {address} port {port}", flush=True)
             case ListenChanged(error=error):
-                print(error, file=sys.stderr, flush=True)
+                self._print(str(error))
             case StateChanged(new="Established"):
                 self._print(f"{event.peer}: Established")
             case StateChanged(old="Established"):
@@ -82,7 +82,7 @@ class _Events:
                 pass
 
     def _print(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        _report(text)
 
 
 async def _main(path: Path, config: Config, speaker: Speaker, events: _Events) -> int:
@@ -96,13 +96,13 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: _Events) -
     try:
         await speaker.start()
     except OSError as error:
-        print(f"--record {error.filename}: {error.strerror}", file=sys.stderr)
+        _report(f"--record {error.filename}: {error.strerror}")
         return 1
     if config.api_socket is not None:
         try:
             await api.start(Path(config.api_socket))
         except ApiError as error:
-            print(error, file=sys.stderr)
+            _report(str(error))
             await speaker.stop()
             return 1
     apply(speaker, None, config)
@@ -150,4 +150,4 @@ async def _reload_at(
 
 
 def _report(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    complain("waggle router", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,15 @@ def test_a_connection_reaches_the_listener(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(bound.path))
     bound.sock.close()
+
+
+def test_a_directory_in_tmp_that_others_may_write_to_is_refused() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="waggle-test-") as name:
+        directory = Path(name)
+        directory.chmod(0o777)
+        with pytest.raises(StartError, match="is not a directory of this user alone"):
+            bind(directory / "agent.sock")
+        directory.chmod(0o700)
+        bound = bind(directory / "agent.sock")
+        bound.sock.close()
+        bound.unlink()

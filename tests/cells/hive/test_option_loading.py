@@ -122,7 +122,7 @@ def test_every_type_from_every_source() -> None:
         ({"file": {"cells": ["web"]}}, "waggle.yaml: cells: is not a mapping of cells"),
         (
             {"file": {"cells": {"web": {"maxClients": "3"}}}},
-            "waggle.yaml: cells.web.maxClients: expected int, got str",
+            "waggle.yaml: cells.web.maxClients: expected a whole number, not a text",
         ),
         (
             {"file": {"cells": {"web": {"enabled": "no"}}}},
@@ -130,7 +130,7 @@ def test_every_type_from_every_source() -> None:
         ),
         (
             {"env": {"WAGGLE_WEB_MAX_CLIENTS": "many"}},
-            "environment: WAGGLE_WEB_MAX_CLIENTS: expected int, got str: 'many'",
+            "environment: WAGGLE_WEB_MAX_CLIENTS: expected a whole number, not a text: 'many'",
         ),
         (
             {"env": {"WAGGLE_WEB_ADRESS": "::1"}},

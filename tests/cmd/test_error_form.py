@@ -1,0 +1,114 @@
+"""Errors of all programs have one form: the program, a sentence, where it helps a hint; no Python."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cmd.terminal import environment
+
+pytestmark = pytest.mark.program
+
+PYTHON_TEXT = re.compile(
+    r"Traceback|Errno|fromhex|Expected|`|\b(int|str|float|NoneType|KeyError|ValueError)\b"
+)
+
+
+def run(words: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, cwd=folder, env=environment() | variables, capture_output=True, text=True,
+        stdin=subprocess.DEVNULL, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("waggle decode zz", 2),
+        ("waggle decode fff", 2),
+        ("waggle decode --pcap none", 2),
+        ("waggle decode --jsonl none", 2),
+        ("waggle router -c none", 2),
+        ("waggle router -c bad.yaml", 2),
+        ("waggle router check wrong.yaml", 2),
+        ("waggle router", 2),
+        ("waggle router announce 10.0.0.0/8", 2),
+        ("waggle router peers --socket none", 1),
+        ("waggle replay none", 2),
+        ("waggle replay bad.yaml", 2),
+        ("waggle render -f none --node n", 2),
+        ("waggle convert -f none", 2),
+        ("waggle crds Nothing", 4),
+        ("waggle peers --socket none", 1),
+        ("waggle explain -f none --node n", 2),
+        ("waggle demo --manifests none", 2),
+        ("waggle demo --socket ./run/s --stop", 1),
+        ("waggle-agent --config none", 2),
+        ("waggle-agent --config bad.yaml", 2),
+        ("waggle-agent --node-name n --ready-timeout-seconds soon", 2),
+        ("waggle-agent --node-name n --ready-timeout-seconds -5", 2),
+        ("waggle-agent --enable-cell nothing", 2),
+        ("waggle-operator --config none", 2),
+        ("waggle-operator --enable-cell nothing", 2),
+        ("waggle-operator", 2),
+        ("waggle nothing", 2),
+        ("waggle-agent --nothing", 2),
+    ],
+)
+def test_an_error_is_the_program_and_a_sentence(command: str, status: int, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("a: [\n")
+    (tmp_path / "wrong.yaml").write_text("asn: 99999999999\nrouterID: 192.0.2.1\n")
+    words = command.split()
+    done = run(words, tmp_path)
+    assert done.returncode == status
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert re.match(rf"{words[0]}( [a-z]+)*: ", line)
+    assert not PYTHON_TEXT.search(line), line
+
+
+@pytest.mark.parametrize("program", ["waggle", "waggle-agent", "waggle-operator"])
+@pytest.mark.parametrize("folder", ["resources", "cells", "statedb", "yaml"])
+def test_the_programs_import_nothing_from_the_current_folder(
+    program: str, folder: str, tmp_path: Path
+) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "__init__.py").write_text("raise SystemExit('imported from here')\n")
+    done = run([program, "--help"], tmp_path, PYTHONPATH=".")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = run([sys.executable, "-m", program.replace("-", "_"), "--help"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_manifests_in_a_folder_called_resources_are_rendered(tmp_path: Path) -> None:
+    (tmp_path / "resources").mkdir()
+    (tmp_path / "resources" / "__init__.py").write_text("")
+    words = ["waggle", "render", "-f", "resources", "--node", "n"]
+    assert run(words, tmp_path, PYTHONPATH=".").returncode == 0
+
+
+def test_the_operator_ignores_variables_of_the_agent_and_no_others(tmp_path: Path) -> None:
+    variables = {"WAGGLE_NODE_NAME": "n", "WAGGLE_API_SOCKET": "s", "WAGGLE_MANIFESTS": "m"}
+    done = run(["waggle-operator"], tmp_path, **variables)
+    assert "no cluster: set --kubeconfig FILE" in done.stderr
+    done = run(["waggle-operator"], tmp_path, WAGGLE_NODE_NANE="n")
+    assert "WAGGLE_NODE_NANE: unknown variable (did you mean WAGGLE_NODE_NAME?)" in done.stderr
+
+
+def test_a_plain_user_without_a_session_has_a_usable_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cells.api.model import default_path
+
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    assert default_path() == Path("/tmp/waggle-54321/agent.sock")  # noqa: S108
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert default_path() == tmp_path / "waggle" / "agent.sock"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert default_path() == Path("/run/waggle/agent.sock")

@@ -1,0 +1,71 @@
+"""The packages: a source distribution that is the whole project, a wheel that runs the demo."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.program
+
+
+def tracked() -> set[str]:
+    """Return the files of the project."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a checkout")
+    return {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+
+
+def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
+    files = tracked()
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    assert files - names == set()
+
+
+@pytest.fixture(name="installed", scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel and install it into a folder of its own."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    build = ["wheel", str(ROOT), "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    subprocess.run([*pip, *build], check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    prefix = folder / "installed"
+    install = ["install", "--no-deps", "--ignore-installed", "--prefix", str(prefix), str(wheel)]
+    subprocess.run([*pip, *install], check=True, capture_output=True)
+    (target,) = prefix.glob("lib/python*/site-packages")
+    return target
+
+
+def test_the_wheel_has_the_examples_of_the_demo(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import waggle.demo.examples as e; from pathlib import Path;"
+        "print(e.__file__); print(*e.find(None, None, Path('copies')), sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        str(installed / "waggle" / "demo" / "examples.py"),
+        "copies/quickstart",
+        "copies/router.yaml",
+    ]
+    copied = {path.name for path in (tmp_path / "copies").rglob("*.yaml")}
+    assert copied == {"bgp.yaml", "node.yaml", "services.yaml", "router.yaml"}
