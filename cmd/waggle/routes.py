@@ -57,8 +57,8 @@ RECEIVED = (
     Column("NEXT-HOP"),
     Column("AS-PATH", minor=2),
     Column("STATUS"),
-    Column("FILTER", minor=4),
-    Column("OBJECT", minor=4),
+    Column("FILTER", minor=1),
+    Column("OBJECT", minor=1),
     *_DETAILS,
 )
 AVAILABLE = (

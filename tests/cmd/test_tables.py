@@ -13,7 +13,7 @@ from waggle.tables import Column, Layout, fitted, text_width, wrap
 PEER = [
     "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "v4,v6",
     "120,12", "1200,12", "default", "192.0.2.1", "90/30", "7/9", "0", "none", "-", "4s", "-",
-    "connection refused by the peer, perhaps for a wrong password (retry in 12s)",
+    "connection refused by the peer, perhaps for a wrong password (retry in 12s)", "-",
 ]  # fmt: skip
 EXPLAINED = [
     "default", "tor-1", "198.51.100.10/32", "Service/shop/web", "LoadBalancerIP", "no",
@@ -26,7 +26,8 @@ ADVERTISED = [
 ]  # fmt: skip
 RECEIVED = [
     "worker-1", "tor-1", "2001:db8:100:200::10/128", "2001:db8::1", "65000 65001 65002",
-    "not accepted by the import policy", "default", "-", "-", "-",
+    "AlwaysBlock 2001:db8:100::/40", "2001:db8::/32 ge 48 le 128",
+    "FRRConfiguration/frr-k8s-system/tor-1", "default", "-", "-", "-",
 ]  # fmt: skip
 
 
