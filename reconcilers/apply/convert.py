@@ -6,6 +6,8 @@ import functools
 import ipaddress
 from collections.abc import Callable, Iterable
 
+from msgspec.structs import asdict
+
 from reconcilers.model import Attributes, Instance, PasswordRef, Peer
 from reconcilers.model import PrefixRule as IntentRule
 from speaker.api import (
@@ -103,7 +105,7 @@ def peer_config(
         import_=import_policy(peer),
         next_hop_ipv4=peer.next_hop(IPV4_UNICAST),
         next_hop_ipv6=peer.next_hop(IPV6_UNICAST),
-        bfd=_bfd(peer),
+        bfd=None if peer.bfd is None else BfdProfile(**asdict(peer.bfd)),
         disabled_reason=down,
     )
 
@@ -127,20 +129,6 @@ def _accepted(accept: tuple[IntentRule, ...] | None) -> Import:
 def prefix_rules(rules: Iterable[IntentRule]) -> tuple[PrefixRule, ...]:
     """Return the rules of the speaker, in order; a rule of two objects is one."""
     return tuple(dict.fromkeys(PrefixRule(rule.prefix, rule.ge, rule.le) for rule in rules))
-
-
-def _bfd(peer: Peer) -> BfdProfile | None:
-    row = peer.bfd
-    if row is None:
-        return None
-    return BfdProfile(
-        receive_interval=row.receive_interval,
-        transmit_interval=row.transmit_interval,
-        detect_multiplier=row.detect_multiplier,
-        echo_interval=row.echo_interval,
-        passive=row.passive,
-        minimum_ttl=row.minimum_ttl,
-    )
 
 
 def _graceful_shutdown(peer: Peer, asn: int) -> Policy | None:

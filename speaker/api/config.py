@@ -69,11 +69,14 @@ class BfdProfile(msgspec.Struct, frozen=True):
     receive_interval: int = 300
     transmit_interval: int = 300
     detect_multiplier: int = 3
-    echo_interval: int | None = None
-    """None: the echo function is off."""
+    echo_interval: int = 50
+    echo_mode: bool = False
+    """Whether the echo function is used."""
     passive: bool = False
-    minimum_ttl: int | None = None
-    """Of received packets of a multihop session; None is the default."""
+    minimum_ttl: int = 254
+    """Of received packets of a multihop session."""
+    name: str = ""
+    """The name of the profile, if it has one."""
 
 
 class MaximumPrefixes(msgspec.Struct, frozen=True):

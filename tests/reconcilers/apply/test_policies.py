@@ -79,8 +79,8 @@ def test_a_bfd_profile_arrives_at_the_speaker_and_its_change_resets_nothing() ->
     rows = Rows()
     rows.apply([INSTANCE], [PEER])
     router = rows.router()
-    rows.apply([INSTANCE], [changed(bfd=BfdProfile(200, 250, 5, 50, minimum_ttl=250))])
-    assert config(rows).bfd == SpeakerProfile(200, 250, 5, 50, minimum_ttl=250)
+    rows.apply([INSTANCE], [changed(bfd=BfdProfile(200, 250, 5, 60, True, True, 250, "fast"))])
+    assert config(rows).bfd == SpeakerProfile(200, 250, 5, 60, True, True, 250, "fast")
     rows.apply([INSTANCE], [PEER])
     assert config(rows).bfd is None
     assert router.status().flaps == 0
