@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from cells.dialect_states import DialectStates
 from cells.hive import Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
@@ -120,5 +121,5 @@ def decode(octets: bytes) -> dict[Claim, str]:
 
 
 WIRING = Wiring(
-    provides=(ClaimStore,),
+    provides=(ClaimStore, DialectStates),
 )

@@ -14,6 +14,7 @@ from reactivex import Observable
 from reactivex.subject import Subject
 
 from cells.claims import ClaimStore
+from cells.dialect_states import DialectStates
 from cells.hive import Group, Health, Readiness, SettingError, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -70,6 +71,7 @@ class IntentLoop:
         dialects: Group[Dialect],
         steps: Group[IntentStep],
         claims: ClaimStore,
+        states: DialectStates,
         metrics: Metrics,
         readiness: Readiness,
         health: Health,
@@ -91,6 +93,7 @@ class IntentLoop:
                 raise SettingError("", f"cell {dialect.name}", wrong)
         self._steps = steps
         self._claims = claims
+        self._states = states
         self._duration = metrics.reconcile_duration.labels("intent")
         self._health = health
         self._synced = readiness.gate("sources", "the first reading of all sources")
@@ -130,6 +133,7 @@ class IntentLoop:
             self._trace_links.add([summary.span] if summary.span else [], since)
             self._synced()
             self._claims.keep(compiler.owners)
+            self._states.keep()
             self._done.on_next(None)
             self._report()
 

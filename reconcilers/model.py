@@ -15,6 +15,7 @@ import msgspec
 
 from resources.kind import Kind
 from resources.meta import Resource
+from resources.secret_value import SecretValue
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 
 
@@ -228,6 +229,8 @@ class Peer(msgspec.Struct, frozen=True):
     IPv6 prefixes over an IPv4 session."""
     origins: tuple[ObjectRef, ...] = ()
     """The objects that configure it, the one that decides first."""
+    held_password: SecretValue | None = None
+    """While an earlier state of the configuration is in force: the password that it had."""
     down_reason: str | None = None
     """Why this peer must stay down (a missing Secret ...), for people."""
     suppressed: tuple[SuppressedFamily, ...] = ()

@@ -58,6 +58,13 @@ def instance_config(instance: Instance) -> InstanceConfig:
     )
 
 
+def _password(peer: Peer, password_of: Callable[[PasswordRef], bytes | None]) -> bytes | None:
+    """Return the password of a peer. Raises LookupError where it is withheld."""
+    if peer.held_password is not None:
+        return peer.held_password.reveal()
+    return None if peer.password is None else password_of(peer.password)
+
+
 def peer_config(
     peer: Peer, local_asn: int, password_of: Callable[[PasswordRef], bytes | None]
 ) -> PeerConfig:
@@ -71,7 +78,7 @@ def peer_config(
     password: Secret | None = None
     if peer.password is not None and down is None:
         try:
-            octets = password_of(peer.password)
+            octets = _password(peer, password_of)
             password = None if octets is None else Secret(octets)
         except InvalidSecret as error:
             down = f"{peer.password}: {error}"

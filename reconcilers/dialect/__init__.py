@@ -35,6 +35,7 @@ from reconcilers.dialect.extensions import (
 )
 from reconcilers.dialect.feeding import feeders_first
 from reconcilers.dialect.installation import RbacRule, Rival
+from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import (
@@ -70,6 +71,7 @@ __all__ = [
     "Gauge",
     "JoinConflictError",
     "KindSource",
+    "Memory",
     "NodeContext",
     "NodeIntent",
     "ObjectStatus",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -21,8 +20,6 @@ from resources.host.network import Host
 from resources.option_declarations import Options
 from statedb import Key
 
-_INDEX: Final = re.compile(r"\[\d+\]")
-
 
 class Fed(msgspec.Struct, frozen=True):
     """An object of a dialect that feeds another one, translated to a row of a kind of that one."""
@@ -36,10 +33,6 @@ class Fed(msgspec.Struct, frozen=True):
     rules: Any = None
     """Rules of the feeding dialect for its own route sources (`RouteSetRules`); see the dialect that
     is fed for how its route sets carry them."""
-
-    def field(self, path: str) -> str:
-        """Return the path in the object of a path in the row."""
-        return self.fields.get(_INDEX.sub("", path), "")
 
 
 class RouteSetRules(Protocol):

@@ -10,6 +10,7 @@ from reconcilers.dialect.candidate import Candidate, Target
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
 from reconcilers.dialect.extensions import ApiPath, Command, Converter, Gauge, PlainPath
 from reconcilers.dialect.installation import RbacRule, Rival
+from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
@@ -115,6 +116,22 @@ class Dialect:
         from reconcilers.intent.join import united
 
         return united(contribution.attributes for contribution in contributions)
+
+    # Restarts of the agent
+
+    remembers: ClassVar[bool] = False
+    """True if the next process has to know something that is not in the objects."""
+
+    @property
+    def memory(self) -> Memory | None:
+        """What the next process has to know: the same value until it changes, None without any."""
+        return None
+
+    def remember(self, octets: bytes) -> None:
+        """Take the encoded `memory` of an earlier process, before the first `compile`.
+
+        Raises ValueError.
+        """
 
     # Explanation
 

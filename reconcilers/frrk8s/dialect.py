@@ -13,15 +13,17 @@ from reconcilers.dialect import (
     Dialect,
     Fed,
     JoinConflictError,
+    Memory,
     NodeContext,
     NodeIntent,
     Rival,
     RouteSource,
     Target,
 )
-from reconcilers.frrk8s.claims import Resolved
+from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
 from reconcilers.frrk8s.intent import NodeValues, Rows, rows
+from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.route_sets import (
@@ -80,8 +82,10 @@ class Frrk8sDialect(Dialect):
         self._merger = Merger()
         self._prefixes = ConfiguredPrefixes()
         self._route_sets: Mapping[str, RouteSet] = {}
-        self._routers: tuple[MergedRouter, ...] = ()
+        self._good = LastGood()
         """What is in force: with ``keep`` the last good state."""
+        self._routers: tuple[MergedRouter, ...] = ()
+        """Of the last compilation."""
         self.sources: tuple[RouteSource, ...] = (self._prefixes,)
 
     @property
@@ -104,14 +108,19 @@ class Frrk8sDialect(Dialect):
         node = self.tables.nodes.get(snapshot, ("", context.node))
         found = self._selected(snapshot, node)
         units = _units(found.rows, context.fed)
-        merged = self._merged(units, snapshot)
+        resolve = self._resolver(snapshot)
+        merged = self._merged(units, resolve)
         self._merger.forget(units)
         if merged.routers is not None:
-            self._routers = merged.routers
+            self._good = good_state(merged, resolve, self._good)
         elif self.options.on_conflict == "clear":
-            self._routers = ()
-        values = NodeValues(context.node, node, context.host, self._blocked)
-        compiled = rows(self._routers, values)
+            self._good = LastGood()
+        force = self._good if merged.routers is not None else self._good.with_rules(context.fed)
+        held = {} if merged.routers is not None else force.passwords
+        self._routers = force.routers
+        compiled = rows(
+            force.routers, NodeValues(context.node, node, context.host, self._blocked, held)
+        )
         return NodeIntent(
             compiled.instances,
             compiled.peers,
@@ -119,6 +128,20 @@ class Frrk8sDialect(Dialect):
             problems=(*found.problems, *merged.problems, *compiled.problems),
             recompiled={SOURCE: self._recompiled(compiled)},
         )
+
+    # Restarts
+
+    remembers: ClassVar = True
+
+    @property
+    def memory(self) -> Memory | None:
+        """The objects of the last good state."""
+        return self._good.memory if self.options.on_conflict == "keep" else None
+
+    def remember(self, octets: bytes) -> None:
+        """Take the last good state of an earlier process. Raises ValueError."""
+        if self.options.on_conflict == "keep":
+            self._good = restored(octets)
 
     def _selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
         labels = node.metadata.labels if node is not None else {}
@@ -129,16 +152,17 @@ class Frrk8sDialect(Dialect):
     def _blocked(self) -> tuple[str, ...]:
         return self.options.blocked if isinstance(self.options, Frrk8sOptions) else ()
 
-    def _merged(self, units: Sequence[Unit], snapshot: Snapshot) -> Merge:
+    def _merged(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
+        isolate = self.options.on_conflict == "isolate"
+        return (self._merger.isolate if isolate else self._merger.merge)(units, resolve)
+
+    def _resolver(self, snapshot: Snapshot) -> Resolve:
         def resolve(ref: PasswordRef, value: SecretValue | None) -> Resolved:
             if isinstance(ref, SecretRef):
                 return self._password(snapshot, ref)
             return "the password is missing" if value is None else value
 
-        merge = (
-            self._merger.isolate if self.options.on_conflict == "isolate" else self._merger.merge
-        )
-        return merge(units, resolve)
+        return resolve
 
     def _password(self, snapshot: Snapshot, ref: SecretRef) -> Resolved:
         secret = self.tables.secrets.get(snapshot, (ref.namespace, ref.name))
@@ -180,6 +204,7 @@ class Frrk8sDialect(Dialect):
             group = (self.node_group(snapshot, name), context.feeding_group(name))
             groups.setdefault(group, []).append(node)
         merges: list[NodesMerge] = []
+        resolve = self._resolver(snapshot)
         problems = self._selected(snapshot, None).problems
         for nodes in groups.values():
             units = _units(
@@ -187,7 +212,7 @@ class Frrk8sDialect(Dialect):
             )
             names = tuple(sorted(node.metadata.name for node in nodes))
             refs = tuple(dict.fromkeys(unit.ref for unit in units))
-            merges.append(NodesMerge(names, refs, self._merged(units, snapshot)))
+            merges.append(NodesMerge(names, refs, self._merged(units, resolve)))
         isolate = self.options.on_conflict == "isolate"
         reported += conditions(objects, merges, problems, isolate=isolate)
         refs = tuple({condition.object: None for condition in reported})
@@ -244,7 +269,7 @@ class Frrk8sDialect(Dialect):
 def _units(rows: Iterable[FRRConfiguration], fed: Iterable[Fed]) -> list[Unit]:
     """Return what is merged: the objects of a node, and those of feeding dialects."""
     units = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in rows]
-    return [*units, *(Unit(one.origin, one.row, one.field, one.rules) for one in fed)]
+    return [*units, *(Unit(one.origin, one.row, one.fields, one.rules) for one in fed)]
 
 
 def _is_interface(text: str) -> bool:

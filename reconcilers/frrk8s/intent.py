@@ -22,6 +22,7 @@ from reconcilers.model import (
 )
 from resources.core import Node
 from resources.host.network import Host, source_address
+from resources.secret_value import SecretValue
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
 
 RESTART_TIME: Final = 120
@@ -38,6 +39,8 @@ class NodeValues(NamedTuple):
     host: Host
     blocked: tuple[str, ...]
     """Prefixes within which nothing is accepted."""
+    held: Mapping[NeighborKey, SecretValue] = {}
+    """While an earlier state is in force: its passwords."""
 
 
 class Rows(NamedTuple):
@@ -123,6 +126,7 @@ def _peer(
         connect_retry_time=session.connect_time,
         ebgp_multihop=MULTIHOP_TTL if session.ebgp_multi_hop else 1,
         password=session.password,
+        held_password=values.held.get(neighbor.key),
         graceful_restart=GracefulRestart(RESTART_TIME) if neighbor.graceful_restart else None,
         bfd=neighbor.bfd,
         families=families,

@@ -44,6 +44,7 @@ from reconcilers.frrk8s.unit import (
 from reconcilers.frrk8s.values import Prefix
 from reconcilers.model import Attributes, BfdProfile, ObjectRef, PrefixRule, Problem
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.secret_value import SecretValue
 
 COMPILATIONS: Final = 8
 """Of one object that are remembered."""
@@ -66,6 +67,8 @@ class MergedNeighbor(NamedTuple):
     rules: tuple[Any, ...]
     """Rules of feeding dialects."""
     origins: tuple[ObjectRef, ...]
+    password: SecretValue | None
+    """The password that is a field of an object."""
 
 
 class MergedRouter(NamedTuple):
@@ -359,6 +362,7 @@ def _neighbor(
         tuple((unit.ref, part.routes) for unit, part in parts if part.routes),
         tuple(unit.rules for unit, _ in parts if unit.rules is not None),
         _refs(unit for unit, _ in parts),
+        first.password,
     )
 
 

@@ -43,7 +43,7 @@ def selected(
 
 def selector_errors(row: FRRConfiguration) -> list[FieldError]:
     """Return why the selector of an object is invalid; nothing if it is valid."""
-    return [error for error in row.errors if error.path.startswith(SELECTOR)]
+    return [error for error in row.invalid if error.path.startswith(SELECTOR)]
 
 
 def example_labels(selector: LabelSelector) -> dict[str, str]:

@@ -102,8 +102,8 @@ class _Compiler:
 
     def compiled(self) -> Compiled:
         row = self._unit.row
-        if row.errors:
-            return Compiled(errors=row.errors)
+        if row.invalid:
+            return Compiled(errors=row.invalid)
         profiles = tuple(self._bfd_profiles())
         routers = tuple(
             self._router(router, f"spec.bgp.routers[{i}]")
@@ -307,7 +307,7 @@ class _Compiler:
         if not name:
             return None
         # The profile of an object of another dialect is an object of its own.
-        if name not in self._profiles and self._unit.field is None:
+        if name not in self._profiles and self._unit.fields is None:
             text = f"{key}: this object has no BFD profile {shortened(name)}"
             self._error(f"{path}.bfdProfile", text)
         self._not_done(BFD, f"{path}.bfdProfile", f"{key}: BFD is not spoken")

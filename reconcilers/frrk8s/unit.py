@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -13,6 +14,8 @@ from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.secret_value import SecretValue
 
+INDEX: Final = re.compile(r"\[\d+\]")
+
 
 class Unit(msgspec.Struct, frozen=True):
     """One object that is merged, in the form of an FRRConfiguration."""
@@ -21,8 +24,8 @@ class Unit(msgspec.Struct, frozen=True):
     """The object that problems and origins of routes name."""
     row: FRRConfiguration
     """The FRRConfiguration, or what the object is translated to; its node selector is not read."""
-    field: Callable[[str], str] | None = None
-    """Maps a path in the row to one in the object; None where the row is the object."""
+    fields: Mapping[str, str] | None = None
+    """Paths in the row, without indices, to paths in the object; None where the row is the object."""
     rules: Any = None
     """Rules of the feeding dialect's own routes for the neighbours of the row; see `merge`."""
 
@@ -34,7 +37,7 @@ class Unit(msgspec.Struct, frozen=True):
 
     def path(self, path: str) -> str:
         """Return a path in the object."""
-        return path if self.field is None else self.field(path)
+        return path if self.fields is None else self.fields.get(INDEX.sub("", path), "")
 
 
 class NeighborKey(NamedTuple):

@@ -100,21 +100,6 @@ class FRRConfiguration(Resource, frozen=True):
         default_factory=FRRConfigurationSpec
     )
 
-    @property
-    def errors(self) -> tuple[FieldError, ...]:
-        """The fields that the schema refuses; such an object has no specification but its selector."""
-        return ()
-
-
-class InvalidFRRConfiguration(FRRConfiguration, frozen=True):
-    """An object that the schema refuses: it concerns the nodes that it selects, as a problem.
-
-    A selector that is itself invalid selects no node.
-    """
-
     invalid: tuple[FieldError, ...] = ()
-
-    @property
-    def errors(self) -> tuple[FieldError, ...]:
-        """The fields that the schema refuses."""
-        return self.invalid
+    """Not a field of the API: what the schema refuses. Such an object has no specification but its
+    node selector: it concerns the nodes that it selects, as a problem."""

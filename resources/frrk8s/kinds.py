@@ -11,7 +11,6 @@ from resources.frrk8s.definitions import FRR_CONFIGURATION as DEFINITION
 from resources.frrk8s.frrconfiguration import (
     FRRConfiguration,
     FRRConfigurationSpec,
-    InvalidFRRConfiguration,
 )
 from resources.kind import DEFAULT_NAMESPACE, Kind
 from resources.labels import LabelSelector, selector_errors
@@ -33,7 +32,7 @@ def _invalid(value: Any, errors: tuple[FieldError, ...]) -> FRRConfiguration:  #
             found = msgspec.convert(selector, LabelSelector)
     if not metadata.namespace:
         metadata = msgspec.structs.replace(metadata, namespace=DEFAULT_NAMESPACE)
-    return InvalidFRRConfiguration(
+    return FRRConfiguration(
         metadata=metadata, spec=FRRConfigurationSpec(node_selector=found), invalid=errors
     )
 

@@ -43,7 +43,7 @@ class Cluster:
         settings = offline_settings(NODE, options)
         self.dialect = CiliumDialect(self.resources, cilium_options(settings))
         others = [dialect(self.resources, dialect.options_type()) for dialect in also]
-        dialects = [self.dialect, *others]
+        self.dialects = dialects = [self.dialect, *others]
         planner = Planner(self.db, dialects, "kube-system", stored=False)
         self.operator = LocalOperator(self.db, self.intent, planner) if operator else None
         self.compiler = IntentCompiler(

@@ -222,7 +222,7 @@ def test_a_conflict_of_another_dialects_object_has_its_name_and_field() -> None:
     fed = Unit(
         ObjectRef("BGPPeer", "metallb-system", "p"),
         theirs.row,
-        {"spec.bgp.routers[0].neighbors[0].port": "spec.peerPort"}.get,  # type: ignore[arg-type]
+        {"spec.bgp.routers.neighbors.port": "spec.peerPort"},
     )
     (problem,) = merge([fed, unit("x", router(neighbor()))]).problems
     assert [str(ref) for ref in problem.objects] == [

@@ -1,0 +1,122 @@
+"""The last good state of a node: the objects that went together, and the passwords of their sessions.
+
+Kept over restarts without passwords and without the rules of feeding dialects, which are those of the
+present then. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reconcilers.dialect import Fed
+from reconcilers.frrk8s.claims import Resolve, Resolved
+from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
+from reconcilers.frrk8s.unit import NeighborKey, Unit
+from reconcilers.model import ObjectRef, PasswordRef
+from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.secret_value import SecretValue, decode_withheld, encode_withheld
+
+Passwords = Mapping[NeighborKey, SecretValue]
+"""The passwords of sessions, as they are used."""
+
+
+class _StoredUnit(msgspec.Struct, frozen=True):
+    ref: ObjectRef
+    row: FRRConfiguration
+    fields: dict[str, str] | None = None
+
+
+class Remembered(NamedTuple):
+    """The objects of the last good state, as `reconcilers.dialect.Memory`."""
+
+    units: tuple[Unit, ...]
+
+    def encode(self) -> bytes:
+        """Return the objects as JSON; of a password only that there is one."""
+        stored = [
+            _StoredUnit(unit.ref, unit.row, None if unit.fields is None else dict(unit.fields))
+            for unit in self.units
+        ]
+        return msgspec.json.encode(stored, enc_hook=encode_withheld)
+
+
+class LastGood(NamedTuple):
+    """What is in force."""
+
+    routers: tuple[MergedRouter, ...] = ()
+    passwords: Passwords = MappingProxyType({})
+    memory: Remembered | None = None
+    restored: bool = False
+    """True for the state of an earlier process, without rules of feeding dialects."""
+
+    def with_rules(self, fed: Sequence[Fed]) -> LastGood:
+        """Return a restored state with the present rules of feeding dialects."""
+        if not self.restored:
+            return self
+        rules: dict[ObjectRef, list[Any]] = {}
+        for one in fed:
+            if one.rules is not None:
+                rules.setdefault(one.origin, []).append(one.rules)
+        routers = tuple(
+            router._replace(
+                neighbors=tuple(
+                    neighbor._replace(
+                        rules=tuple(
+                            found for ref in neighbor.origins for found in rules.get(ref, ())
+                        )
+                    )
+                    for neighbor in router.neighbors
+                )
+            )
+            for router in self.routers
+        )
+        return self._replace(routers=routers)
+
+
+def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
+    """Return the state of objects that go together; the same memory for the same objects."""
+    units = merged.accepted
+    memory = before.memory
+    if memory is None or not _same(units, memory.units):
+        memory = Remembered(units)
+    return LastGood(merged.routers or (), _passwords(merged, resolve), memory)
+
+
+def _same(units: Sequence[Unit], others: Sequence[Unit]) -> bool:
+    return len(units) == len(others) and all(
+        one.ref == other.ref and one.row is other.row
+        for one, other in zip(units, others, strict=True)
+    )
+
+
+def _passwords(merged: Merge, resolve: Resolve) -> dict[NeighborKey, SecretValue]:
+    found: dict[NeighborKey, SecretValue] = {}
+    for router in merged.routers or ():
+        for neighbor in router.neighbors:
+            ref = neighbor.session.password
+            if ref is not None:
+                value = resolve(ref, neighbor.password)
+                if isinstance(value, SecretValue) and value.known:
+                    found[neighbor.key] = SecretValue(value.reveal().rstrip(b"\r\n"))
+    return found
+
+
+def restored(octets: bytes) -> LastGood:
+    """Return the state of an earlier process. Raises ValueError."""
+    try:
+        stored = msgspec.json.decode(octets, type=list[_StoredUnit], dec_hook=decode_withheld)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is not understood: {error}") from None
+    units = tuple(Unit(one.ref, one.row, one.fields) for one in stored)
+    merged = Merger().merge(units, _withheld)
+    if merged.routers is None:
+        raise ValueError(f"its objects do not go together: {merged.problems[0].message}")
+    return LastGood(merged.routers, memory=Remembered(units), restored=True)
+
+
+def _withheld(ref: PasswordRef, value: SecretValue | None) -> Resolved:  # noqa: ARG001
+    return SecretValue.withheld()
