@@ -19,13 +19,20 @@ from cells.hive import Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ClaimsOptions
-from reconcilers.intent.arbitrate import Claim, Owners
+from reconcilers.intent.arbitrate import PEER, Claim, Owners
 from resources.snapshot import SnapshotError, read, write
 
 FILE: Final = "claims.json"
 FORMAT: Final = "waggle-claims/1"
 
 log = structlog.get_logger("waggle.claims")
+
+
+class StateDirectory:
+    """The directory on the node for what a restart has to remember."""
+
+    def __init__(self, options: ClaimsOptions) -> None:
+        self.path = None if options.directory is None else Path(options.directory)
 
 
 class _Stored(msgspec.Struct, frozen=True):
@@ -39,13 +46,15 @@ class ClaimStore:
     """Reads the claims at start and writes them when they change."""
 
     def __init__(
-        self, options: ClaimsOptions, health: Health, lifecycle: Lifecycle, jobs: Jobs
+        self, directory: StateDirectory, health: Health, lifecycle: Lifecycle, jobs: Jobs
     ) -> None:
-        self._path = None if options.directory is None else Path(options.directory) / FILE
+        self._path = None if directory.path is None else directory.path / FILE
         self._health = health
         self.owners: Owners = {}
         """The owning dialect of each claim."""
         self._written: Owners = {}
+        self.remembered = 0
+        """Peers of the last run, until this one has had peers, too."""
         self._changed = asyncio.Event()
         self._lock = threading.Lock()
         lifecycle.append("claims", start=self._start, stop=self._write)
@@ -53,7 +62,10 @@ class ClaimStore:
             jobs.add("write", self._run)
 
     def keep(self, owners: Owners) -> None:
-        """Accept the present claims."""
+        """Accept the present claims; without any, those of the last run are kept until there are."""
+        if self.remembered and not owners:
+            return
+        self.remembered = 0
         if owners != self.owners:
             self.owners = owners
             self._changed.set()
@@ -65,6 +77,7 @@ class ClaimStore:
         try:
             octets = await asyncio.to_thread(read, self._path)
             self.owners = self._written = {} if octets is None else decode(octets)
+            self.remembered = sum(claim[0] == PEER for claim in self.owners)
             self._health.ok(f"kept in {self._path}")
         except (OSError, ValueError, SnapshotError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -121,5 +134,5 @@ def decode(octets: bytes) -> dict[Claim, str]:
 
 
 WIRING = Wiring(
-    provides=(ClaimStore, DialectStates),
+    provides=(StateDirectory, ClaimStore, DialectStates),
 )

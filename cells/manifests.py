@@ -6,15 +6,14 @@ nothing stops.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import structlog
 
 from cells.hive import Health, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
+from cells.manifests_last_valid import LastValidObjects
 from cells.options import ManifestsOptions
-from cells.resources import EventTraceLinks
+from cells.resources import EventTraceLinks, MassWithdrawHold
 from cells.unused_objects import UnusedObjectsLog
 from cells.watch import Watch
 from resources.ingest import Ingest
@@ -37,6 +36,7 @@ class Manifests:
         trace_links: EventTraceLinks,
         options: ManifestsOptions,
         source: ManifestsSource,
+        last_valid: LastValidObjects,  # noqa: ARG002  restores them before the first reading
         unused: UnusedObjectsLog | None,
         health: Health,
         lifecycle: Lifecycle,
@@ -60,17 +60,9 @@ class Manifests:
         jobs.add("watch", self._run)
 
     async def _run(self) -> None:
-        self._warn_of_missing()
         if not self._known:
             self._health.ok(f"watching {', '.join(self._directories)}")
         await self._watch.run()
-
-    def _warn_of_missing(self) -> None:
-        for directory in self._directories:
-            if not Path(directory).exists():
-                log.warning(
-                    "no such directory yet", event_name="manifests.missing", directory=directory
-                )
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         found = frozenset(problems)
@@ -95,12 +87,15 @@ class Manifests:
             self._health.ok(f"watching {', '.join(self._directories)}")
 
 
-def make_source(options: ManifestsOptions, tables: Tables) -> ManifestsSource:
+def make_source(
+    options: ManifestsOptions, tables: Tables, hold: MassWithdrawHold
+) -> ManifestsSource:
     """Return the source that reads the directories."""
-    return ManifestsSource(options.directory or (), tables.kinds)
+    return ManifestsSource(options.directory or (), tables.kinds, hold=hold.seconds)
 
 
 WIRING = Wiring(
+    private=(LastValidObjects,),
     provides=(make_source,),
     invokes=(Manifests,),
     contributes=(provide(make_source, as_=Source),),

@@ -22,7 +22,8 @@ from cells.hive.jobs import Jobs, Supervisor
 
 FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets in seconds: from half a millisecond, since a change usually takes a few."""
-LAG_INTERVAL = 0.5
+LAG_INTERVAL = 1.0
+"""Seconds between two measurements: what an idle process wakes up for."""
 LAG_DEGRADED = 1.0
 """Seconds of lag that health mentions: keepalives come a third of the hold time apart."""
 

@@ -148,7 +148,7 @@ class ClaimsOptions(Options, frozen=True):
         str | None,
         setting(
             "directory on the node for what a restart has to remember: which dialect has a peer that "
-            "two of them configure",
+            "two of them configure, and the last valid manifests",
             flag="--state-directory",
             metavar="DIR",
         ),

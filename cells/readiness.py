@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 import structlog
 
 from cells.apply.loop import FirstPass
+from cells.configuration_gate import ConfigurationGate
 from cells.hive import Group, Health, Readiness, Wiring
 from cells.hive.jobs import Jobs
 from cells.options import ReadinessOptions
@@ -60,6 +61,7 @@ class ReadinessGate:
         database: Database,
         intent_tables: IntentTables,
         first_pass: FirstPass,
+        configuration: ConfigurationGate,
         speaker: SpeakerPort,
         options: ReadinessOptions,
         sources: Group[Source],
@@ -70,6 +72,7 @@ class ReadinessGate:
         self._database = database
         self._peers = intent_tables.peers
         self._first_pass = first_pass
+        self._configuration = configuration
         self._speaker = speaker
         self._timeout = options.timeout_seconds
         self._readiness = readiness
@@ -86,6 +89,7 @@ class ReadinessGate:
         loop = asyncio.get_running_loop()
         self._health.ok("waiting for the first complete apply round")
         await self._first_pass.wait()
+        await self._configuration.wait()
         began = loop.time()
         while True:
             missing = self.missing()
@@ -126,5 +130,6 @@ def _names(missing: Mapping[str, str]) -> str:
 
 
 WIRING = Wiring(
+    private=(ConfigurationGate,),
     invokes=(ReadinessGate,),
 )

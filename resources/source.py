@@ -54,6 +54,8 @@ class SourceProblem(msgspec.Struct, frozen=True, order=True):
     """Of the object, where an API server has it."""
     ignored: bool = False
     """True for a field that is not known: it has no effect, and the rest of the object counts."""
+    lost: bool = False
+    """True if no version of the object, or nothing of the file, counts."""
 
     @property
     def where(self) -> str:

@@ -24,7 +24,7 @@ from cells.options import LoggingOptions
 STDERR = 2
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-NOISY = ("aiohttp.access", "opentelemetry", "urllib3", "watchfiles")
+NOISY = ("aiohttp.access", "opentelemetry", "urllib3")
 """Libraries that log what we report ourselves, or every request."""
 
 

@@ -21,9 +21,10 @@ from msgspec.structs import replace
 from reconcilers.model import Instance, InstanceImport, ObjectRef, Peer, Problem
 
 Claim = tuple[str, str, str]
-"""What is claimed: "peer", "port" or "instance"; the VRF, empty for the default one; and the address
+"""What is claimed: `PEER`, "port" or "instance"; the VRF, empty for the default one; and the address
 (a link-local one with ``%interface``), the port or the name. Or `RENAMED`, the name that the dialect
 gives, and the name that the instance has."""
+PEER: Final = "peer"
 RENAMED: Final = "renamed"
 Owners = Mapping[Claim, str]
 """The dialect that has each claim."""
@@ -179,11 +180,11 @@ def _port_claim(row: Instance) -> Claim | None:
 def _peer_claim(row: Peer, vrfs: Mapping[tuple[str, str], str]) -> Claim:
     vrf = vrfs.get((row.dialect, row.instance), "")
     if row.address is None:
-        return ("peer", vrf, f"%{row.interface}")
+        return (PEER, vrf, f"%{row.interface}")
     address = ipaddress.ip_address(row.address)
     # Only a link-local address may be another router's at each interface (RFC 4007 section 6).
     zone = f"%{row.interface}" if row.interface is not None and address.is_link_local else ""
-    return ("peer", vrf, f"{address}{zone}")
+    return (PEER, vrf, f"{address}{zone}")
 
 
 # Claimants

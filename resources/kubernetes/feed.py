@@ -190,8 +190,11 @@ class Feed(Generic[T]):
         except InvalidObject as error:
             key = (error.object.namespace, error.object.name)
             uid = _uid(raw)
-            problems[key] = tuple(_problem(error.object, field, uid) for field in error.errors)
-            if key in self.rows:
+            lost = key not in self.rows
+            problems[key] = tuple(
+                _problem(error.object, field, uid, lost=lost) for field in error.errors
+            )
+            if not lost:
                 rows[key] = self.rows[key]
             return key
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -223,8 +226,8 @@ class Feed(Generic[T]):
         return Delete(key) if self.rows.pop(key, None) is not None else None
 
 
-def _problem(name: ObjectName, field: FieldError, uid: str) -> SourceProblem:
-    return SourceProblem(SOURCE, 0, 0, name, field.path, field.message, uid)
+def _problem(name: ObjectName, field: FieldError, uid: str, *, lost: bool = False) -> SourceProblem:
+    return SourceProblem(SOURCE, 0, 0, name, field.path, field.message, uid, lost=lost)
 
 
 def _uid(raw: msgspec.Raw) -> str:

@@ -8,9 +8,13 @@ keeps its last valid version.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
+from resources.disappearance import is_mass
 from resources.errors import ObjectName
 from resources.kind import Kind, Kinds
 from resources.manifests.parse import Parsed
@@ -50,8 +54,42 @@ class Catalog:
         """Iterate over the paths of the files."""
         return iter(self._files.keys() | self._problems.keys())
 
-    def put(self, path: str, parsed: Parsed) -> list[tuple[str, Event]]:
-        """Replace the content of a file; returns the resulting events, with their kinds."""
+    def objects(self, path: str) -> Mapping[Identity, Resource]:
+        """Return the objects of a file that count."""
+        return {identity: held.row for identity, held in self._files.get(path, {}).items()}
+
+    def restore(self, path: str, rows: Iterable[tuple[str, Resource]]) -> None:
+        """Add a file's last valid objects, with their kinds, from before the start."""
+        self._files[path] = {(kind, row.key): _Held(row, 0, 0) for kind, row in rows}
+        for identity in self._files[path]:
+            self._update_owners(identity, path, holds=True)
+
+    def cut_off(self, path: str, parsed: Parsed) -> frozenset[Identity]:
+        """Return the objects that a file's new content has lost, if it looks cut or emptied.
+
+        That is: all of them without others instead, or at least two and more than a fifth, which
+        were the end of the file. Otherwise the result is empty.
+        """
+        before = self._files.get(path, {})
+        if not before or not parsed.whole:
+            return frozenset()
+        listed = {(item.kind.name, (item.name.namespace, item.name.name)) for item in parsed.items}
+        missing = before.keys() - listed
+        if not is_mass(len(before), len(missing), len(listed)) or len(listed) >= len(before):
+            return frozenset()
+        order = list(before)
+        if any(identity in listed for identity in order[len(order) - len(missing) :]):
+            return frozenset()
+        return frozenset(missing)
+
+    def put(
+        self, path: str, parsed: Parsed, keep: AbstractSet[Identity] = frozenset()
+    ) -> list[tuple[str, Event]]:
+        """Replace the content of a file; returns the resulting events, with their kinds.
+
+        ``keep`` are former objects that still count. The last object before them may be incomplete,
+        so that it keeps its former version, too.
+        """
         before = self._files.get(path, {})
         after: dict[Identity, _Held] = {}
         problems = list(parsed.problems)
@@ -71,10 +109,16 @@ class Catalog:
                 after[identity] = _Held(item.row, item.line, item.document)
             elif identity in before:
                 after[identity] = before[identity]
+        if keep:
+            last = next(reversed(after), None)
+            if last in before:
+                after[last] = before[last]
+            after |= {identity: before[identity] for identity in before if identity in keep}
         if not parsed.whole:
             # The rest of the file may have the other objects.
             after = {**before, **after}
-        return self._exchange(path, after, tuple(problems))
+        found = tuple(_with_effect(problem, after) for problem in problems)
+        return self._exchange(path, after, found)
 
     def remove(self, path: str) -> list[tuple[str, Event]]:
         """Remove a file; returns the resulting events."""
@@ -86,8 +130,9 @@ class Catalog:
 
     def fail(self, path: str, message: str) -> list[tuple[str, Event]]:
         """Report that a file cannot be read; it keeps its objects."""
-        problem = SourceProblem(path, 0, 0, None, "", message)
-        return self._exchange(path, self._files.get(path, {}), (problem,))
+        kept = self._files.get(path, {})
+        problem = SourceProblem(path, 0, 0, None, "", message, lost=not kept)
+        return self._exchange(path, kept, (problem,))
 
     def _exchange(
         self, path: str, after: dict[Identity, _Held], problems: tuple[SourceProblem, ...]
@@ -159,6 +204,16 @@ class Catalog:
                 message = f"is in {where} already, which counts"
                 found.append(SourceProblem(path, held.document, held.line, name, "", message))
         return tuple(sorted(found, key=_order))
+
+
+def _with_effect(problem: SourceProblem, held: Mapping[Identity, _Held]) -> SourceProblem:
+    """Record in a problem whether anything of the object, or of the file, counts."""
+    if problem.object is not None:
+        name = problem.object
+        lost = (name.kind, (name.namespace, name.name)) not in held
+    else:
+        lost = bool(problem.document) or not held
+    return replace(problem, lost=lost) if lost else problem
 
 
 def _place(held: _Held) -> str:

@@ -29,7 +29,11 @@ class ScanResult(NamedTuple):
 
     files: dict[str, Signature]
     skipped: dict[str, str]
-    """Files named as manifests that cannot be read, with the reason."""
+    """Files named as manifests and directories that cannot be read, with the reason."""
+    directories: dict[str, None]
+    """The directories that were read, in order."""
+    missing: tuple[str, ...] = ()
+    """The roots that do not exist."""
 
 
 def is_manifest_name(name: str) -> bool:
@@ -41,7 +45,7 @@ def signature(path: str) -> Signature | str | None:
     """Return a file's signature, the reason why it is not read, or None if it does not exist."""
     try:
         status = os.stat(path)  # noqa: PTH116  the hot path of every change
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return f"cannot be read: {error.strerror}"
@@ -52,14 +56,23 @@ def signature(path: str) -> Signature | str | None:
 
 def scan(roots: Iterable[str]) -> ScanResult:
     """Find the manifests below directories; a root may also be a file."""
-    result = ScanResult({}, {})
+    result = ScanResult({}, {}, {})
+    missing = []
     for root in roots:
-        if Path(root).is_dir():
-            for path in _walk(root, os.path.realpath(root), 0):
+        try:
+            is_directory = stat.S_ISDIR(Path(root).stat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            missing.append(root)
+            continue
+        except OSError as error:
+            result.skipped[root] = f"cannot be read: {error.strerror}"
+            continue
+        if is_directory:
+            for path in _walk(root, os.path.realpath(root), 0, result):
                 _add(result, path)
         else:
             _add(result, root)
-    return result
+    return result._replace(missing=tuple(missing))
 
 
 def _add(result: ScanResult, path: str) -> None:
@@ -70,11 +83,15 @@ def _add(result: ScanResult, path: str) -> None:
         result.skipped[path] = sign
 
 
-def _walk(directory: str, root: str, depth: int) -> Iterator[str]:
+def _walk(directory: str, root: str, depth: int, result: ScanResult) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return
+    except OSError as error:
+        result.skipped[directory] = f"cannot be read: {error.strerror}"
+        return
+    result.directories[directory] = None
     for entry in entries:
         if entry.name.startswith("."):
             continue
@@ -83,7 +100,7 @@ def _walk(directory: str, root: str, depth: int) -> Iterator[str]:
         if entry.is_dir():
             # The limit ends a loop of links within the tree.
             if depth < MAX_DEPTH:
-                yield from _walk(entry.path, root, depth + 1)
+                yield from _walk(entry.path, root, depth + 1, result)
         elif is_manifest_name(entry.name):
             yield entry.path
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.files import scan
-from resources.manifests.parse import parse_file, size_limit
+from resources.manifests.parse import Parsed, parse_file, size_limit
 from resources.source import Replace, SourceProblem
 
 
@@ -31,15 +31,15 @@ class Loaded(NamedTuple):
     """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
 
 
-def read_into(catalog: Catalog, path: str, size: int) -> list[tuple[str, Any]]:
-    """Read one file into a catalog; returns the resulting events."""
+def read_file(path: str, size: int, kinds: Kinds) -> Parsed | str:
+    """Read one file; returns its content, or the reason why it cannot be read."""
     if size > size_limit(path):
-        return catalog.fail(path, f"{size:,} octets, more than {size_limit(path):,} are not read")
+        return f"{size:,} octets, more than {size_limit(path):,} are not read"
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        return catalog.fail(path, f"cannot be read: {error.strerror}")
-    return catalog.put(path, parse_file(path, data, catalog.kinds))
+        return f"cannot be read: {error.strerror}"
+    return parse_file(path, data, kinds)
 
 
 STANDARD_INPUT = "-"
@@ -58,7 +58,11 @@ def load(paths: Iterable[str], kinds: Kinds, stdin: BinaryIO | None = None) -> L
     found = scan(roots)
     catalog = Catalog(kinds)
     for path, sign in found.files.items():
-        read_into(catalog, path, sign.size)
+        content = read_file(path, sign.size, kinds)
+        if isinstance(content, str):
+            catalog.fail(path, content)
+        else:
+            catalog.put(path, content)
     for path, reason in found.skipped.items():
         catalog.fail(path, reason)
     if stdin is not None and STANDARD_INPUT in given:

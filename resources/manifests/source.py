@@ -1,38 +1,43 @@
 """A watched directory of manifests as a source.
 
-The kernel notifies of changed files, and only those are read again. A periodic scan of the whole tree
-finds changes without a notification (file systems without inotify, an overflow, a directory that was
-deleted and created again).
+The kernel notifies of changed files, and only those are read again, once they are quiet. A periodic
+scan of the whole tree finds changes without a notification (file systems without inotify, an overflow,
+a directory that was deleted and created again), and confirms the loss of many objects.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from reactivex import Observable
 from reactivex.subject import Subject
-from watchfiles import awatch
 
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
+from resources.manifests.doubts import Cause, Doubts
 from resources.manifests.files import ScanResult, Signature, is_manifest_name, scan, signature
-from resources.manifests.load import read_into
+from resources.manifests.load import read_file
+from resources.manifests.notifications import Change, Notifications
+from resources.manifests.settling import Settling
 from resources.meta import Resource
 from resources.source import Event, SourceProblem
 from resources.streams import isolated
 
 T = TypeVar("T", bound=Resource)
 
-SETTLE_MS = 2
-"""Milliseconds without a notification after which the watcher reports changes."""
-DEBOUNCE_MS = 20
-"""Milliseconds after which it reports them at the latest."""
-SCAN_INTERVAL_SECONDS = 5.0
+SCAN_INTERVAL_SECONDS: Final = 5.0
 """Between two scans of the whole tree."""
+MISSING_SCAN_SECONDS: Final = 1.0
+"""Between two scans while a directory does not exist."""
+SMALL_TREE: Final = 100
+"""Files and directories that are scanned in the loop: some 300 microseconds."""
+JOIN_SECONDS: Final = 0.02
+"""In which further changes of directories join the same scan."""
 
 
 class ManifestsSource:
@@ -45,14 +50,33 @@ class ManifestsSource:
         paths: Iterable[str | Path],
         kinds: Kinds,
         *,
+        hold: float = 60.0,
         scan_interval: float = SCAN_INTERVAL_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._roots = [str(path) for path in paths]
+        """``hold``: seconds for which the loss of many objects has to last; 0: it counts at once."""
+        self._roots = [str(Path(path)) for path in paths]
+        self._root_files = {
+            (os.path.dirname(root) or ".", os.path.basename(root)): root  # noqa: PTH119, PTH120
+            for root in self._roots
+        }
+        """The roots by directory and name: some may be files."""
         self._scan_interval = scan_interval
+        self._clock = clock
         self.kinds = tuple(kinds)
+        self._kinds = kinds
         self._catalog = Catalog(kinds)
         self._signatures: dict[str, Signature] = {}
-        self._skipped: dict[str, str] = {}
+        self._found = ScanResult({}, {}, {})
+        """The last scan."""
+        self._causes: dict[str, Cause | None] = {}
+        """What is wrong with directories of files that are gone, in the present pass."""
+        self._settling = Settling()
+        self._doubts = Doubts(hold)
+        self._missing: set[str] = set()
+        """The roots that do not exist, or whose files have not been read since they do."""
+        self._unwatched = ""
+        """Why changes are found by scans only; empty if the kernel reports them."""
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
         self._unread: Subject[dict[tuple[str, str], int]] = Subject()
         self._last_unread: dict[tuple[str, str], int] = {}
@@ -76,62 +100,202 @@ class ManifestsSource:
     async def run(self) -> None:
         """Read all files, then changed ones, until cancelled."""
         self.read_all()
-        async for changed in self._changes():
-            if changed is None:
-                # In a thread, as the scan of a large tree takes long.
-                self.compare(await asyncio.to_thread(scan, self._roots))
-            else:
-                self.read_changed(changed)
+        with Notifications() as notifications:
+            scan_at = self._clock()
+            while True:
+                if self._clock() >= scan_at:
+                    found = await self._scan()
+                    # Of a directory that is watched from now on, changes since the scan are unknown.
+                    is_new = notifications.watch(self._directories(found))
+                    self._unwatched = notifications.error
+                    self.compare(found)
+                    scan_at = self._clock() + (0.0 if is_new else self._pause(found))
+                self.read_settled()
+                await notifications.wait(self._next_due(scan_at) - self._clock())
+                changes, scan_now = notifications.take()
+                for change in changes:
+                    scan_now |= not self.note(change)
+                if scan_now:
+                    scan_at = min(scan_at, self._clock() + JOIN_SECONDS)
+
+    async def _scan(self) -> ScanResult:
+        """Scan the tree, in a thread if that takes long."""
+        if len(self._found.files) + len(self._found.directories) > SMALL_TREE:
+            return await asyncio.to_thread(scan, self._roots)
+        return scan(self._roots)
+
+    def _directories(self, found: ScanResult) -> list[str]:
+        """Return the directories to watch: those of the scan, and of roots that may be files."""
+        return list(dict.fromkeys([*found.directories, *(name for name, _ in self._root_files)]))
+
+    def _pause(self, found: ScanResult) -> float:
+        """Return the seconds until the next scan."""
+        rest = self._doubts.rest
+        pauses = [self._scan_interval, *([rest] if rest is not None else [])]
+        if found.missing:
+            pauses.append(MISSING_SCAN_SECONDS)
+        return max(JOIN_SECONDS, min(pauses))
+
+    def _next_due(self, scan_at: float) -> float:
+        due = self._settling.next_due
+        return scan_at if due is None else min(due, scan_at)
+
+    def restore(self, files: Mapping[str, Sequence[tuple[str, Resource]]]) -> None:
+        """Provide each file's last valid objects from before the start, with their kinds.
+
+        A file that cannot be read or parsed keeps them; one that is gone, empty or cut is treated as
+        if that had just happened.
+        """
+        within = tuple(root + os.sep for root in self._roots)
+        for path, rows in files.items():
+            if path in self._roots or path.startswith(within):
+                self._catalog.restore(path, rows)
+
+    def kept(self) -> dict[str, list[tuple[str, Resource]]]:
+        """Return each file's objects that count, with their kinds."""
+        return {
+            path: [(kind, row) for (kind, _), row in self._catalog.objects(path).items()]
+            for path in sorted(self._catalog)
+        }
 
     def read_all(self) -> None:
         """Read all files, and emit a Replace of each kind."""
         found = scan(self._roots)
-        self._signatures = found.files
-        self._skipped = found.skipped
+        self._found = found
+        self._causes.clear()
+        now = self._clock()
         for path, sign in found.files.items():
-            read_into(self._catalog, path, sign.size)
+            self._read(path, sign, now)
+        for path in self._vanished(found):
+            self._lose(path, now)
         for path, reason in found.skipped.items():
             self._catalog.fail(path, reason)
         for kind, event in self._catalog.replacements():
             self._events[kind.name].on_next(event)
         self._emit_problems()
 
-    def rescan(self) -> None:
-        """Scan the whole tree, and read changed files."""
-        self.compare(scan(self._roots))
-
     def compare(self, found: ScanResult) -> None:
-        """Compare a scan of the whole tree with the last one, and read changed files."""
-        changed = [p for p, sign in found.files.items() if self._signatures.get(p) != sign]
-        deleted = [p for p in self._catalog if p not in found.files and p not in found.skipped]
+        """Compare a scan of the whole tree with the known files; changed ones have to settle."""
+        now = self._clock()
+        for path, sign in found.files.items():
+            if self._signatures.get(path) != sign:
+                self._settling.see(path, sign, now)
+        for path in self._vanished(found):
+            if path not in self._doubts:
+                self._settling.see(path, None, now)
         events: list[tuple[str, Event]] = []
-        for path in changed:
-            events += read_into(self._catalog, path, found.files[path].size)
-        for path in deleted:
-            events += self._catalog.remove(path)
         for path, reason in found.skipped.items():
-            if self._skipped.get(path) != reason:
+            if self._found.skipped.get(path) != reason:
                 events += self._catalog.fail(path, reason)
-        self._signatures = found.files
-        self._skipped = found.skipped
+        self._found = found
+        events += self._confirm_doubts(now)
         self._emit(events)
 
-    def read_changed(self, paths: set[str]) -> None:
-        """Read these files again, if they have changed."""
+    def _vanished(self, found: ScanResult) -> list[str]:
+        """Return the known files that a scan did not find, except below unreadable directories."""
+        unreadable = tuple(path + os.sep for path in found.skipped)
+        return [
+            path
+            for path in self._catalog
+            if path not in found.files
+            and path not in found.skipped
+            and not path.startswith(unreadable)
+        ]
+
+    def note(self, change: Change) -> bool:
+        """Record a change at this moment; False if only a scan can tell what has changed."""
+        path: str | None = os.path.join(change.directory, change.name)  # noqa: PTH118
+        if change.directory not in self._found.directories:
+            path = self._root_files.get((change.directory, change.name))
+        if path is None:
+            return True
+        if os.path.islink(path):  # noqa: PTH114
+            # It may lead out of the tree.
+            return False
+        self._settling.add(path, signature(path), self._clock(), whole=change.whole)
+        return True
+
+    def read_settled(self) -> None:
+        """Read the changed files that are quiet."""
+        now = self._clock()
+        self._causes.clear()
         events: list[tuple[str, Event]] = []
-        for path in sorted(paths):
+        for path, before in self._settling.take(now):
             sign = signature(path)
-            if isinstance(sign, Signature):
-                if self._signatures.get(path) != sign:
-                    self._signatures[path] = sign
-                    events += read_into(self._catalog, path, sign.size)
+            if sign != before:
+                self._settling.add(path, sign, now)
             elif sign is None:
-                self._signatures.pop(path, None)
                 if path in self._catalog:
-                    events += self._catalog.remove(path)
-            else:
+                    events += self._lose(path, now)
+            elif isinstance(sign, str):
                 events += self._catalog.fail(path, sign)
+            elif self._signatures.get(path) != sign:
+                events += self._read(path, sign, now)
         self._emit(events)
+
+    def _read(self, path: str, sign: Signature, now: float) -> list[tuple[str, Event]]:
+        """Read one file. If it was cut in its place, the objects that it has lost still count."""
+        content = read_file(path, sign.size, self._kinds)
+        if isinstance(content, str):
+            # Read again with the next scan: permissions do not change the signature.
+            self._signatures.pop(path, None)
+            return self._catalog.fail(path, content)
+        former = self._signatures.get(path)
+        self._signatures[path] = sign
+        if former is None or former.inode == sign.inode:
+            lost = self._catalog.cut_off(path, content)
+            if lost and not self._doubts.confirm(path, lost, now, Cause.CUT, content):
+                return self._catalog.put(path, content, lost)
+        self._doubts.dispel(path)
+        return self._catalog.put(path, content)
+
+    def _lose(self, path: str, now: float) -> list[tuple[str, Event]]:
+        """Remove a file that is gone, unless its directory is empty or away, too."""
+        self._signatures.pop(path, None)
+        objects = self._catalog.objects(path)
+        directory = os.path.dirname(path)  # noqa: PTH120
+        cause = Cause.AWAY if path in self._roots else self._cause_of_absence(directory)
+        doubt = self._doubts.get(path)
+        held = doubt is not None and doubt.parsed is None
+        if objects and (cause is not None or held):
+            cause = cause or Cause.EMPTY
+            if not self._doubts.confirm(path, objects.keys(), now, cause):
+                return []
+        self._doubts.dispel(path)
+        return self._catalog.remove(path)
+
+    def _cause_of_absence(self, directory: str) -> Cause | None:
+        """Return what is wrong with the directory of a file that is gone; None if it has others."""
+        if directory not in self._causes:
+            self._causes[directory] = self._find_cause(directory)
+        return self._causes[directory]
+
+    def _find_cause(self, directory: str) -> Cause | None:
+        try:
+            with os.scandir(directory or ".") as entries:
+                if any(is_manifest_name(entry.name) for entry in entries):
+                    return None
+        except OSError:
+            return Cause.AWAY
+        below = directory + os.sep
+        known = (path for path in self._found.files if path.startswith(below))
+        return None if any(signature(path) is not None for path in known) else Cause.EMPTY
+
+    def _confirm_doubts(self, now: float) -> list[tuple[str, Event]]:
+        """Look at the files in doubt again; what is believed gone is deleted."""
+        self._causes.clear()
+        events: list[tuple[str, Event]] = []
+        for path in self._doubts:
+            doubt = self._doubts.get(path)
+            assert doubt is not None  # noqa: S101 - of the iteration
+            if doubt.parsed is None:
+                if path not in self._found.files:
+                    events += self._lose(path, now)
+            elif self._signatures.get(path) == self._found.files.get(path) and self._doubts.confirm(
+                path, doubt.missing, now, doubt.cause, doubt.parsed
+            ):
+                events += self._catalog.put(path, doubt.parsed)
+        return events
 
     def _emit(self, events: list[tuple[str, Event]]) -> None:
         for kind, event in events:
@@ -139,7 +303,10 @@ class ManifestsSource:
         self._emit_problems()
 
     def _emit_problems(self) -> None:
-        problems = self._catalog.problems
+        if self._settling.next_due is None:
+            self._missing.clear()
+        self._missing.update(self._found.missing)
+        problems = (*self._catalog.problems, *self._other_problems())
         if problems != self._last_problems:
             self._last_problems = problems
             self._problems.on_next(problems)
@@ -148,75 +315,12 @@ class ManifestsSource:
             self._last_unread = unread
             self._unread.on_next(unread)
 
-    async def _changes(self) -> AsyncIterator[set[str] | None]:
-        """Yield changed files, or None if the whole tree has to be scanned."""
-        while True:
-            present = self._present()
-            if not present:
-                await asyncio.sleep(min(1.0, self._scan_interval))
-                yield None
-                continue
-            stop = asyncio.Event()
-            watched = [_directory(root) for root in present]
-            watcher = awatch(
-                *watched,
-                watch_filter=None,
-                debounce=DEBOUNCE_MS,
-                step=SETTLE_MS,
-                rust_timeout=int(self._scan_interval * 1000),
-                yield_on_timeout=True,
-                stop_event=stop,
-                ignore_permission_denied=True,
-            )
-            # The watch starts before the scan, so that no change in between is lost.
-            pending = asyncio.ensure_future(anext(watcher))
-            await asyncio.sleep(0)
-            try:
-                # The scan finds changes before the start of the watch.
-                yield None
-                while True:
-                    changes = await pending
-                    yield self._changed_manifests({path for _, path in changes})
-                    if self._present() != present:
-                        break
-                    pending = asyncio.ensure_future(anext(watcher))
-            except (OSError, RuntimeError, StopAsyncIteration):
-                # The watch failed (a deleted directory, too many watches): scan, and watch again.
-                await asyncio.sleep(min(1.0, self._scan_interval))
-            finally:
-                stop.set()
-                pending.cancel()
-                await asyncio.gather(pending, return_exceptions=True)
-                await watcher.aclose()
-
-    def _present(self) -> list[str]:
-        return [root for root in self._roots if Path(root).exists()]
-
-    def _changed_manifests(self, changed: set[str]) -> set[str] | None:
-        """Return the manifests among changed paths; None if another path requires a scan."""
-        if not changed:
-            return None
-        files = {self._as_scanned(path) for path in changed if is_manifest_name(Path(path).name)}
-        # A new or renamed directory, or a ConfigMap's ..data link, adds files without notifications.
-        for path in changed:
-            name = Path(path).name
-            if is_manifest_name(name):
-                continue
-            if name.startswith("..") or path in self._roots or Path(path).is_dir():
-                return None
-        return files
-
-    def _as_scanned(self, path: str) -> str:
-        """Return an absolute path of the watcher in the form of the scan."""
-        for root in self._roots:
-            absolute = os.path.abspath(root)  # noqa: PTH100
-            if path == absolute:
-                return root
-            if path.startswith(absolute + os.sep):
-                return os.path.join(root, path[len(absolute) + 1 :])  # noqa: PTH118
-        return path
-
-
-def _directory(root: str) -> str:
-    path = Path(root)
-    return root if path.is_dir() else str(path.parent)
+    def _other_problems(self) -> list[SourceProblem]:
+        problems = [
+            SourceProblem(root, 0, 0, None, "", "there is no such file or directory", lost=True)
+            for root in sorted(self._missing)
+        ]
+        if self._unwatched:
+            message = f"changes are found by scans only: {self._unwatched}"
+            problems.append(SourceProblem(self._roots[0], 0, 0, None, "", message))
+        return [*problems, *self._doubts.problems()]

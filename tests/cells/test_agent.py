@@ -46,7 +46,8 @@ def test_the_graph_is_complete_and_nothing_runs_before_start() -> None:
     expected = {cell.name for cell in CELLS if cell.on_by_default} - {"operator"}
     assert {cell.name for cell in hive.order} == expected
     assert threading.active_count() == 1
-    assert hive.readiness.waiting().keys() == {"sources", "first-pass", "peers"}
+    gates = {"sources", "first-pass", "configuration", "peers"}
+    assert hive.readiness.waiting().keys() == gates
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)

@@ -41,6 +41,7 @@ OF_FLAGS = {
 """The own modules that declare, parse and check options."""
 SLOW = {
     "aiohttp",
+    "asyncinotify",
     "asyncio",
     "dependency_injector",
     "email",
@@ -53,7 +54,6 @@ SLOW = {
     "ssl",
     "structlog",
     "uvloop",
-    "watchfiles",
     "yaml",
 }
 MODULES = "import sys; print(*sorted(sys.modules), file=sys.stderr)"
@@ -118,7 +118,7 @@ def test_an_agent_imports_no_cell_that_is_off() -> None:
     found = of_agent()
     off = [
         *("cells.http", "cells.telemetry", "cells.snapshot", "cells.report", "cells.operator"),
-        *("cells.manifests", "resources.manifests", "watchfiles"),
+        *("cells.manifests", "resources.manifests", "asyncinotify"),
         *("cells.kubernetes", "cells.node_source", "resources.kubernetes", "kubernetes_asyncio"),
         *("reconcilers.operator", "reconcilers.report.status_writer"),
         *("opentelemetry.sdk", "opentelemetry.exporter", "pyroute2", "resources.host.netlink"),
@@ -137,7 +137,7 @@ def test_an_agent_of_manifests_imports_no_client_of_an_api_server(tmp_path: Path
 def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> None:
     found = of_agent("--kubeconfig=in-cluster")
     assert "resources.kubernetes.source" in found
-    assert below(found, "resources.manifests", "watchfiles", "cells.operator") == []
+    assert below(found, "resources.manifests", "asyncinotify", "cells.operator") == []
     assert below(found, "reconcilers.operator") == []
     # The parts of the operator and of `waggle explain` in a dialect that is on.
     assert below(found, "reconcilers.cilium.cluster", "reconcilers.cilium.explain") == []

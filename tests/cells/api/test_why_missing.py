@@ -40,7 +40,13 @@ def run(tmp_path: Path, *objects: dict[str, Any], commands: list[list[str]]) -> 
         started = asyncio.Event()
         task = asyncio.create_task(hive.run(started.set))
         await started.wait()
-        await until(lambda: not hive.readiness.waiting())
+        # An agent without a usable configuration is not ready.
+        gate = "cannot be used"
+        await until(
+            lambda: (
+                hive.readiness.ready or gate in hive.readiness.waiting().get("configuration", "")
+            )
+        )
         answers.append(await asyncio.to_thread(get, socket, "/v1/peers", {}))
         for command in commands:
             await asyncio.to_thread(main, [*command, "--socket", str(socket), "--color", "never"])

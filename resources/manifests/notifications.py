@@ -1,0 +1,130 @@
+"""The kernel's notifications (inotify) of changes in directories, for the event loop.
+
+Nothing runs while nothing changes. A file that was renamed into its place is whole; one that is written
+in place may be written further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from asyncinotify import Inotify, Mask, Watch
+
+from resources.manifests.files import is_manifest_name
+
+_MASK: Final = (
+    Mask.MODIFY
+    | Mask.CLOSE_WRITE
+    | Mask.CREATE
+    | Mask.DELETE
+    | Mask.MOVE
+    | Mask.DELETE_SELF
+    | Mask.MOVE_SELF
+    | Mask.ONLYDIR
+)
+_OF_THE_TREE: Final = (
+    Mask.ISDIR | Mask.DELETE_SELF | Mask.MOVE_SELF | Mask.IGNORED | Mask.UNMOUNT | Mask.Q_OVERFLOW
+)
+"""Events after which the whole tree is scanned; also of names such as a ConfigMap's ``..data``."""
+_EVENTS_PER_READ: Final = 256
+
+
+class Change(NamedTuple):
+    """A manifest that was created, changed or deleted."""
+
+    directory: str
+    name: str
+    whole: bool
+    """True if it was renamed into its place."""
+
+
+class Notifications:
+    """Watches directories. Use it as a context manager, in the loop."""
+
+    def __init__(self) -> None:
+        self._inotify: Inotify | None = None
+        self._watches: dict[int, Watch] = {}
+        self._paths: dict[int, list[str]] = {}
+        """The directories of each watch: links may lead to one by several paths."""
+        self._arrived = asyncio.Event()
+        self.error = ""
+        """Why directories are not watched; empty if all are."""
+
+    def __enter__(self) -> Self:
+        """Open; without inotify, nothing is ever reported, and `error` has the reason."""
+        try:
+            self._inotify = Inotify(cache_size=_EVENTS_PER_READ, sync_timeout=0)
+        except OSError as error:
+            self.error = os.strerror(error.errno or 0)
+            return self
+        asyncio.get_running_loop().add_reader(self._inotify.fd, self._arrived.set)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close."""
+        if self._inotify is not None:
+            asyncio.get_running_loop().remove_reader(self._inotify.fd)
+            self._inotify.close()
+
+    def watch(self, directories: Iterable[str]) -> bool:
+        """Watch these directories and no others; returns True if one is watched only from now on."""
+        if self._inotify is None:
+            return False
+        watches: dict[int, Watch] = {}
+        paths: dict[int, list[str]] = {}
+        self.error = ""
+        for directory in directories:
+            try:
+                watch = self._inotify.add_watch(directory, _MASK)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                self.error = os.strerror(error.errno or 0)
+                continue
+            watches[watch.wd] = watch
+            paths.setdefault(watch.wd, []).append(directory)
+        is_new = any(self._paths.get(wd) != found for wd, found in paths.items())
+        for wd in self._watches.keys() - watches.keys():
+            self._remove(self._watches[wd])
+        self._watches, self._paths = watches, paths
+        return is_new
+
+    def _remove(self, watch: Watch) -> None:
+        assert self._inotify is not None  # noqa: S101 - it has watches
+        try:
+            self._inotify.rm_watch(watch)
+        except (OSError, ValueError):
+            # The kernel has removed it, with its directory.
+            return
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for an event, for some seconds at most."""
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._arrived.wait()
+        except TimeoutError:
+            pass
+
+    def take(self) -> tuple[list[Change], bool]:
+        """Return the changes since the last call, and whether the tree has to be scanned."""
+        self._arrived.clear()
+        changes: list[Change] = []
+        scan = False
+        while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
+            name = os.fspath(event.name) if event.name is not None else ""
+            if event.mask & _OF_THE_TREE or name.startswith(".."):
+                scan = True
+            elif is_manifest_name(name) and event.watch is not None:
+                whole = bool(event.mask & Mask.MOVED_TO)
+                directories = self._paths.get(event.watch.wd, ())
+                changes += [Change(directory, name, whole) for directory in directories]
+        return changes, scan
