@@ -36,7 +36,8 @@ def read_of_node(
 ) -> Reading:
     """Return what an agent reads: the objects of enabled dialects that concern its node."""
     kinds = Kinds((NODE,), *(dialect.kinds for dialect in dialects))
-    return of_node(kinds, node.name, secrets_namespace.names)
+    secrets = (key for dialect in dialects for key in dialect.secrets)
+    return of_node(kinds, node.name, secrets_namespace.names, secrets)
 
 
 class UnusedObjectsCount:

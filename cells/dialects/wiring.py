@@ -21,6 +21,7 @@ from reconcilers.dialect import ApiPath, Dialect, PlainPath, ViewContext
 from reconcilers.dialect_entry import DialectEntry
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
+from resources.meta import ObjectKey
 from resources.option_declarations import InvalidOption, Options
 from resources.tables import Tables
 from speaker.api import SpeakerPort
@@ -34,6 +35,8 @@ class DialectKinds(msgspec.Struct, frozen=True):
     """Those that an agent reads."""
     cluster_kinds: tuple[Kind[Any], ...]
     """Those that an operator reads."""
+    secrets: tuple[ObjectKey, ...] = ()
+    """Secrets that an agent reads one by one: namespace and name."""
 
 
 @functools.cache
@@ -66,8 +69,11 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
 
 
 def _kinds(dialect: type[Dialect]) -> Constructor:
-    def kinds() -> DialectKinds:
-        return DialectKinds(dialect.kinds, dialect.cluster_kinds)
+    def kinds(options: Options) -> DialectKinds:
+        # The options of an operator name no namespace: it reads none of these Secrets.
+        found = ((getattr(options, one.option, ""), one.name) for one in dialect.named_secrets)
+        secrets = tuple((namespace, name) for namespace, name in found if namespace)
+        return DialectKinds(dialect.kinds, dialect.cluster_kinds, secrets)
 
     return kinds
 
@@ -105,9 +111,14 @@ def _read(path: ApiPath, database: Database, query: Query) -> Sequence[Any]:
 
 
 def plain_resources(
-    dialect: Dialect, database: Database, intent: IntentTables, speaker: SpeakerPort
+    dialect: Dialect,
+    database: Database,
+    intent: IntentTables | None = None,
+    speaker: SpeakerPort | None = None,
 ) -> tuple[ApiPlain, ...]:
-    """Return the dialect's paths with answers of another program's form."""
+    """Return the dialect's paths with answers of another program's form; none without a speaker."""
+    if intent is None or speaker is None:
+        return ()
 
     def read(path: PlainPath, query: Query) -> Any:  # noqa: ANN401  JSON
         context = ViewContext(database.snapshot(), intent, dialect.name, speaker.peers())

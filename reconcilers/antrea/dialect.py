@@ -12,6 +12,7 @@ from reconcilers.antrea.effective import choose
 from reconcilers.antrea.explain import explain
 from reconcilers.antrea.node import node_facts, router_id
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
+from reconcilers.antrea.passwords import SECRET
 from reconcilers.antrea.route_sets import RouteSet
 from reconcilers.antrea.sources import EgressSource, PodCidrSource, ServiceSource
 from reconcilers.dialect import (
@@ -19,6 +20,7 @@ from reconcilers.dialect import (
     ClusterIntent,
     Command,
     Dialect,
+    NamedSecret,
     NodeContext,
     NodeIntent,
     PlainPath,
@@ -29,7 +31,7 @@ from reconcilers.dialect import (
 from reconcilers.model import ObjectAnnotations, ObjectRef, Peer, RouteExplanation
 from resources.antrea.kinds import BGP_POLICY, EGRESS
 from resources.core import Node
-from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
+from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SERVICE
 from resources.kind import Kind
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -44,7 +46,6 @@ class AntreaDialect(Dialect):
         NODE,
         SERVICE,
         ENDPOINT_SLICE,
-        SECRET,
         BGP_POLICY,
         EGRESS,
     )
@@ -52,6 +53,7 @@ class AntreaDialect(Dialect):
     options_type: ClassVar = AntreaOptions
     operator_options_type: ClassVar = AntreaOperatorOptions
     explained_kinds: ClassVar[Mapping[str, str]] = {"egress": EGRESS.name, "egresses": EGRESS.name}
+    named_secrets: ClassVar = (NamedSecret(SECRET),)
     selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})
     rbac: ClassVar = (RbacRule((NODE,), ("patch",), operator=True),)
 

@@ -34,7 +34,7 @@ from reconcilers.dialect.extensions import (
     ViewContext,
 )
 from reconcilers.dialect.feeding import feeders_first
-from reconcilers.dialect.installation import RbacRule, Rival
+from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.protocol import Dialect
@@ -72,6 +72,7 @@ __all__ = [
     "JoinConflictError",
     "KindSource",
     "Memory",
+    "NamedSecret",
     "NodeContext",
     "NodeIntent",
     "ObjectStatus",

@@ -20,6 +20,17 @@ class RbacRule(msgspec.Struct, frozen=True):
     """The key of the option, in the configuration file, without which it is not needed."""
 
 
+class NamedSecret(msgspec.Struct, frozen=True):
+    """A Secret of a fixed name that an agent reads by itself, in a namespace that an option names.
+
+    A dialect that reads any Secret of ``--secrets-namespace`` has the kind Secret among its own.
+    """
+
+    name: str
+    option: str = "namespace"
+    """The field of the agent's options that has the namespace."""
+
+
 class Rival(msgspec.Struct, frozen=True):
     """Another implementation of a dialect that may still run beside this one.
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from reconcilers.dialect.candidate import Candidate, Target
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
 from reconcilers.dialect.extensions import ApiPath, Command, Converter, Gauge, PlainPath
-from reconcilers.dialect.installation import RbacRule, Rival
+from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
@@ -58,6 +58,8 @@ class Dialect:
     """The kinds whose objects the operator's webhook reviews before the API server stores them."""
     rbac: ClassVar[tuple[RbacRule, ...]] = ()
     """Permissions that do not follow from the kinds."""
+    named_secrets: ClassVar[tuple[NamedSecret, ...]] = ()
+    """Secrets that an agent reads one by one."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()

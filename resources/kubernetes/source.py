@@ -118,9 +118,9 @@ class KubernetesSource:
         return found
 
     def _reflectors(self, kind: Kind[Any], connection: Connection) -> list[Reflector]:
-        selection = self._selections[kind.name]
+        parts = self._selections[kind.name].parts
         hold = self._timeouts.mass_withdraw_hold
-        feeds = [Feed(kind, name, hold=hold) for name in selection.namespaces or ("",)]
+        feeds = [Feed(kind, name, hold=hold) for name, _ in parts]
         for feed in feeds:
             feed.restore(self._restored.get(kind.name, ()))
         subject = self._events[kind.name]
@@ -150,7 +150,7 @@ class KubernetesSource:
                 on_event=emit,
                 on_status=self._emit_states,
             )
-            for feed in feeds
+            for feed, (_, selection) in zip(feeds, parts, strict=True)
         ]
 
     def _emit_states(self) -> None:

@@ -51,6 +51,41 @@
     - ciliumbgppeeringpolicies
   verbs: [list]
 {{- end }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [list, watch]
+{{- else }}
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [list]
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- apiGroups: [""]
+  resources:
+    - services
+  verbs: [list, watch]
+- apiGroups: [discovery.k8s.io]
+  resources:
+    - endpointslices
+  verbs: [list, watch]
+- apiGroups: [metallb.io]
+  resources:
+    - bfdprofiles
+    - bgpadvertisements
+    - bgppeers
+    - communities
+    - ipaddresspools
+    - l2advertisements
+  verbs: [list, watch]
+{{- else }}
+- apiGroups: [metallb.io]
+  resources:
+    - bgppeers
+  verbs: [list]
+{{- end }}
 {{- end }}
 
 {{- define "waggle.dialects.agent.report" }}
@@ -122,6 +157,38 @@
   verbs: [get, create, patch, delete]
 {{- end }}
 {{- end }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [list, watch]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations
+  verbs: [get]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrconfigurations/status
+  verbs: [patch]
+- apiGroups: [apps]
+  resources:
+    - daemonsets
+  verbs: [list]
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- apiGroups: [metallb.io]
+  resources:
+    - bfdprofiles
+    - bgpadvertisements
+    - bgppeers
+    - communities
+    - ipaddresspools
+  verbs: [list, watch]
+- apiGroups: [apps]
+  resources:
+    - daemonsets
+  verbs: [list]
+{{- end }}
 {{- end }}
 
 {{- define "waggle.dialects.operator.migrate" }}
@@ -163,5 +230,31 @@
 {{- end }}
 {{- end }}
 
+{{- define "waggle.dialects.secrets" }}
+{{- if eq (toString (.antrea).enabled) "true" }}
+- {namespace: {{ default "kube-system" (.antrea).namespace }}, name: antrea-bgp-passwords}
+{{- end }}
+{{- end }}
+
+{{- define "waggle.dialects.secrets.namespace" }}
+{{- if ne (toString (.cilium).enabled) "false" }}
+cilium
+{{- end }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+frrk8s
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+metallb
+{{- end }}
+{{- end }}
+
 {{- define "waggle.dialects.operator.webhooks" }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- dialect: frrk8s
+  rules:
+    - apiGroups: [frrk8s.metallb.io]
+      apiVersions: [v1beta1]
+      resources: [frrconfigurations]
+      operations: [CREATE, UPDATE]
+{{- end }}
 {{- end }}
