@@ -427,15 +427,20 @@ class UpdateGroup(Generic[M]):
         for family in self.rules.families:
             old = dict(before.routes(family, member))
             announced: dict[Path, list[bytes]] = {}
+            compared: dict[tuple[Path, Path], bool] = {}
             for nlri, path in self.routes(family, member):
                 known = old.pop(nlri, None)
-                if (
-                    known is None
-                    or not same_export(known, path)
-                    or export_next_hop(known, family, before.rules)
-                    != export_next_hop(path, family, self.rules)
-                ):
-                    announced.setdefault(path, []).append(nlri)
+                if known is not None:
+                    # Compared once for each pair of paths, not for each prefix.
+                    same = compared.get((known, path))
+                    if same is None:
+                        same = compared[known, path] = same_export(known, path) and (
+                            export_next_hop(known, family, before.rules)
+                            == export_next_hop(path, family, self.rules)
+                        )
+                    if same:
+                        continue
+                announced.setdefault(path, []).append(nlri)
             if old:
                 batches.append(self._encoder.withdraw(family, list(old)))
             for path, prefixes in announced.items():
