@@ -21,12 +21,13 @@ from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database
 from tests.cmd.lab import NODE, configuration, free_port
-from tests.support.second_dialect import CELLS, hive
+from tests.dialects.cells import AGENT as CELLS
+from tests.dialects.objects import beacon
 from tests.support.wait import until
 
 SHARED = "127.0.0.2"
 """The address of the peer that `configuration` has."""
-OWNERS: dict[Claim, str] = {("peer", "", SHARED): "bees", ("port", "red", "179"): "cilium"}
+OWNERS: dict[Claim, str] = {("peer", "", SHARED): "beacon", ("port", "red", "179"): "cilium"}
 
 
 Step = Callable[[], None] | Callable[[], Awaitable[None]]
@@ -52,10 +53,9 @@ class Restarted:
             item["metadata"]["creationTimestamp"] = "2001-01-01T00:00:00Z"
             self.write(item)
 
-    def bees(self) -> None:
-        """Write a Hive that wants the peer, with a newer object."""
-        peer = {"name": "queen", "address": SHARED, "asn": 65000}
-        self.write(hive("swarm", peer, created="2002-01-01T00:00:00Z"))
+    def beacon(self) -> None:
+        """Write a Beacon that wants the peer, a newer object."""
+        self.write(beacon(NODE, peerAddress=SHARED, created="2002-01-01T00:00:00Z"))
 
     def run(self, *steps: Step) -> list[tuple[str, ...]]:
         """Start, take each step, stop; returns the dialect that has the peer after each of them."""
@@ -64,7 +64,7 @@ class Restarted:
             "--node-name": NODE,
             "--ready-timeout-seconds": "0",
             "disable_cell": ["logging", "api"],
-            "enable_cell": ["bees"],
+            "enable_cell": ["beacon"],
             **({"--state-directory": str(self.state)} if self._remember else {}),
         }
         self.agent = Hive(CELLS, load(CELLS, flags=flags))
@@ -87,7 +87,7 @@ class Restarted:
                 waiting = step()
                 if waiting is not None:
                     await waiting
-                both = len(list(self.manifests.glob("*Hive*"))) and len(
+                both = len(list(self.manifests.glob("*Beacon*"))) and len(
                     list(self.manifests.glob("*ClusterConfig*"))
                 )
                 await until(lambda: bool(owners()) and len(problems()) == bool(both))  # noqa: B023
@@ -105,32 +105,32 @@ def nothing() -> None:
 def test_the_dialect_that_came_first_keeps_the_peer_over_a_restart(tmp_path: Path) -> None:
     it = Restarted(tmp_path)
     # Cilium's objects are older, so that without a memory they would win.
-    assert it.run(it.bees, it.cilium) == [("bees",), ("bees",)]
-    assert it.run(nothing) == [("bees",)]
-    assert decode((it.state / FILE).read_bytes())["peer", "", SHARED] == "bees"
+    assert it.run(it.beacon, it.cilium) == [("beacon",), ("beacon",)]
+    assert it.run(nothing) == [("beacon",)]
+    assert decode((it.state / FILE).read_bytes())["peer", "", SHARED] == "beacon"
 
 
 def test_so_does_the_other_one(tmp_path: Path) -> None:
     it = Restarted(tmp_path)
-    assert it.run(it.cilium, it.bees) == [("cilium",), ("cilium",)]
+    assert it.run(it.cilium, it.beacon) == [("cilium",), ("cilium",)]
     assert it.run(nothing) == [("cilium",)]
 
 
 def test_a_claim_passes_on_when_its_owner_goes_and_that_is_remembered_too(tmp_path: Path) -> None:
     it = Restarted(tmp_path)
     config = it.manifests / "CiliumBGPClusterConfig-rack.json"
-    assert it.run(it.cilium, it.bees, config.unlink, it.cilium) == [
+    assert it.run(it.cilium, it.beacon, config.unlink, it.cilium) == [
         ("cilium",),
         ("cilium",),
-        ("bees",),
-        ("bees",),
+        ("beacon",),
+        ("beacon",),
     ]
-    assert it.run(nothing) == [("bees",)]
+    assert it.run(nothing) == [("beacon",)]
 
 
 def test_without_a_state_directory_a_restart_decides_by_age(tmp_path: Path) -> None:
     it = Restarted(tmp_path, remember=False)
-    assert it.run(it.bees, it.cilium) == [("bees",), ("bees",)]
+    assert it.run(it.beacon, it.cilium) == [("beacon",), ("beacon",)]
     assert it.run(nothing) == [("cilium",)]
     assert not it.state.exists()
 
@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_read_decides_nothing_and_is_replaced(
     it.state.mkdir()
     (it.state / FILE).write_bytes(content)
     it.cilium()
-    it.bees()
+    it.beacon()
     assert it.run(nothing) == [("cilium",)]
     # What is written next can be read again.
     assert decode((it.state / FILE).read_bytes())["peer", "", SHARED] == "cilium"
@@ -153,10 +153,10 @@ def test_a_file_that_cannot_be_read_decides_nothing_and_is_replaced(
 def test_a_file_that_another_user_could_write_is_not_used(tmp_path: Path) -> None:
     it = Restarted(tmp_path)
     it.state.mkdir()
-    (it.state / FILE).write_bytes(encode({("peer", "", SHARED): "bees"}))
+    (it.state / FILE).write_bytes(encode({("peer", "", SHARED): "beacon"}))
     (it.state / FILE).chmod(0o666)
     it.cilium()
-    it.bees()
+    it.beacon()
     assert it.run(nothing) == [("cilium",)]
 
 
@@ -174,7 +174,7 @@ def test_a_directory_that_cannot_be_written_stops_nothing(tmp_path: Path) -> Non
 def test_a_file_is_what_was_written() -> None:
     assert decode(encode(OWNERS)) == OWNERS
     with pytest.raises(msgspec.ValidationError):
-        decode(b'{"format":"waggle-claims/1","claims":[["peer","bees"]]}')
+        decode(b'{"format":"waggle-claims/1","claims":[["peer","beacon"]]}')
 
 
 def test_a_listening_port_passes_on_to_the_other_dialect_in_one_round(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_listening_port_passes_on_to_the_other_dialect_in_one_round(tmp_path: 
 
     async def listening() -> None:
         """Wait for the speaker; check that it accepts a connection and that nothing failed."""
-        instance = "main" if config.exists() else "swarm"
+        instance = "main" if config.exists() else "beacon"
         await until(lambda: holds(instance))
         with socket.create_connection(("127.0.0.1", port), timeout=5):
             pass
@@ -205,9 +205,8 @@ def test_a_listening_port_passes_on_to_the_other_dialect_in_one_round(tmp_path: 
         applied.append(instance)
 
     def listener() -> None:
-        peer = {"name": "queen", "address": "127.0.0.3", "asn": 65000}
-        it.write(hive("swarm", peer, listenPort=port))
+        it.write(beacon(NODE, peerAddress="127.0.0.3", listenPort=port))
 
     found = it.run(nothing, listening, listener, config.unlink, listening)
-    assert found[-1] == ("bees",)
-    assert applied == ["main", "swarm"]
+    assert found[-1] == ("beacon",)
+    assert applied == ["main", "beacon"]

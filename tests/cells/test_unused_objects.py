@@ -21,13 +21,15 @@ from reconcilers.unused_objects import UnusedObjects
 from speaker.api import SpeakerPort
 from statedb import Database, Table
 from tests.cmd.lab import NODE, configuration
+from tests.dialects.beacon.dialect import BeaconDialect
+from tests.dialects.cells import AGENT as CELLS
+from tests.dialects.objects import beacon
 from tests.reconcilers.build import cluster_config
 from tests.support.apiserver import ApiServer, status
-from tests.support.second_dialect import CELLS, BeeDialect, hive
 from tests.support.wait import until
 from waggle.__main__ import main
 
-BEES = "not read: 2 Hive (Bees' BGP is off; --enable-cell bees switches it on)"
+BEACONS = "not read: 2 Beacon (Beacons is off; --enable-cell beacon switches it on)"
 
 
 def agent(tmp_path: Path, cells: Sequence[Cell] = CELLS, **switches: Any) -> Hive:  # noqa: ANN401
@@ -87,32 +89,32 @@ def test_manifests_of_a_dialect_that_is_off_are_named_with_its_flag(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     it = agent(tmp_path)
-    write(tmp_path, hive("a"), {**hive("b"), "apiVersion": "bees.example/v2"})
+    write(tmp_path, beacon("a"), {**beacon("b"), "apiVersion": "test.waggle.dev/v2"})
     # Kinds of no dialect are not counted.
     write(tmp_path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
 
     async def scenario() -> None:
-        await until(lambda: unused(it) == [BEES])
+        await until(lambda: unused(it) == [BEACONS])
         answer = await asyncio.to_thread(get, tmp_path / "agent.sock", "/v1/peers", {})
-        assert answer["notes"] == [BEES]
+        assert answer["notes"] == [BEACONS]
         capsys.readouterr()
         await waggle(tmp_path, "peers")
         await waggle(tmp_path, "status")
         shown = capsys.readouterr()
-        assert f"waggle peers: {BEES}\n" in shown.err
-        assert f"unused     {BEES}\n" in shown.out
+        assert f"waggle peers: {BEACONS}\n" in shown.err
+        assert f"unused     {BEACONS}\n" in shown.out
         (item,) = (await asyncio.to_thread(get, tmp_path / "agent.sock", "/v1/status", {}))["items"]
         assert item["unusedObjects"] == [
             {
-                "dialect": "bees",
-                "objects": {"Hive": 2},
-                "flag": "--enable-cell bees",
-                "message": BEES,
+                "dialect": "beacon",
+                "objects": {"Beacon": 2},
+                "flag": "--enable-cell beacon",
+                "message": BEACONS,
             }
         ]
-        (tmp_path / "manifests" / "Hive-a.json").unlink()
-        await until(lambda: unused(it) == [BEES.replace("2", "1", 1)])
-        (tmp_path / "manifests" / "Hive-b.json").unlink()
+        (tmp_path / "manifests" / "Beacon-a.json").unlink()
+        await until(lambda: unused(it) == [BEACONS.replace("2", "1", 1)])
+        (tmp_path / "manifests" / "Beacon-b.json").unlink()
         await until(lambda: unused(it) == [])
 
     running(it, scenario)
@@ -120,25 +122,25 @@ def test_manifests_of_a_dialect_that_is_off_are_named_with_its_flag(
 
 def test_a_change_is_logged_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     it = agent(tmp_path, disable_cell=["logging"])
-    write(tmp_path, hive("a"))
+    write(tmp_path, beacon("a"))
 
     async def scenario() -> None:
         await until(lambda: len(unused(it)) == 1)
         write(tmp_path, *configuration([1]))
         await until(lambda: bool(speaker(it).peers()))
-        (tmp_path / "manifests" / "Hive-a.json").unlink()
+        (tmp_path / "manifests" / "Beacon-a.json").unlink()
         await until(lambda: unused(it) == [])
 
     running(it, scenario)
     lines = [line for line in capsys.readouterr().out.splitlines() if "dialects." in line]
     assert ["dialects.unused" in line for line in lines] == [True, False]
-    assert "1 Hive" in lines[0]
-    assert "--enable-cell bees" in lines[0]
+    assert "1 Beacon" in lines[0]
+    assert "--enable-cell beacon" in lines[0]
 
 
 def test_a_dialect_that_is_on_has_no_unused_objects(tmp_path: Path) -> None:
-    it = agent(tmp_path, enable_cell=["bees"])
-    write(tmp_path, hive("a"))
+    it = agent(tmp_path, enable_cell=["beacon"])
+    write(tmp_path, beacon())
 
     async def scenario() -> None:
         await until(lambda: bool(speaker(it).instances()))
@@ -149,7 +151,7 @@ def test_a_dialect_that_is_on_has_no_unused_objects(tmp_path: Path) -> None:
 
 def test_with_peers_there_are_no_notes_and_offline_every_dialect_is_on(tmp_path: Path) -> None:
     it = agent(tmp_path)
-    write(tmp_path, hive("a"), *configuration([1]))
+    write(tmp_path, beacon("a"), *configuration([1]))
 
     async def scenario() -> None:
         await until(lambda: len(unused(it)) == 1)
@@ -162,9 +164,9 @@ def test_with_peers_there_are_no_notes_and_offline_every_dialect_is_on(tmp_path:
 
     running(it, scenario)
     (tmp_path / "render").mkdir()
-    (tmp_path / "render" / "hive.json").write_text(json.dumps(hive("a")))
-    document = render([str(tmp_path / "render")], [BeeDialect], OfflineSettings(NODE))
-    assert [instance["name"] for instance in document["instances"]] == ["a"]
+    (tmp_path / "render" / "beacon.json").write_text(json.dumps(beacon("a")))
+    document = render([str(tmp_path / "render")], [BeaconDialect], OfflineSettings("a"))
+    assert [instance["name"] for instance in document["instances"]] == ["beacon"]
 
 
 # An API server

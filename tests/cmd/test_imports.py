@@ -56,6 +56,10 @@ SLOW = {
     "uvloop",
     "yaml",
 }
+OF_OPERATOR_CELLS = [
+    f"cells.operator.{name}"
+    for name in ("cell", "election", "local", "rivals", "source", "webhook")
+]
 MODULES = "import sys; print(*sorted(sys.modules), file=sys.stderr)"
 
 
@@ -117,7 +121,8 @@ def below(found: set[str], *names: str) -> list[str]:
 def test_an_agent_imports_no_cell_that_is_off() -> None:
     found = of_agent()
     off = [
-        *("cells.http", "cells.telemetry", "cells.snapshot", "cells.report", "cells.operator"),
+        *("cells.http", "cells.telemetry", "cells.snapshot", "cells.report"),
+        *OF_OPERATOR_CELLS,
         *("cells.manifests", "resources.manifests", "asyncinotify"),
         *("cells.kubernetes", "cells.node_source", "resources.kubernetes", "kubernetes_asyncio"),
         *("reconcilers.operator", "reconcilers.report.status_writer"),
@@ -137,7 +142,7 @@ def test_an_agent_of_manifests_imports_no_client_of_an_api_server(tmp_path: Path
 def test_an_agent_of_an_api_server_imports_no_manifests_and_no_operator() -> None:
     found = of_agent("--kubeconfig=in-cluster")
     assert "resources.kubernetes.source" in found
-    assert below(found, "resources.manifests", "asyncinotify", "cells.operator") == []
+    assert below(found, "resources.manifests", "asyncinotify", *OF_OPERATOR_CELLS) == []
     assert below(found, "reconcilers.operator") == []
     # The parts of the operator and of `waggle explain` in a dialect that is on.
     assert below(found, "reconcilers.cilium.cluster", "reconcilers.cilium.explain") == []

@@ -7,9 +7,12 @@ from typing import Any
 NODE = "node-1"
 
 
-def beacon(name: str = NODE, **spec: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Make a Beacon."""
-    return _object("v1", "Beacon", name, spec_of_beacon(**spec))
+def beacon(name: str = NODE, created: str = "", **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Make a Beacon; ``created`` is its creationTimestamp."""
+    made = _object("v1", "Beacon", name, spec_of_beacon(**spec))
+    if created:
+        made["metadata"]["creationTimestamp"] = created
+    return made
 
 
 def spec_of_beacon(**spec: Any) -> dict[str, Any]:  # noqa: ANN401

@@ -82,20 +82,38 @@ def _check_peers(it: Agent, *names: str) -> None:
     assert sorted(it.peers()) == sorted(names)
 
 
-def test_the_flag_of_a_dialect_switches_it_on_and_off(tmp_path: Path, port: int) -> None:
-    for arguments, names in (
+BEACON_ON = ("--enable-cell", "beacon")
+CONFIGURED = ("--config", "waggle.yaml")
+"""A file that switches the dialect on."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
         ((), []),
-        (("--enable-cell", "beacon"), ["router"]),
-        (("--enable-cell", "lighthouse", "--enable-cell", "beacon"), ["router"]),
-    ):
-        it = agent(tmp_path, *arguments)
-        it.write_objects("beacon.json", node(), beacon(**own(port)))
-        it.start()
-        try:
-            it.wait_ready()
-            eventually(lambda: _check_peers(it, *names))  # noqa: B023 - called before the next turn
-        finally:
-            it.stop()
+        (BEACON_ON, ["router"]),
+        (("--enable-cell", "lighthouse", *BEACON_ON), ["router"]),
+        (CONFIGURED, ["router"]),
+        ((*CONFIGURED, "--disable-cell", "beacon"), []),
+    ],
+    ids=["default", "enabled", "fed", "file", "disabled"],
+)
+def test_the_flag_of_a_dialect_switches_it_on_and_off(
+    tmp_path: Path, port: int, arguments: tuple[str, ...], names: list[str]
+) -> None:
+    file = tmp_path / "waggle.yaml"
+    file.write_text("cells: {beacon: {enabled: true}}\n")
+    it = agent(tmp_path, *(str(file) if word == file.name else word for word in arguments))
+    it.write_objects("beacon.json", node(), beacon(**own(port)))
+    it.start()
+    try:
+        it.wait_ready()
+        eventually(lambda: _check_peers(it, *names))
+        (status,) = it.ask("/v1/status")
+        flags = [unused["flag"] for unused in status.get("unusedObjects", [])]
+        assert flags == ([] if names else ["--enable-cell beacon"])
+    finally:
+        it.stop()
 
 
 def test_a_dialect_that_feeds_one_that_is_off_ends_the_agent_with_the_flag_to_use(

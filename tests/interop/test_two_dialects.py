@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.dialects.objects import beacon
 from tests.interop.conftest import NeedRouter
 from tests.interop.lab import ASN, HERE, OURS, PORT, give_addresses, router_for
-from tests.support import second_dialect
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
 from tests.support.routers import Router
@@ -22,8 +22,13 @@ pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
 
 PEER = "ebgp-ipv4"
 ADDRESS, PEER_ASN = "10.99.0.11", 65101
-QUEEN = {"name": "queen", "address": ADDRESS, "asn": PEER_ASN, "port": PORT}
-HIVE = second_dialect.hive("swarm", {**QUEEN, "localAddress": OURS[0]}, asn=ASN)
+ROUTER: dict[str, Any] = {
+    "peerAddress": ADDRESS,
+    "peerASN": PEER_ASN,
+    "peerPort": PORT,
+    "localAddress": OURS[0],
+}
+BEACON = beacon("test-node", asn=ASN, **ROUTER)
 
 
 def cilium() -> list[dict[str, Any]]:
@@ -73,8 +78,8 @@ def two(need_router: NeedRouter, tmp_path: Path) -> Iterator[Two]:
         agent = Agent(
             link.left,
             tmp_path / "agent",
-            program=("tests.support.second_dialect",),
-            arguments=("--enable-cell", "bees", "--state-directory", str(tmp_path / "state")),
+            program=("tests.dialects.cells", "agent"),
+            arguments=("--enable-cell", "beacon", "--state-directory", str(tmp_path / "state")),
         )
         router = router_for("bird", PEER, link, tmp_path)
         for part in (agent, router):
@@ -94,12 +99,12 @@ def test_a_session_stays_up_when_another_dialect_wants_its_peer_and_passes_on_wh
     eventually(lambda: two.check(PEER), context=two.logs)
     token = two.token()
 
-    agent.write_objects("bees.json", HIVE)
-    eventually(lambda: _check_left_out(two, "queen"), context=two.logs)
-    (explained,) = agent.ask("/v1/explain", peer="queen")
+    agent.write_objects("beacon.json", BEACON)
+    eventually(lambda: _check_left_out(two, "router"), context=two.logs)
+    (explained,) = agent.ask("/v1/explain", peer="router")
     assert explained["reason"] == "LeftOut"
     assert explained["message"] == (
-        f"peer 'queen' is left out: its address {ADDRESS} belongs to peer 'ebgp-ipv4' of "
+        f"peer 'router' is left out: its address {ADDRESS} belongs to peer 'ebgp-ipv4' of "
         "CiliumBGPNodeConfig/test-node (dialect cilium) until that peer is removed"
     )
     settles(lambda: two.check(PEER), stays=2.0)
@@ -112,16 +117,16 @@ def test_a_session_stays_up_when_another_dialect_wants_its_peer_and_passes_on_wh
     eventually(lambda: two.check(PEER), context=two.logs)
 
     agent.remove("cilium.json")
-    eventually(lambda: two.check("queen"), context=two.logs)
+    eventually(lambda: two.check("router"), context=two.logs)
     eventually(lambda: _check_nothing_wrong(two))
     token = two.token()
 
     # Now the other one is the owner.
     agent.write_objects("cilium.json", *configuration)
     eventually(lambda: _check_left_out(two, PEER), context=two.logs)
-    settles(lambda: two.check("queen"), stays=1.0)
+    settles(lambda: two.check("router"), stays=1.0)
     assert two.token() == token
-    agent.remove("bees.json")
+    agent.remove("beacon.json")
     eventually(lambda: two.check(PEER), context=two.logs)
 
 

@@ -1,7 +1,8 @@
-"""A second API dialect, for tests of what dialects do beside each other.
+"""The neutral model as an API: a dialect for tests of what instances and peers can have.
 
 Each `Hive` object is one instance with its peers, which are advertised nothing. ``python -m
-tests.support.second_dialect`` is ``waggle-agent`` with this dialect, which is off by default.
+tests.support.second_dialect`` is ``waggle-agent`` with this dialect, which is off by default. What
+dialects do beside each other is tested with `tests.dialects.beacon`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from cells.agent import agent_cells
 from cells.dialects import cilium
-from reconcilers.dialect import Dialect, NodeContext, NodeIntent, Rival
+from reconcilers.dialect import Dialect, NodeContext, NodeIntent
 from reconcilers.model import (
     Confederation,
     Instance,
@@ -88,7 +89,6 @@ class BeeDialect(Dialect):
     name: ClassVar = "bees"
     title: ClassVar = "Bees' BGP"
     kinds: ClassVar[tuple[Kind[Any], ...]] = (HIVE,)
-    rivals: ClassVar = (Rival("the beekeeper's speaker", "app=beekeeper"),)
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """See `Dialect`."""

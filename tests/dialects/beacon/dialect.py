@@ -53,10 +53,13 @@ class BeaconDialect(api.Dialect):
         for ref, row in [(ref_to(BEACON, stored), stored)] if stored is not None else found:
             spec = row.spec
             rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
-            instance = Instance("beacon", None, spec.asn, spec.router_id, origin=ref)
+            instance = Instance(
+                spec.instance, None, spec.asn, spec.router_id, spec.listen_port, ref
+            )
             peer = Peer(
-                "beacon", "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,
-                connect_retry_time=1, route_set=rules.name, origins=(ref,),
+                spec.instance, "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,
+                local_address=spec.local_address, connect_retry_time=1, route_set=rules.name,
+                origins=(ref,),
             )  # fmt: skip
             return api.NodeIntent((instance,), (peer,), {rules.name: rules})
         return api.NodeIntent()
@@ -72,5 +75,5 @@ class BeaconDialect(api.Dialect):
     ) -> Iterator[api.ObjectStatus]:
         row = self.tables.of(BEACON).get(snapshot, ("", context.node))
         if row is not None:
-            up = any(one.established for one in context.sessions if one.instance == "beacon")
+            up = any(s.established for s in context.sessions if s.instance == row.spec.instance)
             yield api.ObjectStatus(ref_to(BEACON, row), row.metadata.uid, BeaconReport(up))

@@ -17,6 +17,9 @@ class BeaconSpec(Struct, frozen=True):
     peer_address: Annotated[str, doc("The address of the router.", ADDRESS)]
     peer_port: int = 179
     namespace: Annotated[str, doc("The namespace whose Services are advertised.")] = "default"
+    instance: str = "beacon"
+    listen_port: int | None = None
+    local_address: str | None = None
 
 
 class BeaconReport(Struct, frozen=True):  # the part of the status that the agent writes

@@ -21,10 +21,12 @@ from reconcilers.tables import object_id
 from resources.cilium.status import NodeConfigStatus
 from speaker.api import FamilyStatus, InstanceStatus, PeerStatus
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from tests.dialects.beacon.dialect import BeaconDialect
+from tests.dialects.beacon.kinds import BEACON
+from tests.dialects.objects import beacon
 from tests.reconcilers.build import NODE, Cluster, peer, usual
 from tests.reconcilers.cilium.v1.build import policy_object
 from tests.support import kinds
-from tests.support.second_dialect import HIVE, BeeDialect, hive
 
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z."""
@@ -349,9 +351,8 @@ def test_after_a_restart_a_condition_keeps_its_stored_transition_time() -> None:
 
 
 def test_an_instance_that_another_dialect_has_the_name_of_is_reported_by_its_own_name() -> None:
-    cluster = usual(also=[BeeDialect], owners={("instance", "", "i"): "bees"})
-    queen = {"name": "p", "address": "192.0.2.77", "asn": 65010}
-    cluster.put(HIVE, hive("i", queen))
+    cluster = usual(also=[BeaconDialect], owners={("instance", "", "i"): "beacon"})
+    cluster.put(BEACON, beacon(NODE, instance="i", peerAddress="192.0.2.77"))
     theirs = session(instance="i", state="Idle")
     reported = Reported(cluster, theirs, session(instance="cilium.i"))
     (instance,) = reported.status()["bgpInstances"]
