@@ -94,13 +94,16 @@ class Frrk8sDialect(Dialect):
         return (*(self.tables.of(kind) for kind in KINDS), self.tables.secrets)
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
-        """True if a source address is the name of an interface."""
+        """True if there is a VRF, or a source address is the name of an interface."""
         return any(
-            _is_interface(neighbor.sourceaddress)
+            router.vrf not in ("", "default")
+            or any(
+                _is_interface(neighbor.sourceaddress)
+                for neighbor in router.neighbors
+                if neighbor.sourceaddress
+            )
             for row in self.tables.of(FRR_CONFIGURATION).all(snapshot)
             for router in row.spec.bgp.routers
-            for neighbor in router.neighbors
-            if neighbor.sourceaddress
         )
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:

@@ -23,6 +23,7 @@ from reconcilers.intent.host_needs import is_host_needed
 from reconcilers.intent.route_sets import RouteSets
 from reconcilers.intent.service_addresses import AddressRules, address_rules
 from reconcilers.intent.unsupported import supported
+from reconcilers.intent.vrfs import missing_vrfs
 from reconcilers.model import Generated, ObjectRef, Problem
 from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
@@ -303,6 +304,7 @@ class IntentCompiler:
             ),
             problems,
         )
+        problems += missing_vrfs(instances, self._host(snapshot))
         arbitrated = arbitrate(
             instances, peers, self.owners, lambda ref: self._created(snapshot, ref)
         )

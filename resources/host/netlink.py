@@ -27,7 +27,7 @@ from pyroute2.netlink.rtnl import (
 )
 
 from resources.host.kernel_routes import MAIN_TABLE, default_routes, drop_other_routes
-from resources.host.network import DefaultRoute, Device, Host
+from resources.host.network import DefaultRoute, Device, Host, Vrf
 
 SETTLE_SECONDS: Final = 0.05
 """In which further notifications join the same dump."""
@@ -99,6 +99,7 @@ async def _dump() -> Host:
 def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
     """Convert netlink messages."""
     names = {link["index"]: str(link.get_attr("IFLA_IFNAME")) for link in links}
+    tables = {link["index"]: table for link in links if (table := _vrf_table(link)) is not None}
     by_index: dict[int, list[str]] = {}
     for address in addresses:
         text = address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")
@@ -112,6 +113,7 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
             str(link.get_attr("IFLA_OPERSTATE") or "unknown").lower(),
             tuple(by_index.get(link["index"], ())),
             str(link.get_attr("IFLA_ADDRESS") or "").lower(),
+            names[master] if (master := link.get_attr("IFLA_MASTER")) in tables else "",
         )
         for link in links
     ]
@@ -126,4 +128,15 @@ def host_of(links: list[Any], addresses: list[Any], routes: list[Any]) -> Host:
         and (route.get_attr("RTA_TABLE") or route["table"]) == MAIN_TABLE
         and (gateway := route.get_attr("RTA_GATEWAY"))
     }
-    return Host(tuple(sorted(devices)), tuple(sorted(defaults)))
+    vrfs = sorted(Vrf(names[index], table) for index, table in tables.items())
+    return Host(tuple(sorted(devices)), tuple(sorted(defaults)), tuple(vrfs))
+
+
+def _vrf_table(link: Any) -> int | None:  # noqa: ANN401  a message of pyroute2
+    """Return the routing table of a VRF device, or None for another interface."""
+    info = link.get_attr("IFLA_LINKINFO")
+    if info is None or info.get_attr("IFLA_INFO_KIND") != "vrf":
+        return None
+    data = info.get_attr("IFLA_INFO_DATA")
+    table = None if data is None else data.get_attr("IFLA_VRF_TABLE")
+    return None if table is None else int(table)

@@ -22,6 +22,8 @@ class Device(msgspec.Struct, frozen=True, order=True):
     """Canonical text, without prefix length and zone."""
     mac: str = ""
     """The link-layer address in lower case, as 02:00:5e:10:00:01; empty if it has none."""
+    vrf: str = ""
+    """The VRF device that it belongs to; empty for the default VRF."""
 
     @property
     def usable(self) -> bool:
@@ -37,11 +39,20 @@ class DefaultRoute(msgspec.Struct, frozen=True, order=True):
     device: str
 
 
+class Vrf(msgspec.Struct, frozen=True, order=True):
+    """One VRF device, and the number of its routing table."""
+
+    name: str
+    table: int
+
+
 class Host(msgspec.Struct, frozen=True):
     """The network of one host; the row of the table ``host``."""
 
     devices: tuple[Device, ...] = ()
     default_routes: tuple[DefaultRoute, ...] = ()
+    vrfs: tuple[Vrf, ...] | None = None
+    """None where they are not known."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from resources.addresses import address_errors, canonical_address
 from resources.errors import FieldError
-from resources.host.network import DefaultRoute, Device, Host
+from resources.host.network import DefaultRoute, Device, Host, Vrf
 from resources.meta import Resource, Struct
 
 MAC = r"^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5})?$"
@@ -29,6 +29,7 @@ class NetworkDevice(Struct, frozen=True):
     oper_state: str = "up"
     addresses: tuple[str, ...] = ()
     mac_address: Annotated[str, Meta(pattern=MAC)] = ""
+    vrf: Annotated[str, Meta(max_length=15)] = ""
 
 
 class NetworkDefaultRoute(Struct, frozen=True):
@@ -39,11 +40,20 @@ class NetworkDefaultRoute(Struct, frozen=True):
     metric: Annotated[int, Meta(ge=0, le=4294967295)] = 0
 
 
+class NetworkVrf(Struct, frozen=True):
+    """One VRF device."""
+
+    name: InterfaceName
+    table: Annotated[int, Meta(ge=1, le=4294967295)]
+
+
 class NodeNetworkSpec(Struct, frozen=True):
     """The specification."""
 
     devices: tuple[NetworkDevice, ...] = ()
     default_routes: tuple[NetworkDefaultRoute, ...] = ()
+    vrfs: tuple[NetworkVrf, ...] | None = None
+    """None where it is not said which VRFs there are."""
 
 
 class NodeNetwork(Resource, frozen=True):
@@ -62,6 +72,7 @@ class NodeNetwork(Resource, frozen=True):
                     device.oper_state.lower(),
                     tuple(map(canonical_address, device.addresses)),
                     device.mac_address.lower(),
+                    device.vrf,
                 )
                 for device in self.spec.devices
             ),
@@ -69,6 +80,9 @@ class NodeNetwork(Resource, frozen=True):
                 DefaultRoute(route.metric, canonical_address(route.gateway), route.device)
                 for route in self.spec.default_routes
             ),
+            None
+            if self.spec.vrfs is None
+            else tuple(Vrf(vrf.name, vrf.table) for vrf in self.spec.vrfs),
         )
 
 
@@ -83,3 +97,16 @@ def node_network_errors(network: NodeNetwork) -> Iterator[FieldError]:
             yield from address_errors(address, f"spec.devices[{i}].addresses[{j}]")
     for i, route in enumerate(network.spec.default_routes):
         yield from address_errors(route.gateway, f"spec.defaultRoutes[{i}].gateway")
+    if network.spec.vrfs is not None:
+        yield from _vrf_errors(network.spec, network.spec.vrfs)
+
+
+def _vrf_errors(spec: NodeNetworkSpec, vrfs: tuple[NetworkVrf, ...]) -> Iterator[FieldError]:
+    names: set[str] = set()
+    for i, vrf in enumerate(vrfs):
+        if vrf.name in names:
+            yield FieldError(f"spec.vrfs[{i}].name", f"{vrf.name!r} is there twice")
+        names.add(vrf.name)
+    for i, device in enumerate(spec.devices):
+        if device.vrf and device.vrf not in names:
+            yield FieldError(f"spec.devices[{i}].vrf", f"{device.vrf!r} is not in spec.vrfs")

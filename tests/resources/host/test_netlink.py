@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 
+from resources.host import Vrf
+from resources.host.netlink import host_of
 from tests.support.netns import DEVICE, Link, linked_namespaces, unavailable
 
 pytestmark = [pytest.mark.netns, pytest.mark.program]
@@ -100,6 +103,56 @@ def test_addresses_states_and_default_routes_follow_the_kernel(link: Link, loop:
         watch.until(lambda h: not device(h, "lo1"))
     finally:
         watch.end()
+
+
+def test_vrfs_and_their_members_follow_the_kernel(link: Link) -> None:
+    try:
+        link.left.batch("link add red type vrf table 1001", "link set red up")
+    except RuntimeError as error:
+        pytest.skip(f"this kernel has no VRFs: {error}")
+    watch = Watch(link, "asyncio")
+    try:
+        host = watch.until(lambda h: bool(h["vrfs"]))
+        assert host["vrfs"] == [{"name": "red", "table": 1001}]
+        assert device(host, DEVICE)["vrf"] == ""
+        link.left.batch(f"link set {DEVICE} master red")
+        watch.until(lambda h: device(h, DEVICE)["vrf"] == "red")
+        link.left.batch("link del red")
+        host = watch.until(lambda h: h["vrfs"] == [])
+        assert device(host, DEVICE)["vrf"] == ""
+    finally:
+        watch.end()
+
+
+def link_message(index: int, name: str, *attributes: tuple[str, object]) -> ifinfmsg:
+    """Return a message about an interface, as it comes from the kernel."""
+    message = ifinfmsg()
+    message["index"] = index
+    message["attrs"] = [("IFLA_IFNAME", name), *attributes]
+    message.encode()
+    found = ifinfmsg(message.data)
+    found.decode()
+    return found
+
+
+def test_a_vrf_has_its_table_and_its_members_have_its_name() -> None:
+    data = {"attrs": [("IFLA_VRF_TABLE", 1001)]}
+    kind = {"attrs": [("IFLA_INFO_KIND", "vrf"), ("IFLA_INFO_DATA", data)]}
+    bridge = {"attrs": [("IFLA_INFO_KIND", "bridge")]}
+    host = host_of(
+        [
+            link_message(1, "lo"),
+            link_message(2, "red", ("IFLA_LINKINFO", kind)),
+            link_message(3, "br0", ("IFLA_LINKINFO", bridge)),
+            link_message(4, "eth0", ("IFLA_MASTER", 2)),
+            link_message(5, "eth1", ("IFLA_MASTER", 3)),
+        ],
+        [],
+        [],
+    )
+    assert host.vrfs == (Vrf("red", 1001),)
+    masters = {device.name: device.vrf for device in host.devices}
+    assert masters == {"lo": "", "red": "", "br0": "", "eth0": "red", "eth1": ""}
 
 
 FOREIGN = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from resources.errors import InvalidObject
-from resources.host import DefaultRoute, Device, Host
+from resources.host import DefaultRoute, Device, Host, Vrf
 from resources.host.network import advertisable, default_gateway, source_address
 from tests.support.kinds import NODE_NETWORK
 
@@ -111,9 +111,23 @@ def test_a_node_network_describes_interfaces_in_a_manifest() -> None:
     )
 
 
+def test_a_node_network_may_list_the_vrfs() -> None:
+    devices = [{"name": "eth0", "vrf": "red"}, {"name": "eth1"}]
+    row = NODE_NETWORK.decode(network(devices=devices, vrfs=[{"name": "red", "table": 1001}]))
+    assert row.host == Host((Device("eth0", vrf="red"), Device("eth1")), (), (Vrf("red", 1001),))
+    assert NODE_NETWORK.decode(network(vrfs=[])).host.vrfs == ()
+    assert NODE_NETWORK.decode(network()).host.vrfs is None
+
+
+RED = {"name": "red", "table": 7}
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
+        ({"vrfs": [RED, RED]}, "spec.vrfs[1].name"),
+        ({"vrfs": [{"name": "red", "table": 0}]}, "spec.vrfs[0].table"),
+        ({"vrfs": [RED], "devices": [{"name": "eth0", "vrf": "blue"}]}, "spec.devices[0].vrf"),
         ({"devices": [{"name": "eth0"}, {"name": "eth0"}]}, "spec.devices[1].name"),
         ({"devices": [{"name": "eth0", "addresses": ["x"]}]}, "spec.devices[0].addresses[0]"),
         ({"devices": [{"name": ""}]}, "spec.devices[0].name"),
