@@ -37,7 +37,7 @@ def read_of_node(
     """Return what an agent reads: the objects of enabled dialects that concern its node."""
     kinds = Kinds((NODE,), *(dialect.kinds for dialect in dialects))
     secrets = (key for dialect in dialects for key in dialect.secrets)
-    return of_node(kinds, node.name, secrets_namespace.names, secrets)
+    return of_node(kinds, node.name, secrets_namespace.names(dialects), secrets)
 
 
 class UnusedObjectsCount:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import fields
+
 from cells.dialects.cell import DialectCell
 from reconcilers.dialect import Dialect
 from resources.core.kinds import NODE, SECRET
@@ -42,6 +44,7 @@ def template(cells: Sequence[DialectCell]) -> str:
         "secrets": secrets,
         "secrets.namespace": secrets_namespace,
         "operator.webhooks": webhooks,
+        "secrets.namespaces": secrets_namespaces,
     }
     text = HEAD
     for part, rules in parts.items():
@@ -93,6 +96,14 @@ def config_maps(cell: DialectCell) -> Iterator[str]:
     for config_map in sorted(named):
         namespace, _, name = config_map.partition("/")
         yield f"- {{namespace: {namespace}, name: {name}}}\n"
+
+
+def secrets_namespaces(cell: DialectCell) -> Iterator[str]:
+    """Yield the namespace whose Secrets a dialect reads, as an item of a list."""
+    option = cell.dialect.secrets_option
+    if option is not None:
+        [default] = (f.default for f in fields(cell.dialect.options_type) if f.name == option)
+        yield f'- {{{{ default "{default}" (.{cell.name}).{option} }}}}\n'
 
 
 def webhooks(cell: DialectCell) -> Iterator[str]:

@@ -37,6 +37,8 @@ class DialectKinds(msgspec.Struct, frozen=True):
     """Those that an operator reads."""
     secrets: tuple[ObjectKey, ...] = ()
     """Secrets that an agent reads one by one: namespace and name."""
+    secrets_namespaces: tuple[str, ...] = ()
+    """Namespaces of which it reads all Secrets, beside the common one."""
 
 
 @functools.cache
@@ -73,7 +75,9 @@ def _kinds(dialect: type[Dialect]) -> Constructor:
         # The options of an operator name no namespace: it reads none of these Secrets.
         found = ((getattr(options, one.option, ""), one.name) for one in dialect.named_secrets)
         secrets = tuple((namespace, name) for namespace, name in found if namespace)
-        return DialectKinds(dialect.kinds, dialect.cluster_kinds, secrets)
+        option = dialect.secrets_option
+        namespaces = () if option is None else (str(getattr(options, option)),)
+        return DialectKinds(dialect.kinds, dialect.cluster_kinds, secrets, namespaces)
 
     return kinds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cells.dialects.wiring import DialectKinds
 from cells.hive import Group, Wiring, provide
 from cells.kubernetes import Kubernetes, make_access, make_source
 from cells.metrics import MetricsCollector
@@ -12,10 +13,14 @@ from resources.kind import Kinds
 from resources.kubernetes import Reading, of_cluster
 
 
-def read_of_cluster(secrets_namespace: SecretsNamespace, dialects: Group[Dialect]) -> Reading:
+def read_of_cluster(
+    secrets_namespace: SecretsNamespace,
+    dialects: Group[Dialect],
+    declared: Group[DialectKinds],
+) -> Reading:
     """Return what an operator reads: the kinds of the operators' parts of enabled dialects."""
     kinds = Kinds((NODE,), *(dialect.read_by_operator() for dialect in dialects))
-    return of_cluster(kinds, secrets_namespace.names)
+    return of_cluster(kinds, secrets_namespace.names(declared))
 
 
 WIRING = Wiring(

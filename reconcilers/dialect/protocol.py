@@ -60,6 +60,8 @@ class Dialect:
     """Permissions that do not follow from the kinds."""
     named_secrets: ClassVar[tuple[NamedSecret, ...]] = ()
     """Secrets that an agent reads one by one."""
+    secrets_option: ClassVar[str | None] = None
+    """The field of its options with a namespace whose Secrets are read as well."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()

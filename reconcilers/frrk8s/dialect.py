@@ -70,6 +70,7 @@ class Frrk8sDialect(Dialect):
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
     rivals: ClassVar = (Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),)
+    secrets_option: ClassVar = "namespace"
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = (FRR_CONFIGURATION,)

@@ -42,6 +42,7 @@ class MetalLBDialect(Dialect):
     name: ClassVar = "metallb"
     title: ClassVar = "MetalLB"
     feeds: ClassVar = "frrk8s"
+    secrets_option: ClassVar = "namespace"
     kinds: ClassVar[tuple[Kind[Any], ...]] = (
         NODE,
         SERVICE,

@@ -258,3 +258,12 @@ metallb
       operations: [CREATE, UPDATE]
 {{- end }}
 {{- end }}
+
+{{- define "waggle.dialects.secrets.namespaces" }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- {{ default "frr-k8s-system" (.frrk8s).namespace }}
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- {{ default "metallb-system" (.metallb).namespace }}
+{{- end }}
+{{- end }}
