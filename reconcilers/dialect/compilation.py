@@ -62,6 +62,8 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """What the operator's part sets on objects of this node, for ``waggle render``."""
     fed: tuple[Fed, ...] = ()
     """For the dialect that this one feeds."""
+    replaced: frozenset[ObjectRef] = frozenset()
+    """Objects of the dialect that this one feeds which say the same as ``fed``: they do not count."""
     recompiled: Mapping[str, frozenset[Key]] = {}
     """By route source: objects whose contributions the compilation has changed."""
 
@@ -81,6 +83,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     and name."""
     fed: tuple[Fed, ...] = ()
     """The objects of dialects that feed this one."""
+    replaced: frozenset[ObjectRef] = frozenset()
+    """Own objects that do not count, as dialects that feed this one say the same."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
 

@@ -111,7 +111,7 @@ class Frrk8sDialect(Dialect):
         """Merge the FRRConfigurations that select the node, and what other dialects feed."""
         node = self.tables.nodes.get(snapshot, ("", context.node))
         found = self._selected(snapshot, node)
-        units = _units(found.rows, context.fed)
+        units = _units(found.rows, context.fed, context.replaced)
         resolve = self._resolver(snapshot)
         merged = self._merged(units, resolve)
         self._merger.forget(units)
@@ -248,12 +248,22 @@ class Frrk8sDialect(Dialect):
     # Routes
 
     def join(self, contributions: Sequence[Contribution]) -> Attributes:
-        """Unite communities; two local preferences contradict each other."""
+        """Unite communities; two local preferences contradict each other.
+
+        A configured one stays where another dialect's differs: the merge reports that conflict.
+        """
+        configured = [
+            one
+            for one in contributions
+            if one.source == SOURCE and one.attributes.local_preference is not None
+        ]
         preferences = {
             one.attributes.local_preference
             for one in contributions
             if one.attributes.local_preference is not None
         }
+        if len(preferences) > 1 and configured:
+            return united(one.attributes for one in configured)
         if len(preferences) > 1:
             found = " and ".join(map(str, sorted(preferences)))
             raise JoinConflictError("localPref", f"it has local preference {found}")
@@ -270,9 +280,14 @@ class Frrk8sDialect(Dialect):
         return candidates(self._routers)
 
 
-def _units(rows: Iterable[FRRConfiguration], fed: Iterable[Fed]) -> list[Unit]:
+def _units(
+    rows: Iterable[FRRConfiguration],
+    fed: Iterable[Fed],
+    replaced: frozenset[ObjectRef] = frozenset(),
+) -> list[Unit]:
     """Return what is merged: the objects of a node, and those of feeding dialects."""
-    units = [Unit(ref_to(FRR_CONFIGURATION, row), row) for row in rows]
+    own = ((ref_to(FRR_CONFIGURATION, row), row) for row in rows)
+    units = [Unit(ref, row) for ref, row in own if ref not in replaced]
     return [*units, *(Unit(one.origin, one.row, one.fields, one.rules) for one in fed)]
 
 

@@ -227,22 +227,19 @@ class IntentCompiler:
             generated = self._generated[name]
             state = (revisions, generated)
             if state != self._states.get(name) or name in due:
-                fed = tuple(
-                    row
+                feeders = [
+                    self._compiled[feeder.name]
                     for feeder in self._dialects.values()
                     if feeder.feeds == name and feeder.name in self._compiled
-                    for row in self._compiled[feeder.name].fed
+                ]
+                of_dialect = replace(
+                    context,
+                    generated=generated,
+                    fed=tuple(row for feeder in feeders for row in feeder.fed),
+                    replaced=frozenset(ref for feeder in feeders for ref in feeder.replaced),
+                    fed_options=self._fed_options(dialect),
                 )
-                self._compile_one(
-                    snapshot,
-                    dialect,
-                    replace(
-                        context,
-                        generated=generated,
-                        fed=fed,
-                        fed_options=self._fed_options(dialect),
-                    ),
-                )
+                self._compile_one(snapshot, dialect, of_dialect)
                 self._states[name] = state
                 due.add(name)
                 if dialect.feeds is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from reconcilers.dialect import (
     Dialect,
@@ -18,7 +18,12 @@ from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
 from reconcilers.frrk8s.selection import selected
 from reconcilers.metallb.explain import Candidate, candidates, explain
-from reconcilers.metallb.generated import configuration, peer_routes, service_statuses
+from reconcilers.metallb.generated import (
+    configuration,
+    configuration_name,
+    peer_routes,
+    service_statuses,
+)
 from reconcilers.metallb.node import checked, compiled_rules, fed, peer_rules, read_objects
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
@@ -26,7 +31,7 @@ from reconcilers.metallb.preferences import fed_preferences, given, watched, yie
 from reconcilers.metallb.rules import NodeRules
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
-from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
 from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
 from resources.frrk8s.kinds import FRR_CONFIGURATION
@@ -34,6 +39,11 @@ from resources.kind import Kind
 from resources.metallb import kinds as metallb
 from resources.tables import Tables
 from statedb import Snapshot, Table
+
+REPLACED: Final = (
+    "it does not count: MetalLB's speaker has written it, and the objects that it is made of are "
+    "compiled here; stop the speaker, and delete it"
+)
 
 
 class MetalLBDialect(Dialect):
@@ -113,7 +123,18 @@ class MetalLBDialect(Dialect):
             self._last_good = self._fed(snapshot, context, labels, found.objects, rules)
         elif mode == "clear":
             self._objects, self._last_good = Objects(), ()
-        return NodeIntent(fed=self._last_good, problems=problems)
+        replaced = self._replaced(snapshot, context.node)
+        problems += tuple(Problem((ref,), "", REPLACED, category="unsupported") for ref in replaced)
+        return NodeIntent(fed=self._last_good, replaced=replaced, problems=problems)
+
+    def _replaced(self, snapshot: Snapshot, node: str) -> frozenset[ObjectRef]:
+        """Return the FRRConfiguration that MetalLB's own speaker has written for the node."""
+        peers = self.tables.of(metallb.BGP_PEER).all(snapshot)
+        if not any(row.metadata.namespace == self.options.namespace for row in peers):
+            return frozenset()
+        key = (self._frr_namespace, configuration_name(node))
+        row = self.tables.of(FRR_CONFIGURATION).get(snapshot, key)
+        return frozenset() if row is None else frozenset({ref_to(FRR_CONFIGURATION, row)})
 
     def _fed(
         self,

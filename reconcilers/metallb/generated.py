@@ -102,6 +102,11 @@ def service_status(node: str, namespace: str, service: ObjectRef, peers: Iterabl
     }
 
 
+def configuration_name(node: str) -> str:
+    """Return the name of the FRRConfiguration that MetalLB's speaker writes for a node."""
+    return f"metallb-{node}"
+
+
 def configuration(
     node: str, namespace: str, objects: Objects, routes: Mapping[str, PeerRoutes]
 ) -> Json:
@@ -134,7 +139,7 @@ def configuration(
         ),
         node_selector=LabelSelector(match_labels={HOSTNAME: node}),
     )
-    metadata: Json = {"name": f"metallb-{node}", "namespace": namespace}
+    metadata: Json = {"name": configuration_name(node), "namespace": namespace}
     of_secrets = {p.metadata.namespace for p in objects.peers if p.spec.password_secret.name}
     if of_secrets - {namespace}:
         metadata["annotations"] = {SECRETS_NAMESPACE: of_secrets.pop()}
