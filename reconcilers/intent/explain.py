@@ -161,7 +161,9 @@ class Explainer:
         rules = sets.get(peer.route_set) if peer.route_set is not None else None
         return [
             replace(
-                self._with_rejections(one, dialect.explain(one, peer, rules)),
+                self._with_conflicts(
+                    self._with_rejections(one, dialect.explain(one, peer, rules)), peer.route_set
+                ),
                 instance=peer.instance,
                 peer=peer.name,
             )
@@ -189,6 +191,23 @@ class Explainer:
             return replace(explanation, advertised=advertised)
         reason, message = rejection
         return replace(explanation, advertised=(), reason=reason, message=message)
+
+    def _with_conflicts(
+        self, explanation: RouteExplanation, route_set: str | None
+    ) -> RouteExplanation:
+        """Leave out prefixes whose contributions contradict each other."""
+        table, family = self._intent.conflicting_routes, explanation.family
+        kept = tuple(
+            nlri
+            for nlri in explanation.advertised
+            if table.get(self._snapshot, (route_set, family, nlri)) is None
+        )
+        if kept == explanation.advertised:
+            return explanation
+        if kept:
+            return replace(explanation, advertised=kept)
+        text = "other objects contradict it; the problem names them"
+        return replace(explanation, advertised=(), reason="Conflict", message=text)
 
     # Candidates
 
