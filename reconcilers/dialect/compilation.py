@@ -87,10 +87,17 @@ class NodeContext(msgspec.Struct, frozen=True):
     """Own objects that do not count, as dialects that feed this one say the same."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
+    for_operator: bool = False
+    """True where the operator's part compiles what feeds another dialect, on every node in turn: no
+    state is kept or used then."""
 
 
 def _nothing_fed(node: str) -> tuple[Fed, ...]:  # noqa: ARG001
     return ()
+
+
+def _nothing_replaced(node: str) -> frozenset[ObjectRef]:  # noqa: ARG001
+    return frozenset()
 
 
 class ClusterContext(msgspec.Struct, frozen=True):
@@ -102,6 +109,8 @@ class ClusterContext(msgspec.Struct, frozen=True):
     reads manifests, where it counts at once."""
     fed: Callable[[str], tuple[Fed, ...]] = _nothing_fed
     """What dialects that feed this one have for a node, by the node's name."""
+    replaced: Callable[[str], frozenset[ObjectRef]] = _nothing_replaced
+    """Own objects that do not count on a node, by the node's name."""
     feeding_group: Callable[[str], Hashable] = _nothing_fed
     """Equal for nodes for which the feeding dialects have the same objects."""
 

@@ -211,8 +211,11 @@ class Frrk8sDialect(Dialect):
         resolve = self._resolver(snapshot)
         problems = self._selected(snapshot, None).problems
         for nodes in groups.values():
+            first = nodes[0].metadata.name
             units = _units(
-                self._selected(snapshot, nodes[0]).rows, context.fed(nodes[0].metadata.name)
+                self._selected(snapshot, nodes[0]).rows,
+                context.fed(first),
+                context.replaced(first),
             )
             names = tuple(sorted(node.metadata.name for node in nodes))
             refs = tuple(dict.fromkeys(unit.ref for unit in units))

@@ -197,6 +197,8 @@ class Explainer:
     ) -> RouteExplanation:
         """Leave out prefixes whose contributions contradict each other."""
         table, family = self._intent.conflicting_routes, explanation.family
+        if route_set is None or family is None:
+            return explanation
         kept = tuple(
             nlri
             for nlri in explanation.advertised

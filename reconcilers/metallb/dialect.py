@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from reconcilers.dialect import (
     Dialect,
     Fed,
+    Memory,
     NodeContext,
     NodeIntent,
     Rival,
@@ -24,11 +25,18 @@ from reconcilers.metallb.generated import (
     peer_routes,
     service_statuses,
 )
-from reconcilers.metallb.node import checked, compiled_rules, fed, peer_rules, read_objects
+from reconcilers.metallb.memory import RememberedObjects, remembered_objects
+from reconcilers.metallb.node import (
+    NodeObjects,
+    checked,
+    compiled_rules,
+    fed,
+    peer_rules,
+    read_objects,
+)
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.preferences import fed_preferences, given, watched, yielding
-from reconcilers.metallb.rules import NodeRules
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
@@ -44,6 +52,16 @@ REPLACED: Final = (
     "it does not count: MetalLB's speaker has written it, and the objects that it is made of are "
     "compiled here; stop the speaker, and delete it"
 )
+
+
+class _State(NamedTuple):
+    """What the objects of a node come to."""
+
+    objects: Objects = Objects()
+    fed: tuple[Fed, ...] = ()
+    frr_namespace: str = ""
+    watches: bool = False
+    """True if Services may contradict an FRRConfiguration."""
 
 
 class MetalLBDialect(Dialect):
@@ -80,11 +98,11 @@ class MetalLBDialect(Dialect):
         of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
         self._class = of_node.load_balancer_class
         self._ignore_label = of_node.ignore_exclude_lb
-        self._objects = Objects()
-        """The objects that are in force: with ``keep`` the last good ones."""
-        self._last_good: tuple[Fed, ...] = ()
-        self._watching = False
-        self._frr_namespace = Frrk8sClusterOptions().namespace
+        self._state = _State()
+        """What is in force: with ``keep`` the last good state."""
+        self._keeps = True
+        self._remembered: Objects | None = None
+        """Of the last good state of an earlier process."""
         self.sources: tuple[RouteSource, ...] = (MetalLBServiceSource(tables, self._class),)
 
     @property
@@ -100,68 +118,82 @@ class MetalLBDialect(Dialect):
             t.of(FRR_CONFIGURATION),
             t.secrets,
         ]
-        return (*found, t.services, t.endpoint_slices) if self._watching else tuple(found)
+        return (*found, t.services, t.endpoint_slices) if self._state.watches else tuple(found)
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""
-        node = self.tables.nodes.get(snapshot, ("", context.node))
-        labels = node.metadata.labels if node is not None else {}
+        mode = _fed_options(context).on_conflict
+        found = self._checked(snapshot, context.node, isolate=mode == "isolate")
+        state = _State()
+        if found.usable:
+            state = self._state_of(snapshot, context, found.objects)
+        elif mode == "keep" and not context.for_operator:
+            state = self._last_good(snapshot, context)
+        if not context.for_operator:
+            self._state, self._keeps = state, mode == "keep"
+        replaced = self._replaced(snapshot, context)
+        problems = [one.problem for one in found.findings]
+        problems += [Problem((ref,), "", REPLACED, category="unsupported") for ref in replaced]
+        return NodeIntent(fed=state.fed, replaced=replaced, problems=tuple(problems))
+
+    def _last_good(self, snapshot: Snapshot, context: NodeContext) -> _State:
+        remembered, self._remembered = self._remembered, None
+        if remembered is None or self._state.objects.peers:
+            return self._state
+        return self._state_of(snapshot, context, remembered)
+
+    # Restarts
+
+    remembers: ClassVar = True
+
+    @property
+    def memory(self) -> Memory | None:
+        """The objects of the last good state, with ``keep``."""
+        objects = self._state.objects
+        return RememberedObjects(objects) if self._keeps and objects.peers else None
+
+    def remember(self, octets: bytes) -> None:
+        """Take the last good objects of an earlier process. Raises ValueError."""
+        self._remembered = remembered_objects(octets)
+
+    def _checked(self, snapshot: Snapshot, node: str, *, isolate: bool) -> NodeObjects:
+        row = self.tables.nodes.get(snapshot, ("", node))
+        labels = row.metadata.labels if row is not None else {}
         namespace = self.options.namespace
         objects = read_objects(self.tables, snapshot, namespace, labels)
-        mode = _fed_options(context).on_conflict
-        self._frr_namespace = _fed_options(context).namespace
-        found = checked(
-            objects,
-            lambda key: self.tables.secrets.get(snapshot, key),
-            namespace,
-            isolate=mode == "isolate",
-        )
-        problems = tuple(one.problem for one in found.findings)
-        if found.usable:
-            rules = compiled_rules(found.objects, node, self._ignore_label)
-            self._objects = found.objects
-            self._last_good = self._fed(snapshot, context, labels, found.objects, rules)
-        elif mode == "clear":
-            self._objects, self._last_good = Objects(), ()
-        replaced = self._replaced(snapshot, context.node)
-        problems += tuple(Problem((ref,), "", REPLACED, category="unsupported") for ref in replaced)
-        return NodeIntent(fed=self._last_good, replaced=replaced, problems=problems)
+        secrets = self.tables.secrets
+        return checked(objects, lambda key: secrets.get(snapshot, key), namespace, isolate)
 
-    def _replaced(self, snapshot: Snapshot, node: str) -> frozenset[ObjectRef]:
+    def _replaced(self, snapshot: Snapshot, context: NodeContext) -> frozenset[ObjectRef]:
         """Return the FRRConfiguration that MetalLB's own speaker has written for the node."""
         peers = self.tables.of(metallb.BGP_PEER).all(snapshot)
         if not any(row.metadata.namespace == self.options.namespace for row in peers):
             return frozenset()
-        key = (self._frr_namespace, configuration_name(node))
+        key = (_fed_options(context).namespace, configuration_name(context.node))
         row = self.tables.of(FRR_CONFIGURATION).get(snapshot, key)
         return frozenset() if row is None else frozenset({ref_to(FRR_CONFIGURATION, row)})
 
-    def _fed(
-        self,
-        snapshot: Snapshot,
-        context: NodeContext,
-        labels: Mapping[str, str],
-        objects: Objects,
-        rules: NodeRules,
-    ) -> tuple[Fed, ...]:
+    def _state_of(self, snapshot: Snapshot, context: NodeContext, objects: Objects) -> _State:
+        """Return what comes of objects in which nothing was found."""
         options = _fed_options(context)
+        node = self.tables.nodes.get(snapshot, ("", context.node))
+        rules = compiled_rules(objects, node, self._ignore_label)
         of_peers = peer_rules(objects, rules)
-        rows = selected(
-            self.tables.of(FRR_CONFIGURATION).all(snapshot), labels, options.namespace
-        ).rows
-        watch = watched(rows, objects.peers)
-        self._watching = bool(watch)
+        labels = node.metadata.labels if node is not None else {}
+        stored = self.tables.of(FRR_CONFIGURATION).all(snapshot)
+        watch = watched(selected(stored, labels, options.namespace).rows, objects.peers)
         if not watch:
-            return fed(objects, of_peers)
+            return _State(objects, fed(objects, of_peers), options.namespace)
         advertisements = {one.ref: one for one in rules.advertisements}
-        contradicting = given(self._states(snapshot, context.node), of_peers, watch)
+        contradicting = given(self._services(snapshot, context.node), of_peers, watch)
         preferences = fed_preferences(contradicting, objects, advertisements)
         if options.on_conflict == "isolate":
             out = yielding(contradicting, watch, advertisements)
             of_peers = peer_rules(objects, rules.without(out))
-        return (*fed(objects, of_peers), *preferences)
+        merged = (*fed(objects, of_peers), *preferences)
+        return _State(objects, merged, options.namespace, watches=True)
 
-    def _states(self, snapshot: Snapshot, node: str) -> Iterator[ServiceState]:
+    def _services(self, snapshot: Snapshot, node: str) -> Iterator[ServiceState]:
         t = self.tables
         for service in t.services.all(snapshot):
             if service.spec.type == "LoadBalancer":
@@ -170,10 +202,11 @@ class MetalLBDialect(Dialect):
 
     def rendered(self, snapshot: Snapshot, node: str, intent: IntentTables) -> Iterator[Any]:
         """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""
-        if not self._objects.peers:
+        state = self._state
+        if not state.objects.peers:
             return
         routes = peer_routes(snapshot, intent)
-        yield configuration(node, self._frr_namespace, self._objects, routes)
+        yield configuration(node, state.frr_namespace, state.objects, routes)
         yield from service_statuses(node, self.options.namespace, routes)
 
     def candidates(

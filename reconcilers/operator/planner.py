@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Fed, NodeContext
+from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Fed, NodeContext, NodeIntent
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from statedb import Database, Snapshot, Table
@@ -124,14 +125,26 @@ class Planner:
         if not feeders:
             return self._context
 
+        @functools.cache
+        def compiled(node: str) -> Sequence[NodeIntent]:
+            context = NodeContext(
+                node,
+                self._context.secrets_namespace,
+                fed_options=dialect.options,
+                for_operator=True,
+            )
+            return [one.compile(snapshot, context) for one in feeders]
+
         def fed(node: str) -> tuple[Fed, ...]:
-            context = NodeContext(node, self._context.secrets_namespace)
-            return tuple(row for one in feeders for row in one.compile(snapshot, context).fed)
+            return tuple(row for one in compiled(node) for row in one.fed)
+
+        def replaced(node: str) -> frozenset[ObjectRef]:
+            return frozenset(ref for one in compiled(node) for ref in one.replaced)
 
         def group(node: str) -> Hashable:
             return tuple(one.node_group(snapshot, node) for one in feeders)
 
-        return replace(self._context, fed=fed, feeding_group=group)
+        return replace(self._context, fed=fed, replaced=replaced, feeding_group=group)
 
     def _operate_one(self, dialect: Dialect, snapshot: Snapshot) -> ClusterIntent:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""

@@ -129,6 +129,30 @@ class TestOnConflict:
         assert sorted(found.routes()) == ["203.0.113.10", ADDRESS]
         assert found.problems() == []
 
+    def test_keep_knows_the_last_good_objects_after_a_restart(self) -> None:
+        good = (node(), peer("a", password="hunter22"), FRONT, advertisement("x"))
+        web = (service("s", "198.18.30.1"), endpoints("s"))
+        first = MetalLBNode()
+        first.put(*good, *web)
+        memory = first.metallb.memory
+        assert memory is not None
+        assert b"hunter22" not in memory.encode()
+        second = MetalLBNode()
+        second.metallb.remember(memory.encode())
+        second.put(*good, *web, wrong_peer(), peer("b", "203.0.113.10"))
+        assert second.routes() == {ADDRESS: ["198.18.30.1/32"]}
+        assert second.problems() == [("invalid", ["wrong"])]
+        second.delete(wrong_peer())
+        assert sorted(second.routes()) == ["203.0.113.10", ADDRESS]
+        without = MetalLBNode()
+        without.put(*good, *web, wrong_peer())
+        assert without.routes() == {}
+
+    @pytest.mark.parametrize("octets", [b"", b"{", b"[[],[],[],[],[5]]", b"\xff"])
+    def test_a_damaged_memory_is_an_error(self, octets: bytes) -> None:
+        with pytest.raises(ValueError, match="understood"):
+            MetalLBNode().metallb.remember(octets)
+
     def test_clear_ends_the_sessions_of_metallb_alone(self) -> None:
         found = MetalLBNode("clear")
         other = frr_configuration("own", {"address": "203.0.113.50", "asn": 64950})

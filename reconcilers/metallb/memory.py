@@ -1,0 +1,30 @@
+"""The objects of the last good state over restarts of the agent, without passwords. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from reconcilers.metallb.objects import Objects
+from resources.secret_value import decode_withheld, encode_withheld
+
+
+class RememberedObjects(NamedTuple):
+    """Objects as `reconcilers.dialect.Memory`."""
+
+    objects: Objects
+
+    def encode(self) -> bytes:
+        """Return the objects as JSON, kind by kind; of a password only that there is one."""
+        return msgspec.json.encode(tuple(self.objects), enc_hook=encode_withheld)
+
+
+def remembered_objects(octets: bytes) -> Objects:
+    """Return the objects of an earlier process. Raises ValueError."""
+    shape: Any = Objects
+    try:
+        found: Objects = msgspec.json.decode(octets, type=shape, dec_hook=decode_withheld)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"it is not understood: {error}") from None
+    return found
