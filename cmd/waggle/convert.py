@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from waggle.dialects import Dialects
@@ -17,7 +18,9 @@ from waggle.output import (
 )
 
 if TYPE_CHECKING:
+    from reconcilers.dialect import DraftConverter
     from reconcilers.model import Problem
+    from resources.errors import ObjectName
 
 NAME = "convert"
 
@@ -74,24 +77,25 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = args.dialects.load()
     known = [one for dialect in chosen for one in dialect.converters]
+    drafts = [one for dialect in chosen for one in dialect.draft_converters]
     converters = [one for one in known if one.target == args.to]
-    if not converters:
-        targets = ", ".join(sorted({one.target for one in known if one.target})) or "none"
+    rewriter = _Rewriter([one for one in drafts if one.target == args.to])
+    if not converters and not rewriter.converters:
+        targets = ", ".join(sorted({c.target for c in (*known, *drafts) if c.target})) or "none"
         complain("waggle convert", f"--to: no conversion to {args.to}; the targets are: {targets}")
         return EXIT_USAGE
     kinds = {kind.name for converter in converters for kind in converter.kinds}
     paths = [path for group in args.filename for path in group]
     try:
-        loaded = load(paths, kinds_of(chosen), sys.stdin.buffer)
+        loaded = load(paths, kinds_of(chosen), sys.stdin.buffer, rewriter)
     except UnreadablePathError as error:
         complain("waggle convert", str(error))
         return EXIT_USAGE
-    unread = [p for p in loaded.problems if p.object is None or p.object.kind in kinds]
+    unread = [p for p in loaded.problems if _concerns(p.object, kinds, rewriter)]
     for problem in unread:
         complain("waggle convert", str(problem))
     rows = {kind.name: event.objects for kind, event in loaded.replacements}
-    objects: list[dict[str, Any]] = []
-    notes: list[Problem] = []
+    objects, notes = rewriter.objects, rewriter.notes
     for converter in converters:
         converted, remarks = converter.convert(rows)
         objects += converted
@@ -106,8 +110,44 @@ def run(args: argparse.Namespace) -> int:
 
         print(yaml.safe_dump_all(objects, sort_keys=False, allow_unicode=False), end="")
     if not objects:
-        named = ", ".join(sorted(kinds))
+        named = ", ".join((*sorted(kinds), *rewriter.names))
         complain("waggle convert", f"no {named} to convert in {', '.join(paths)}")
     if unread or not objects or (args.strict and notes):
         return EXIT_ERROR
     return EXIT_OK
+
+
+class _Rewriter:
+    """Replaces drafts among the objects that are read, and collects what replaces them."""
+
+    def __init__(self, converters: Sequence[DraftConverter]) -> None:
+        self.converters = converters
+        self.objects: list[dict[str, Any]] = []
+        self.notes: list[Problem] = []
+
+    def __call__(self, value: Any) -> Sequence[Any]:  # noqa: ANN401  JSON
+        if isinstance(value, dict):
+            for converter in self.converters:
+                found = converter.convert(value)
+                if found is not None:
+                    self.objects += found[0]
+                    self.notes += found[1]
+                    return found[0]
+        return (value,)
+
+    @property
+    def names(self) -> list[str]:
+        """The kinds that are converted."""
+        return [name for converter in self.converters for name in converter.kinds]
+
+
+def _concerns(name: ObjectName | None, kinds: Collection[str], rewriter: _Rewriter) -> bool:
+    """Whether a problem of the input is one of the objects that are converted."""
+    return (
+        name is None
+        or name.kind in kinds
+        or any(
+            (name.kind, name.name) == (one["kind"], (one["metadata"] or {}).get("name"))
+            for one in rewriter.objects
+        )
+    )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from reconcilers.cilium import node as v2
 from reconcilers.cilium import node_configs
-from reconcilers.cilium.members import known_nodes
+from reconcilers.cilium.members import known_nodes, preferring
 from reconcilers.cilium.objects import Objects, objects_of, with_translated
 from reconcilers.cilium.options import CiliumOptions
 from reconcilers.cilium.v1 import compile as v1
@@ -62,6 +62,8 @@ class NodeConfiguration:
             for secret in tables.secrets.prefix(snapshot, KEY, (context.secrets_namespace,))
         }
         nodes = known_nodes(tables, snapshot)
+        if name in nodes:
+            nodes[name] = preferring(nodes[name], self._options.node_address)
         objects = objects_of(tables, snapshot)
         policies = {row.metadata.name: row for row in tables.of(PEERING_POLICY).all(snapshot)}
         applied = None
@@ -201,6 +203,9 @@ class NodeConfiguration:
         )
 
 
+NO_BFD = "has no effect: BFD is not spoken, the sessions come up without it"
+
+
 def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:
     """Yield a problem for each field that is accepted and has no effect, as in Cilium."""
     text = "has no effect"
@@ -208,6 +213,9 @@ def _without_effect(objects: Objects, node: str) -> Iterator[Problem]:
         if config.spec.transport.local_port is not None:
             ref = ObjectRef(PEER_CONFIG.name, "", name)
             yield Problem((ref,), "spec.transport.localPort", text, category="unsupported")
+        if config.spec.bfd is not None and config.spec.bfd.enabled is not False:
+            ref = ObjectRef(PEER_CONFIG.name, "", name)
+            yield Problem((ref,), "spec.bfd", NO_BFD, category="unsupported")
     override = objects.overrides.get(node)
     if override is None:
         return

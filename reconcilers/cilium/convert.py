@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from reconcilers.cilium.cfp_draft import convert_draft
 from reconcilers.cilium.members import merged_nodes
 from reconcilers.cilium.v1.translate import ClusterView, as_object, translate
-from reconcilers.dialect import Converter
+from reconcilers.dialect import Converter, DraftConverter
 from reconcilers.model import Problem
 from resources.cilium.kinds import CILIUM_NODE, LOAD_BALANCER_IP_POOL, PEERING_POLICY
 from resources.core.kinds import NODE
@@ -22,3 +23,5 @@ def _translate(rows: Mapping[str, Sequence[Any]]) -> tuple[list[dict[str, Any]],
 
 PEERING_POLICIES: Final = Converter((PEERING_POLICY,), _translate)
 """From v1's policies to the equivalent objects of v2."""
+CFP_DRAFT: Final = DraftConverter(("draft of CFP-28175",), convert_draft)
+"""From the draft of v2 to v2."""

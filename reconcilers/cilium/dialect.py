@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from reconcilers.cilium import host_needs, pod_ip_pools, report
 from reconcilers.cilium.configuration import NodeConfiguration
-from reconcilers.cilium.convert import PEERING_POLICIES
+from reconcilers.cilium.convert import CFP_DRAFT, PEERING_POLICIES
 from reconcilers.cilium.members import known_node
 from reconcilers.cilium.options import CiliumOperatorOptions, CiliumOptions
 from reconcilers.cilium.route_sets import RouteSet
@@ -24,6 +24,7 @@ from reconcilers.dialect import (
     ClusterIntent,
     Converter,
     Dialect,
+    DraftConverter,
     NodeContext,
     NodeIntent,
     ObjectStatus,
@@ -114,6 +115,7 @@ class CiliumDialect(Dialect):
         ),
     )
     converters: ClassVar[tuple[Converter, ...]] = (PEERING_POLICIES,)
+    draft_converters: ClassVar[tuple[DraftConverter, ...]] = (CFP_DRAFT,)
 
     options: CiliumOptions | CiliumOperatorOptions
 

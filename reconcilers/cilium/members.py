@@ -5,7 +5,8 @@ As in Cilium, labels and pod CIDRs are those of the CiliumNode; without one, tho
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ipaddress
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -65,3 +66,31 @@ def _merged(node: Node | None, cilium_node: CiliumNode) -> Node:
         spec=replace(node.spec, pod_cidr=None, pod_cidrs=ipam.pod_cidrs),
         status=replace(node.status, addresses=addresses or node.status.addresses),
     )
+
+
+def preferring(node: Node, chosen: Sequence[str]) -> Node:
+    """Return a node whose addresses within the prefixes ``chosen`` come first, in their order.
+
+    An address that is chosen by itself counts also where the node does not report it.
+    """
+    first: list[NodeAddress] = []
+    for text in chosen:
+        network = ipaddress.ip_network(text)
+        own = [
+            replace(address, type=NODE_ADDRESS_TYPES[0])
+            for address in node.status.addresses
+            if address.type in NODE_ADDRESS_TYPES and _is_within(address.address, network)
+        ]
+        if not own and network.num_addresses == 1:
+            own = [NodeAddress(type=NODE_ADDRESS_TYPES[0], address=str(network.network_address))]
+        first += own
+    if not first:
+        return node
+    return replace(node, status=replace(node.status, addresses=(*first, *node.status.addresses)))
+
+
+def _is_within(text: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    try:
+        return ipaddress.ip_address(text) in network
+    except ValueError:
+        return False

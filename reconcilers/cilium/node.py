@@ -171,6 +171,19 @@ def _instance(
         except _InvalidConfigError as error:
             text = f"peer {peer.name!r} is left out: {error}"
             leave_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
+        compiled.problems.extend(_unused_discovery(ref, f"{path}.peers[{j}].autoDiscovery", peer))
+
+
+def _unused_discovery(ref: ObjectRef, path: str, peer: NodePeer) -> Iterable[Problem]:
+    """Yield the part of an autoDiscovery that belongs to the other mode."""
+    discovery = peer.auto_discovery
+    if discovery is None:
+        return
+    text = f"has no effect with mode {discovery.mode}"
+    if discovery.mode == UNNUMBERED and discovery.default_gateway is not None:
+        yield Problem((ref,), f"{path}.defaultGateway", text, category="unsupported")
+    if discovery.mode == DEFAULT_GATEWAY and discovery.unnumbered is not None:
+        yield Problem((ref,), f"{path}.unnumbered", text, category="unsupported")
 
 
 def _neutral_instance(ref: ObjectRef, instance: NodeInstance, context: Context) -> Instance:

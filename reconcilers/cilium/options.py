@@ -59,6 +59,16 @@ class CiliumOptions(RouterIdOptions, frozen=True):
             flag="--legacy-origin-attribute",
         ),
     ] = False
+    node_address: Annotated[
+        tuple[str, ...],
+        setting(
+            "address or prefix; repeatable. Which address of the node is its router ID and the next "
+            "hop of IPv6 routes over IPv4: the first one within, for each family; by default the first "
+            "InternalIP",
+            flag="--node-address",
+            metavar="CIDR",
+        ),
+    ] = ()
     peering_policies: Annotated[
         PeeringPolicies,
         setting(
@@ -67,6 +77,15 @@ class CiliumOptions(RouterIdOptions, frozen=True):
             flag="--peering-policies",
         ),
     ] = "exclusive"
+
+    def __post_init__(self) -> None:
+        """Check pool and prefixes. Raises `InvalidOption`."""
+        super().__post_init__()
+        for text in self.node_address:
+            try:
+                ipaddress.ip_network(text)
+            except ValueError as error:
+                raise InvalidOption("--node-address", str(error)) from None
 
     @property
     def translates(self) -> bool:

@@ -26,6 +26,17 @@ class Converter(msgspec.Struct, frozen=True):
     """What ``--to`` calls the result; empty is the default."""
 
 
+class DraftConverter(msgspec.Struct, frozen=True):
+    """A conversion of ``waggle convert`` for objects that no kind reads: drafts of an API."""
+
+    kinds: tuple[str, ...]
+    """Their names, for messages."""
+    convert: Callable[[Mapping[str, Any]], tuple[list[dict[str, Any]], list[Problem]] | None]
+    """An object as JSON to the objects that replace it, and notes; None for any other object."""
+    target: str = ""
+    """What ``--to`` calls the result; empty is the default."""
+
+
 class Answer(NamedTuple):
     """The answer to a request of a `PlainPath`."""
 

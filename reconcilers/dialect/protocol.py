@@ -8,7 +8,14 @@ from typing import Any, ClassVar, Final
 
 from reconcilers.dialect.candidate import Candidate, Target
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
-from reconcilers.dialect.extensions import ApiPath, Command, Converter, Gauge, PlainPath
+from reconcilers.dialect.extensions import (
+    ApiPath,
+    Command,
+    Converter,
+    DraftConverter,
+    Gauge,
+    PlainPath,
+)
 from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
@@ -230,6 +237,8 @@ class Dialect:
 
     converters: ClassVar[tuple[Converter, ...]] = ()
     """Conversions of ``waggle convert``."""
+    draft_converters: ClassVar[tuple[DraftConverter, ...]] = ()
+    """Conversions of ``waggle convert`` for objects that no kind reads."""
     commands: ClassVar[tuple[Command, ...]] = ()
     """Subcommands of ``waggle``."""
 

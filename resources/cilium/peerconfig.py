@@ -115,6 +115,14 @@ DEFAULT_FAMILIES = (
 """What an empty list means: both are negotiated, and nothing is advertised."""
 
 
+class Bfd(Struct, frozen=True):
+    """Bidirectional Forwarding Detection (RFC 5880), which later definitions have."""
+
+    enabled: Annotated[
+        bool | None, doc("Whether the session uses BFD. Not done: it comes up without it.")
+    ] = None
+
+
 class PeerConfigSpec(Struct, frozen=True):
     """The specification; everything has a default."""
 
@@ -146,6 +154,7 @@ class PeerConfigSpec(Struct, frozen=True):
             "meaning for iBGP."
         ),
     ] = 1
+    bfd: Annotated[Bfd | None, doc("BFD. Accepted, and not done.")] = None
     families: Annotated[
         tuple[PeerFamily, ...],
         doc(

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 from resources.kind import Kind, Kinds
 from resources.manifests.catalog import Catalog
 from resources.manifests.files import scan
-from resources.manifests.parse import Parsed, parse_file, size_limit
+from resources.manifests.parse import Parsed, Rewrite, parse_file, size_limit
 from resources.source import Replace, SourceProblem
 
 
@@ -31,7 +31,7 @@ class Loaded(NamedTuple):
     """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
 
 
-def read_file(path: str, size: int, kinds: Kinds) -> Parsed | str:
+def read_file(path: str, size: int, kinds: Kinds, rewrite: Rewrite | None = None) -> Parsed | str:
     """Read one file; returns its content, or the reason why it cannot be read."""
     if size > size_limit(path):
         return f"{size:,} octets, more than {size_limit(path):,} are not read"
@@ -39,14 +39,21 @@ def read_file(path: str, size: int, kinds: Kinds) -> Parsed | str:
         data = Path(path).read_bytes()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return parse_file(path, data, kinds)
+    return parse_file(path, data, kinds, rewrite)
 
 
 STANDARD_INPUT = "-"
 
 
-def load(paths: Iterable[str], kinds: Kinds, stdin: BinaryIO | None = None) -> Loaded:
+def load(
+    paths: Iterable[str],
+    kinds: Kinds,
+    stdin: BinaryIO | None = None,
+    rewrite: Rewrite | None = None,
+) -> Loaded:
     """Read files and directory trees; the path ``-`` is ``stdin``, if there is one.
+
+    ``rewrite`` replaces objects before they are decoded.
 
     Raises `UnreadablePathError` for a path that does not exist.
     """
@@ -58,7 +65,7 @@ def load(paths: Iterable[str], kinds: Kinds, stdin: BinaryIO | None = None) -> L
     found = scan(roots)
     catalog = Catalog(kinds)
     for path, sign in found.files.items():
-        content = read_file(path, sign.size, kinds)
+        content = read_file(path, sign.size, kinds, rewrite)
         if isinstance(content, str):
             catalog.fail(path, content)
         else:
@@ -69,5 +76,5 @@ def load(paths: Iterable[str], kinds: Kinds, stdin: BinaryIO | None = None) -> L
         data = stdin.read(size_limit(STANDARD_INPUT) + 1)
         if len(data) > size_limit(STANDARD_INPUT):
             raise UnreadablePathError(STANDARD_INPUT, "more than is read of standard input")
-        catalog.put(STANDARD_INPUT, parse_file(STANDARD_INPUT, data, kinds))
+        catalog.put(STANDARD_INPUT, parse_file(STANDARD_INPUT, data, kinds, rewrite))
     return Loaded(catalog.replacements(), catalog.problems, catalog.unread)

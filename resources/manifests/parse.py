@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,8 @@ from resources.manifests.yamlfile import Document, YamlError, parse_yaml
 from resources.meta import Resource
 from resources.source import SourceProblem
 
+Rewrite: TypeAlias = Callable[[Any], Iterable[Any]]
+"""Replaces an object as JSON by others, before it is decoded."""
 MAX_YAML = 16 * 1024 * 1024
 MAX_JSON = 256 * 1024 * 1024
 """Size limits in octets; a larger file is not read."""
@@ -49,7 +51,7 @@ def size_limit(path: str) -> int:
     return MAX_JSON if path.endswith(".json") else MAX_YAML
 
 
-def parse_file(path: str, data: bytes, kinds: Kinds) -> Parsed:
+def parse_file(path: str, data: bytes, kinds: Kinds, rewrite: Rewrite | None = None) -> Parsed:
     """Decode the objects of a file; those of other kinds than ``kinds`` are only counted."""
     unread: Counter[tuple[str, str]] = Counter()
     items: list[Item] = []
@@ -58,7 +60,8 @@ def parse_file(path: str, data: bytes, kinds: Kinds) -> Parsed:
     try:
         for document in _documents(path, data):
             for value, prefix in _objects(document.value):
-                _decode(path, document, value, prefix, kinds, items, problems, unread)
+                for one in (value,) if rewrite is None else rewrite(value):
+                    _decode(path, document, one, prefix, kinds, items, problems, unread)
     except YamlError as error:
         problems.append(SourceProblem(path, 0, error.line, None, "", error.message))
         whole = False

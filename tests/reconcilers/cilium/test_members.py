@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconcilers.cilium.members import merged_nodes
-from resources.core import Node, NodeAddress
+import pytest
+
+from reconcilers.cilium.members import merged_nodes, preferring
+from reconcilers.cilium.node import next_hops_of, router_id_of
+from resources.core import Node, NodeAddress, NodeStatus
+from resources.meta import ObjectMeta
 from tests.support import kinds
 
 
@@ -57,3 +61,26 @@ def test_without_addresses_in_the_cilium_node_the_nodes_are_used() -> None:
 def test_ciliums_internal_addresses_are_not_node_addresses() -> None:
     spec = {"addresses": [{"type": "CiliumInternalIP", "ip": "10.244.0.99"}]}
     assert _united(_node(), spec).status == _node().status
+
+
+@pytest.mark.parametrize(
+    ("chosen", "addresses"),
+    [
+        ((), ("192.0.2.1", "2001:db8::1")),
+        (("10.0.0.0/8",), ("10.0.0.5", "2001:db8::1")),
+        (("203.0.113.0/24",), ("203.0.113.7", "2001:db8::1")),
+        (("172.16.0.0/12",), ("192.0.2.1", "2001:db8::1")),
+        (("198.51.100.9", "fd00::/8"), ("198.51.100.9", "fd00::5")),
+    ],
+)
+def test_the_address_of_a_node_can_be_chosen(
+    chosen: tuple[str, ...], addresses: tuple[str, str]
+) -> None:
+    listed = ("192.0.2.1", "10.0.0.5", "2001:db8::1", "fd00::5")
+    found = [NodeAddress(type="InternalIP", address=text) for text in listed]
+    found.append(NodeAddress(type="ExternalIP", address="203.0.113.7"))
+    node = preferring(
+        Node(metadata=ObjectMeta(name="n"), status=NodeStatus(addresses=tuple(found))), chosen
+    )
+    hops = next_hops_of(node, "192.0.2.254")
+    assert (router_id_of(node), hops[0].address) == addresses

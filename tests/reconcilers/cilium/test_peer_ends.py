@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.reconcilers.build import NODE, Cluster
+from tests.reconcilers.build import NODE, Cluster, peer_config, usual
 from tests.support import kinds
 
 UNNUMBERED = {"mode": "Unnumbered", "unnumbered": {"interface": "eth1"}}
@@ -67,3 +67,39 @@ def test_another_one_is_left_out_with_the_field(
     (problem,) = problems
     assert problem["field"] == f"spec.bgpInstances[0].peers[0].{field}"
     assert text in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("discovery", "field"),
+    [
+        ({**UNNUMBERED, "defaultGateway": {"addressFamily": "ipv4"}}, "defaultGateway"),
+        ({**UNNUMBERED, "mode": "DefaultGateway", "defaultGateway": {"addressFamily": "ipv4"}},
+         "unnumbered"),
+    ],
+)  # fmt: skip
+def test_the_part_of_another_mode_has_no_effect_and_is_a_problem(
+    discovery: dict[str, Any], field: str
+) -> None:
+    _, problems = compiled(autoDiscovery=discovery)
+    (problem,) = [p for p in problems if p["field"].endswith(f"autoDiscovery.{field}")]
+    assert problem["category"] == "unsupported"
+    assert problem["message"] == f"has no effect with mode {discovery['mode']}"
+
+
+@pytest.mark.parametrize(
+    ("bfd", "problems"),
+    [({"enabled": True}, 1), ({"transmitInterval": 300}, 1), ({"enabled": False}, 0), (None, 0)],
+)
+def test_bfd_of_a_later_definition_is_unsupported_and_costs_no_session(
+    bfd: dict[str, Any] | None, problems: int
+) -> None:
+    found = usual()
+    spec: dict[str, Any] = {} if bfd is None else {"bfd": bfd}
+    found.put(kinds.PEER_CONFIG, peer_config(**spec))
+    found.run()
+    document = found.render()
+    assert [peer["name"] for peer in document["instances"][0]["peers"]] == ["p"]
+    assert [
+        (problem["objects"], problem["field"], problem["category"])
+        for problem in document["problems"]
+    ] == [(["CiliumBGPPeerConfig/pc"], "spec.bfd", "unsupported")] * problems
