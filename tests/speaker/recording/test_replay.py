@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from speaker.api import (
     GracefulRestart,
     InstanceConfig,
+    InstanceImport,
     Match,
     PeerConfig,
     Policy,
@@ -85,7 +87,7 @@ def session(seed: int, steps: int = 30) -> Network:
                 host.peer(config(other, 65001 + n))
     for _ in range(steps):
         host, other = rng.sample(hosts, 2)
-        match rng.randrange(8):
+        match rng.randrange(9):
             case 0 | 1 | 2:
                 prefixes = [f"10.{rng.randrange(20)}.0.0/16", f"2001:db8:{rng.randrange(9)}::/48"]
                 attributes = RouteAttributes(med=rng.randrange(3), communities=(rng.randrange(9),))
@@ -105,10 +107,33 @@ def session(seed: int, steps: int = 30) -> Network:
                 host.peer(config(other, int(other.name[1:]) + 65001, **changed))
             case 6:
                 host.give(ResetPeer(INSTANCE, other.name, "because"))
+            case 7:
+                give_instances(host, rng)
             case _:
                 host.refresh(other.name)
         network.run(rng.choice((0.05, 1.0, 12.0)))
     return network
+
+
+def give_instances(host: Host, rng: random.Random) -> None:
+    """Change what an instance originates and imports, and another instance beside it."""
+    own = host.engine.instance(INSTANCE).config
+    names = ["vrf", *(() if rng.random() < 0.5 else ("vrf2",))]
+    for name in names:
+        prefixes = tuple(f"10.{n}.0.0/16" for n in range(20) if rng.random() < 0.3)
+        host.give(
+            SetInstance(
+                InstanceConfig(
+                    name=name,
+                    local_asn=rng.choice((own.local_asn, 65100)),
+                    router_id=host.address,
+                    originate=prefixes,
+                    imports=(InstanceImport(INSTANCE, rng.choice(("all", *POLICIES))),),
+                )
+            )
+        )
+    imports = tuple(InstanceImport(name) for name in names if rng.random() < 0.7)
+    host.give(SetInstance(msgspec.structs.replace(own, imports=imports)))
 
 
 def finished(host: Host) -> list[bytes]:
