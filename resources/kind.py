@@ -69,6 +69,7 @@ class Kind(Generic[T]):
         encoded: type[msgspec.Struct] | None = None,
         value_errors: Callable[[Any], Iterator[FieldError]] | None = None,
         former: Mapping[str, type[Resource]] = MappingProxyType({}),
+        draft_groups: tuple[str, ...] = (),
         invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
     ) -> None:
         self.table = table
@@ -91,6 +92,8 @@ class Kind(Generic[T]):
         """True if unknown fields are reported: the row declares every field of the kind."""
         self.definition = definition
         """Of its CustomResourceDefinition; None for kinds whose definition is not ours."""
+        self.draft_groups = draft_groups
+        """API groups of drafts of the kind, which nothing serves: an object of one is a problem."""
         self.former = former
         """Row types of versions with fields of their own, by version; only manifests have them.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from reconcilers.antrea import addresses, compile_node, views
 from reconcilers.antrea.addresses import Candidate
 from reconcilers.antrea.command import COMMAND
+from reconcilers.antrea.convert import CONVERTERS, DRAFT_CONVERTERS
 from reconcilers.antrea.effective import choose
 from reconcilers.antrea.explain import explain
 from reconcilers.antrea.node import node_facts, router_id
@@ -19,7 +20,9 @@ from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
     Command,
+    Converter,
     Dialect,
+    DraftConverter,
     NamedSecret,
     NodeContext,
     NodeIntent,
@@ -57,6 +60,8 @@ class AntreaDialect(Dialect):
     selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})
     rbac: ClassVar = (RbacRule((NODE,), ("patch",), operator=True),)
 
+    converters: ClassVar[tuple[Converter, ...]] = CONVERTERS
+    draft_converters: ClassVar[tuple[DraftConverter, ...]] = DRAFT_CONVERTERS
     commands: ClassVar[tuple[Command, ...]] = (COMMAND,)
 
     options: AntreaOperatorOptions

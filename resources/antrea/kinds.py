@@ -27,6 +27,7 @@ BGP_POLICY = Kind(
         ),
     ),
     table="antrea-bgp-policies",
+    draft_groups=("antrea.io",),
 )
 EGRESS = Kind(
     "Egress",

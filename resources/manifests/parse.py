@@ -137,13 +137,15 @@ def _decode(
     kind = kinds.find(api_version, kind_name)
     if kind is None:
         known = kinds.named(kind_name)
-        if known is None or known.group != api_version.rpartition("/")[0]:
+        group = api_version.rpartition("/")[0]
+        if known is None or group not in (known.group, *known.draft_groups):
             unread[api_version, kind_name] += 1
             return
         name = known.name_of(value)
         read = " and ".join(known.read_api_versions)
         problem(name, "apiVersion", f"{api_version} {kind_name} is not read; {read} are")
-        items.append(Item(known, name, None, line, document.number))
+        if group == known.group:
+            items.append(Item(known, name, None, line, document.number))
         return
     row: Resource | None = None
     name = kind.name_of(value)

@@ -1,0 +1,195 @@
+"""Reads drafts of BGPPolicy: the forms that Antrea's design discussed and did not build.
+
+A draft has one process in its spec, or several in ``bgpConfigurations``; selectors of Services and
+namespaces; timers, passwords and filters of peers. Fields may be misplaced as in its examples: the
+spec within the metadata, a flag within a selector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from reconcilers.antrea.convert.description import (
+    IP_TYPES,
+    Description,
+    Neighbor,
+    Notes,
+    Process,
+    Services,
+)
+
+DRAFT_GROUP: Final = "antrea.io"
+DEFAULT_ASN: Final = 65000
+DEFAULT_NAME: Final = "bgp-policy"
+CONFIGURATIONS: Final = "bgpConfigurations"
+_SPEC_FIELDS: Final = ("nodeSelector", "localASN", "advertisements", "bgpPeers", "routerID")
+_TYPE_FIELDS: Final = {
+    "clusterIPs": "ClusterIP",
+    "clusterIP": "ClusterIP",
+    "externalIPs": "ExternalIP",
+    "externalIP": "ExternalIP",
+    "loadBalancerIPs": "LoadBalancerIP",
+    "loadbalancerIPs": "LoadBalancerIP",
+    "loadBalancerIP": "LoadBalancerIP",
+    "loadbalancerIP": "LoadBalancerIP",
+}
+_SERVICE_LISTS: Final = ("serviceIPs", "services")
+
+
+def is_draft(value: Any) -> bool:  # noqa: ANN401  JSON
+    """Return whether an object is a draft: of the group `DRAFT_GROUP`, or of a draft's form."""
+    if not isinstance(value, dict):
+        return False
+    if CONFIGURATIONS in value and "kind" not in value:
+        return True
+    if value.get("kind") != "BGPPolicy":
+        return False
+    version = value.get("apiVersion")
+    return version is None or str(version).partition("/")[0] == DRAFT_GROUP
+
+
+def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
+    """Read a draft; what it says in no way that is known is a note."""
+    metadata = _object(value.get("metadata"))
+    name = str(metadata.get("name") or DEFAULT_NAME)
+    spec, path = _object(value.get("spec")), "spec"
+    if not spec and any(field in metadata for field in _SPEC_FIELDS):
+        spec, path = metadata, "metadata"
+        notes.add(name, "spec", "is missing: the fields of the spec are taken from metadata")
+    if CONFIGURATIONS in value:
+        spec, path = {**spec, CONFIGURATIONS: value[CONFIGURATIONS]}, ""
+    selector = spec.get("nodeSelector")
+    if not isinstance(selector, dict):
+        notes.add(name, _join(path, "nodeSelector"), "is missing: every node is selected")
+        selector = {}
+    reader = _Reader(name, notes)
+    configurations = spec.get(CONFIGURATIONS)
+    if isinstance(configurations, list):
+        where = _join(path, CONFIGURATIONS)
+        found = [
+            reader.process(_object(item), f"{where}[{i}]") for i, item in enumerate(configurations)
+        ]
+    else:
+        found = [reader.process(spec, path)]
+    return Description(name, selector, tuple(found))
+
+
+class _Reader:
+    """Reads the processes of one draft."""
+
+    def __init__(self, name: str, notes: Notes) -> None:
+        self._name = name
+        self._notes = notes
+
+    def _note(self, path: str, message: str) -> None:
+        self._notes.add(self._name, path, message)
+
+    def process(self, given: Mapping[str, Any], path: str) -> Process:
+        """Read one process."""
+        asn = given.get("localASN")
+        if not isinstance(asn, int):
+            self._note(_join(path, "localASN"), f"is missing: the draft's default is {DEFAULT_ASN}")
+            asn = DEFAULT_ASN
+        if given.get("bindAddresses"):
+            self._note(_join(path, "bindAddresses"), "is left out: a node listens on all addresses")
+        where = _join(path, "advertisements")
+        wanted = _object(given.get("advertisements"))
+        key = "bgpPeers" if "bgpPeers" in given else "peers"
+        peers = given.get(key)
+        router_id = given.get("routerID")
+        return Process(
+            path,
+            asn,
+            _number(given.get("listenPort")),
+            str(router_id) if router_id else None,
+            None,
+            tuple(self._services(wanted, where)),
+            wanted.get("podIPs") is True,
+            self._egress(wanted.get("egressIPs"), _join(where, "egressIPs")),
+            tuple(
+                neighbor
+                for i, item in enumerate(peers if isinstance(peers, list) else ())
+                if (neighbor := self._neighbor(_object(item), f"{_join(path, key)}[{i}]"))
+            ),
+        )
+
+    def _egress(self, given: Any, path: str) -> bool:  # noqa: ANN401  JSON
+        if isinstance(given, dict):
+            self._note(path, "the selector is left out: all egress IPs of the node are advertised")
+            return True
+        return given is True
+
+    def _services(self, wanted: Mapping[str, Any], path: str) -> Iterator[Services]:
+        for field, type_ in _TYPE_FIELDS.items():
+            given = wanted.get(field)
+            if given is True or isinstance(given, dict):
+                yield _selected((type_,), _object(given), f"{path}.{field}")
+        for field in _SERVICE_LISTS:
+            items = wanted.get(field)
+            for i, item in enumerate(items if isinstance(items, list) else ()):
+                yield self._of_list(_object(item), f"{path}.{field}[{i}]")
+
+    def _of_list(self, item: Mapping[str, Any], path: str) -> Services:
+        selector = _object(item.get("serviceSelector"))
+        # The draft's examples have these fields one level too deep.
+        inner = {k: v for k, v in selector.items() if k in _TYPE_FIELDS or k == "namespaceSelector"}
+        if inner:
+            self._note(
+                f"{path}.serviceSelector", f"{', '.join(inner)}: read as beside the selector"
+            )
+            item = {**item, **inner}
+            rest = {k: v for k, v in selector.items() if k not in inner}
+            item["serviceSelector"] = rest
+        types = {type_ for field, type_ in _TYPE_FIELDS.items() if item.get(field) is True}
+        return _selected(tuple(t for t in IP_TYPES if t in types), item, path)
+
+    def _neighbor(self, given: Mapping[str, Any], path: str) -> Neighbor | None:
+        address, asn = given.get("address"), given.get("asn")
+        if not isinstance(address, str) or not isinstance(asn, int):
+            self._note(path, "the peer is left out: it needs an address and an AS number")
+            return None
+        filters = given.get("filters")
+        if filters:
+            names = ", ".join(str(one) for one in filters)
+            self._note(f"{path}.filters", f"is left out ({names}): all peers get the same routes")
+        restart = _number(given.get("gracefulRestartTime"))
+        nested = _object(given.get("gracefulRestart"))
+        if nested:
+            restart = _number(nested.get("restartTimeSeconds"))
+            restart = 0 if nested.get("enabled") is False else restart
+        # One example has the fields of gracefulRestart beside it.
+        if given.get("enabled") is False:
+            restart = 0
+        elif restart is None:
+            restart = _number(given.get("restartTimeSeconds"))
+        secret = given.get("authSecretRef") or given.get("authSecret")
+        return Neighbor(
+            address,
+            asn,
+            path,
+            _number(given.get("port")),
+            _number(given.get("multipleHopTTL")),
+            restart,
+            _number(given.get("holdTime")),
+            _number(given.get("keepAliveTime")),
+            _number(given.get("connectRetryTime")),
+            str(secret) if secret else None,
+        )
+
+
+def _selected(types: tuple[str, ...], given: Mapping[str, Any], path: str) -> Services:
+    service, namespace = given.get("serviceSelector"), given.get("namespaceSelector")
+    return Services(types, _object(service) or None, _object(namespace) or None, path)
+
+
+def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> int | None:  # noqa: ANN401  JSON
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _join(path: str, field: str) -> str:
+    return f"{path}.{field}" if path else field

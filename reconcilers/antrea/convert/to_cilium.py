@@ -1,0 +1,133 @@
+"""Writes the objects of Cilium's API v2 that say the same, as JSON. Pure.
+
+A policy is a CiliumBGPClusterConfig with an instance for each process; each peer has a
+CiliumBGPPeerConfig, each process a CiliumBGPAdvertisement.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
+from reconcilers.antrea.convert.description import Description, Neighbor, Notes, Process, Services
+
+API_VERSION: Final = "cilium.io/v2"
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+RESTART_TIME: Final = 120
+"""Antrea's default, in seconds."""
+LABEL: Final = "bgp-policy"
+
+
+def to_cilium(given: Description, notes: Notes) -> list[dict[str, Any]]:
+    """Return the objects of a policy."""
+    instances, objects = [], []
+    for i, process in enumerate(given.processes):
+        name = given.name if len(given.processes) == 1 else f"{given.name}-{i}"
+        _note_process(given.name, process, notes)
+        peers = []
+        for j, peer in enumerate(process.neighbors):
+            config = f"{name}-{j}"
+            peers.append(
+                {
+                    "name": config,
+                    "peerAddress": peer.address,
+                    "peerASN": peer.asn,
+                    "peerConfigRef": {"name": config},
+                }
+            )
+            objects.append(
+                _object("CiliumBGPPeerConfig", config, _peer_config(given, name, peer, notes))
+            )
+        instance: dict[str, Any] = {"name": name, "localASN": process.local_asn}
+        instance["localPort"] = process.listen_port or 179
+        instances.append({**instance, "peers": peers})
+        entries = _advertisements(given.name, process, notes)
+        advertisement = _object("CiliumBGPAdvertisement", name, {"advertisements": entries})
+        advertisement["metadata"]["labels"] = {LABEL: name}
+        objects.append(advertisement)
+    spec: dict[str, Any] = {"bgpInstances": instances}
+    if given.node_selector:
+        spec["nodeSelector"] = given.node_selector
+    return [_object("CiliumBGPClusterConfig", given.name, spec), *objects]
+
+
+def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _note_process(name: str, process: Process, notes: Notes) -> None:
+    if process.router_id is not None:
+        text = "set it in the CiliumBGPNodeConfigOverride of the node"
+        notes.add(name, f"{process.path}.routerID", text)
+    if process.confederation is not None:
+        text = "is left out: Cilium's API has no confederations"
+        notes.add(name, f"{process.path}.confederation", text)
+    if process.egress:
+        text = "is left out: Cilium's API advertises no egress IPs"
+        notes.add(name, f"{process.path}.advertisements", f"egress {text}")
+
+
+def _peer_config(given: Description, process: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
+    hold = peer.hold_time or HOLD_TIME
+    restart = RESTART_TIME if peer.restart_time is None else peer.restart_time
+    graceful: dict[str, Any] = {"enabled": bool(restart)}
+    if restart:
+        graceful["restartTimeSeconds"] = restart
+    family = {
+        "afi": "ipv6" if ":" in peer.address else "ipv4",
+        "safi": "unicast",
+        "advertisements": {"matchLabels": {LABEL: process}},
+    }
+    spec: dict[str, Any] = {
+        "transport": {"peerPort": peer.port or 179},
+        "timers": {
+            "connectRetryTimeSeconds": peer.connect_retry_time or CONNECT_RETRY_TIME,
+            "holdTimeSeconds": hold,
+            "keepAliveTimeSeconds": peer.keepalive_time or max(1, hold // 3),
+        },
+        "gracefulRestart": graceful,
+        "ebgpMultihop": peer.ttl or 1,
+        "families": [family],
+    }
+    if peer.secret is not None:
+        text = (
+            "if the session has a password, name a Secret with the key password in authSecretRef of "
+            "the CiliumBGPPeerConfig"
+        )
+        notes.add(given.name, peer.path, text)
+    return spec
+
+
+def _advertisements(name: str, process: Process, notes: Notes) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if process.pod:
+        found.append({"advertisementType": "PodCIDR"})
+    for one in process.services:
+        selector = _selector(name, one, notes)
+        if one.ip_types and selector is not None:
+            found.append(
+                {
+                    "advertisementType": "Service",
+                    "service": {"addresses": list(one.ip_types)},
+                    "selector": selector,
+                }
+            )
+    return found
+
+
+def _selector(name: str, one: Services, notes: Notes) -> dict[str, Any] | None:
+    """Return the selector of Services; None where a namespace cannot be selected."""
+    selector = dict(one.service_selector or {})
+    if one.namespace_selector is None:
+        return selector
+    labels = one.namespace_selector.get("matchLabels") or {}
+    if set(one.namespace_selector) == {"matchLabels"} and set(labels) == {NAMESPACE_NAME}:
+        key = "io.kubernetes.service.namespace"
+        selector["matchLabels"] = {
+            **(selector.get("matchLabels") or {}),
+            key: labels[NAMESPACE_NAME],
+        }
+        return selector
+    text = f"is not converted: Cilium's API selects namespaces by {NAMESPACE_NAME} only"
+    notes.add(name, f"{one.path}.namespaceSelector", f"{', '.join(one.ip_types)} {text}")
+    return None

@@ -1,0 +1,113 @@
+"""Writes a BGPPolicy, and the annotation of Nodes with a router ID. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from reconcilers.antrea.compile_node import CONNECT_RETRY_TIME, HOLD_TIME
+from reconcilers.antrea.convert.description import (
+    IP_TYPES,
+    Description,
+    Neighbor,
+    Notes,
+    Process,
+)
+from reconcilers.antrea.effective import FLAG
+from reconcilers.antrea.node import ROUTER_ID_ANNOTATION
+from reconcilers.antrea.passwords import SECRET
+from resources.antrea.bgppolicy import MAX_RELEASED_ASN
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+def to_shipped(given: Description, notes: Notes) -> list[dict[str, Any]]:
+    """Return the policy, after the Node that gets an annotation."""
+    name, process = given.name, given.processes[0] if given.processes else None
+    if process is None:
+        notes.add(name, "spec.bgpConfigurations", "is empty: there is no process")
+        return []
+    for other in given.processes[1:]:
+        text = f"is left out: a node has one process, that of {process.path}"
+        notes.add(name, other.path, text)
+    spec: dict[str, Any] = {"nodeSelector": given.node_selector, "localASN": process.local_asn}
+    if process.local_asn > MAX_RELEASED_ASN:
+        notes.add(name, f"{process.path}.localASN", f"has four octets, which needs {FLAG}")
+    if process.listen_port is not None:
+        spec["listenPort"] = process.listen_port
+    spec["advertisements"] = _advertisements(name, process, notes)
+    spec["bgpPeers"] = [_peer(name, peer, notes) for peer in process.neighbors]
+    return [
+        *_annotated(given, process, notes),
+        {
+            "apiVersion": "crd.antrea.io/v1alpha1",
+            "kind": "BGPPolicy",
+            "metadata": {"name": name},
+            "spec": spec,
+        },
+    ]
+
+
+def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]:
+    types = set()
+    for one in process.services:
+        types |= set(one.ip_types)
+        for field, selector in (
+            ("serviceSelector", one.service_selector),
+            ("namespaceSelector", one.namespace_selector),
+        ):
+            if selector is not None:
+                kinds = ", ".join(one.ip_types) or "no type"
+                text = f"is left out: the addresses ({kinds}) of all Services are advertised"
+                notes.add(name, f"{one.path}.{field}", text)
+    found: dict[str, Any] = {}
+    if types:
+        found["service"] = {"ipTypes": [one for one in IP_TYPES if one in types]}
+    if process.pod:
+        found["pod"] = {}
+    if process.egress:
+        found["egress"] = {}
+    return found
+
+
+def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
+    found: dict[str, Any] = {"address": peer.address, "asn": peer.asn}
+    if peer.port is not None:
+        found["port"] = peer.port
+    if peer.ttl is not None:
+        found["multihopTTL"] = peer.ttl
+    hold = peer.hold_time or HOLD_TIME
+    timers = (
+        ("holdTimeSeconds", peer.hold_time, HOLD_TIME),
+        ("keepaliveIntervalSeconds", peer.keepalive_time, hold // 3),
+        ("connectRetrySeconds", peer.connect_retry_time, CONNECT_RETRY_TIME),
+    )
+    proposed: dict[str, Any] = {
+        field: value for field, value, default in timers if value not in (None, default)
+    }
+    if peer.restart_time == 0:
+        proposed["gracefulRestartEnabled"] = False
+    elif peer.restart_time is not None:
+        found["gracefulRestartTimeSeconds"] = peer.restart_time
+    for field in proposed:
+        notes.add(name, peer.path, f"{field} is proposed for a later release: it needs {FLAG}")
+    if peer.secret is not None:
+        key = f"{peer.address}-{peer.asn}"
+        text = f"copy the password of Secret {peer.secret} to the key {key} of Secret {SECRET}"
+        notes.add(name, f"{peer.path}.authSecretRef", text)
+    return found | proposed
+
+
+def _annotated(given: Description, process: Process, notes: Notes) -> list[dict[str, Any]]:
+    """Return the Node whose router ID the draft has; a note where the selector names no node."""
+    if process.router_id is None:
+        return []
+    labels = given.node_selector.get("matchLabels")
+    hostname = labels.get(HOSTNAME) if isinstance(labels, dict) else None
+    if not hostname:
+        text = (
+            f"annotate one node with {ROUTER_ID_ANNOTATION}={process.router_id}: it is of one node"
+        )
+        notes.add(given.name, f"{process.path}.routerID", text)
+        return []
+    metadata = {"name": hostname, "annotations": {ROUTER_ID_ANNOTATION: process.router_id}}
+    return [{"apiVersion": "v1", "kind": "Node", "metadata": metadata}]

@@ -1,0 +1,201 @@
+"""`waggle convert`: drafts of BGPPolicy to the shipped form, and both to Cilium's API."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconcilers.antrea.dialect import AntreaDialect
+from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.offline import OfflineIntent, OfflineSettings, kinds_of
+from resources.antrea.kinds import BGP_POLICY
+from resources.manifests import load
+from waggle.__main__ import main
+
+DRAFTS = sorted((Path(__file__).parent / "drafts").glob("*.yaml"))
+DRAFT = {path.stem: path for path in DRAFTS}
+HOST = "k8s-node-control-plane"
+
+
+def convert(
+    capsys: pytest.CaptureFixture[str], path: Path, *arguments: str
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the objects and the fields of the notes."""
+    status = main(["convert", "-f", str(path), *arguments])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    notes = [line.removeprefix("waggle convert: note: ") for line in err.splitlines()]
+    return list(yaml.safe_load_all(out)), notes
+
+
+def fields(notes: list[str]) -> set[str]:
+    """Return the fields that notes name."""
+    return {note.split(": ")[1] for note in notes}
+
+
+@pytest.mark.parametrize("path", DRAFTS, ids=list(DRAFT))
+def test_every_draft_becomes_a_valid_policy(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects, _ = convert(capsys, path)
+    assert objects[-1]["apiVersion"] == "crd.antrea.io/v1alpha1"
+    BGP_POLICY.decode(objects[-1])
+    assert BGP_POLICY.unknown_fields(objects[-1]) == []
+
+
+@pytest.mark.parametrize("path", DRAFTS, ids=list(DRAFT))
+def test_every_draft_becomes_valid_objects_of_cilium(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects, _ = convert(capsys, path, "--to", "cilium")
+    kinds = kinds_of([CiliumDialect])
+    for value in objects:
+        kind = kinds.find(value["apiVersion"], value["kind"])
+        assert kind is not None
+        kind.decode(value)
+        assert kind.unknown_fields(value) == []
+
+
+def test_what_a_policy_can_say(capsys: pytest.CaptureFixture[str]) -> None:
+    (node, made), notes = convert(capsys, DRAFT["one-process"])
+    annotations = {"node.antrea.io/bgp-router-id": "10.255.0.7"}
+    assert node["metadata"] == {"name": HOST, "annotations": annotations}
+    assert made["spec"] == {
+        "nodeSelector": {"matchLabels": {"kubernetes.io/hostname": HOST}},
+        "localASN": 65000,
+        "listenPort": 1790,
+        "advertisements": {
+            "service": {"ipTypes": ["ClusterIP", "ExternalIP"]},
+            "pod": {},
+            "egress": {},
+        },
+        "bgpPeers": [
+            {
+                "address": "192.168.1.254",
+                "asn": 60254,
+                "port": 179,
+                "multihopTTL": 10,
+                "holdTimeSeconds": 60,
+                "gracefulRestartEnabled": False,
+            },
+            {
+                "address": "192.168.1.253",
+                "asn": 60253,
+                "port": 179,
+                "gracefulRestartTimeSeconds": 90,
+            },
+        ],
+    }
+    wanted = "spec.advertisements"
+    assert fields(notes) == {
+        "spec.localASN",
+        "spec.bindAddresses",
+        f"{wanted}.externalIPs.serviceSelector",
+        f"{wanted}.externalIPs.namespaceSelector",
+        f"{wanted}.clusterIPs.serviceSelector",
+        f"{wanted}.clusterIPs.namespaceSelector",
+        f"{wanted}.egressIPs",
+        "spec.bgpPeers[0]",
+        "spec.bgpPeers[0].filters",
+        "spec.bgpPeers[0].authSecretRef",
+    }
+    assert any("192.168.1.254-60254 of Secret antrea-bgp-passwords" in note for note in notes)
+
+
+def test_the_first_of_several_configurations_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    (made,), notes = convert(capsys, DRAFT["two-configurations"])
+    assert made["spec"]["localASN"] == 60001
+    assert made["spec"]["advertisements"] == {"service": {"ipTypes": ["ExternalIP"]}, "egress": {}}
+    assert "spec.bgpConfigurations[1]" in fields(notes)
+
+
+def test_flags_that_are_one_level_too_deep_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    (made,), notes = convert(capsys, DRAFT["service-ips"])
+    assert made["spec"]["advertisements"]["service"] == {
+        "ipTypes": ["ClusterIP", "ExternalIP", "LoadBalancerIP"]
+    }
+    assert "spec.bgpConfigurations[0].advertisements.serviceIPs[0].serviceSelector" in fields(notes)
+
+
+def test_without_the_name_of_a_node_the_router_id_is_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value["spec"]["nodeSelector"] = {"matchLabels": {"pool": "edge"}}
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    (made,), notes = convert(capsys, path)
+    assert (made["kind"], "spec.routerID" in fields(notes)) == ("BGPPolicy", True)
+
+
+def test_cilium_has_an_instance_for_each_configuration_and_its_selectors(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    objects, notes = convert(capsys, DRAFT["two-configurations"], "--to", "cilium")
+    (config,) = (o for o in objects if o["kind"] == "CiliumBGPClusterConfig")
+    assert [i["localASN"] for i in config["spec"]["bgpInstances"]] == [60001, 60002]
+    entries = [
+        entry
+        for o in objects
+        if o["kind"] == "CiliumBGPAdvertisement"
+        for entry in o["spec"]["advertisements"]
+    ]
+    labels = {"app": "web", "io.kubernetes.service.namespace": "prod"}
+    assert entries[0] == {
+        "advertisementType": "Service",
+        "service": {"addresses": ["ExternalIP"]},
+        "selector": {"matchLabels": labels},
+    }
+    assert "spec.bgpConfigurations[0].advertisements" in fields(notes)  # egress
+
+
+def test_a_policy_and_what_it_becomes_advertise_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.reconcilers.antrea.build import endpoints, node, policy, service
+
+    policies = policy("edge", "ClusterIP", "LoadBalancerIP", pod=True, listenPort=1790)
+    others = [
+        node(),
+        service(type="LoadBalancer", clusterIPs=["10.98.0.1"], ingress=["203.0.113.1"]),
+        endpoints("edge-7"),
+    ]
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(policies))
+    made, _ = convert(capsys, path, "--to", "cilium")
+
+    def told(dialect: Any, *objects: dict[str, Any]) -> list[tuple[Any, ...]]:  # noqa: ANN401
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, *others]})
+        directory = tmp_path / dialect.name
+        directory.mkdir()
+        (directory / "all.json").write_text(text)
+        loaded = load([str(directory)], kinds_of([dialect]))
+        document = OfflineIntent(loaded, [dialect], OfflineSettings("edge-7")).document()
+        keys = ("address", "peerASN", "peerPort", "holdTime", "gracefulRestart", "families")
+        return [
+            (
+                i["localASN"],
+                i["routerID"],
+                i["listenPort"],
+                [p[key] for key in keys],
+                [r["prefix"] for r in p["advertise"]],
+            )
+            for i in document["instances"]
+            for p in i["peers"]
+        ]
+
+    assert told(CiliumDialect, *made) == told(AntreaDialect, policies)
+
+
+def test_render_names_the_group_of_the_shipped_kind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["render", "-f", str(DRAFT["one-process"]), "--node", HOST]) == 0
+    problem = json.loads(capsys.readouterr().out)["problems"][0]
+    assert problem["objects"] == ["BGPPolicy/test-bgp-policy"]
+    assert (problem["field"], "crd.antrea.io/v1alpha1" in problem["message"]) == (
+        "apiVersion",
+        True,
+    )
