@@ -111,6 +111,8 @@ class ClusterContext(msgspec.Struct, frozen=True):
     """What dialects that feed this one have for a node, by the node's name."""
     replaced: Callable[[str], frozenset[ObjectRef]] = _nothing_replaced
     """Own objects that do not count on a node, by the node's name."""
+    fed_options: Options | None = None
+    """The options of the dialect that this one feeds."""
     feeding_group: Callable[[str], Hashable] = _nothing_fed
     """Equal for nodes for which the feeding dialects have the same objects."""
 

@@ -156,6 +156,11 @@ class Frrk8sDialect(Dialect):
     def _blocked(self) -> tuple[str, ...]:
         return self.options.blocked if isinstance(self.options, Frrk8sOptions) else ()
 
+    def merged_for(self, snapshot: Snapshot, node: str, fed: Iterable[Fed]) -> Merge:
+        """Merge what a feeding dialect has for a node with the FRRConfigurations that select it."""
+        found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
+        return self._merged(_units(found.rows, fed), self._resolver(snapshot))
+
     def _merged(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
         isolate = self.options.on_conflict == "isolate"
         return (self._merger.isolate if isolate else self._merger.merge)(units, resolve)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 from reconcilers.dialect import (
+    ClusterContext,
+    ClusterIntent,
     Dialect,
     Fed,
     Memory,
@@ -15,9 +17,12 @@ from reconcilers.dialect import (
     RouteSource,
     Target,
 )
+from reconcilers.frrk8s.conditions import NodesMerge
+from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
 from reconcilers.frrk8s.selection import selected
+from reconcilers.metallb import cluster
 from reconcilers.metallb.explain import Candidate, candidates, explain
 from reconcilers.metallb.generated import (
     configuration,
@@ -33,6 +38,7 @@ from reconcilers.metallb.node import (
     fed,
     peer_rules,
     read_objects,
+    withheld,
 )
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
@@ -42,6 +48,7 @@ from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
 from reconcilers.tables import IntentTables
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVICE
+from resources.frrk8s import condition_types
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
 from resources.metallb import kinds as metallb
@@ -90,6 +97,8 @@ class MetalLBDialect(Dialect):
         Rival("MetalLB's speaker", "app=metallb,component=speaker"),
     )
     selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})
+    managed_conditions: ClassVar = condition_types.TYPES
+    condition_kinds: ClassVar = metallb.CONFIGURATION
 
     options: MetalLBOptions | MetalLBOperatorOptions
 
@@ -101,6 +110,8 @@ class MetalLBDialect(Dialect):
         self._state = _State()
         """What is in force: with ``keep`` the last good state."""
         self._keeps = True
+        self._frrk8s: Frrk8sDialect | None = None
+        """Merges for conditions, in the operator's part."""
         self._remembered: Objects | None = None
         """Of the last good state of an earlier process."""
         self.sources: tuple[RouteSource, ...] = (MetalLBServiceSource(tables, self._class),)
@@ -199,6 +210,49 @@ class MetalLBDialect(Dialect):
             if service.spec.type == "LoadBalancer":
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
                 yield service_state(service, slices, node, self._class)
+
+    # The operator
+
+    def operated_tables(self) -> tuple[Table[Any], ...]:
+        """The tables of its kinds, and FRRConfigurations, which may contradict them."""
+        return (*super().operated_tables(), self.tables.of(FRR_CONFIGURATION))
+
+    def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
+        """Report conditions: nodes with the same objects are checked and merged once."""
+        options = context.fed_options
+        if not isinstance(options, Frrk8sClusterOptions):
+            return ClusterIntent()
+        if self._frrk8s is None:
+            self._frrk8s = Frrk8sDialect(self.tables, options)
+        frrk8s = self._frrk8s
+        groups: dict[Hashable, list[str]] = {}
+        for node in self.tables.nodes.all(snapshot):
+            name = node.metadata.name
+            group = (self.node_group(snapshot, name), frrk8s.node_group(snapshot, name))
+            groups.setdefault(group, []).append(name)
+        isolate = options.on_conflict == "isolate"
+        merges: list[NodesMerge] = []
+        for names in groups.values():
+            found = self._checked(snapshot, names[0], isolate=isolate)
+            node_context = NodeContext(names[0], fed_options=options, for_operator=True)
+            given = self.compile(snapshot, node_context).fed
+            merge = frrk8s.merged_for(snapshot, names[0], given) if found.usable else None
+            merges.append(cluster.nodes_merge(names, found, given, merge))
+        rows = [
+            (ref_to(kind, row), row)
+            for kind in metallb.CONFIGURATION
+            for row in self.tables.of(kind).all(snapshot)
+        ]
+        reported = tuple(cluster.conditions_of(rows, self.options.namespace, merges, isolate))
+        refs = tuple({one.object: None for one in reported})
+        return ClusterIntent(conditions=reported, reported=refs)
+
+    def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
+        """Return the objects that concern a node, and whether it advertises Services."""
+        row = self.tables.nodes.get(snapshot, ("", node))
+        labels = row.metadata.labels if row is not None else {}
+        objects = read_objects(self.tables, snapshot, self.options.namespace, labels)
+        return (tuple(ref for ref, _ in objects.refs()), withheld(row, self._ignore_label))
 
     def rendered(self, snapshot: Snapshot, node: str, intent: IntentTables) -> Iterator[Any]:
         """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""

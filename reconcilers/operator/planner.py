@@ -122,6 +122,9 @@ class Planner:
     def _context_of(self, dialect: Dialect, snapshot: Snapshot) -> ClusterContext:
         """Return the context of a dialect, with what feeds it on each node."""
         feeders = [one for one in self._dialects if one.feeds == dialect.name]
+        fed_dialect = next((one for one in self._dialects if one.name == dialect.feeds), None)
+        if fed_dialect is not None:
+            return replace(self._context, fed_options=fed_dialect.options)
         if not feeders:
             return self._context
 

@@ -184,6 +184,22 @@
     - communities
     - ipaddresspools
   verbs: [list, watch]
+- apiGroups: [metallb.io]
+  resources:
+    - bfdprofiles
+    - bgpadvertisements
+    - bgppeers
+    - communities
+    - ipaddresspools
+  verbs: [get]
+- apiGroups: [metallb.io]
+  resources:
+    - bfdprofiles/status
+    - bgpadvertisements/status
+    - bgppeers/status
+    - communities/status
+    - ipaddresspools/status
+  verbs: [patch]
 - apiGroups: [apps]
   resources:
     - daemonsets

@@ -1,0 +1,99 @@
+"""The conditions of MetalLB's objects, for all nodes together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.options import Frrk8sOptions
+from reconcilers.metallb.dialect import MetalLBDialect
+from reconcilers.offline import OfflineIntent, OfflineSettings, kinds_of
+from resources.manifests import load
+from tests.reconcilers.metallb.objects import advertisement, peer, pool
+from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, wrong_peer
+
+DIALECTS = (MetalLBDialect, Frrk8sDialect)
+Told = dict[str, dict[str, tuple[str, str]]]
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "keep") -> Told:  # noqa: ANN401
+    """Return status and reason by type, by ``Kind/name``; Accepted=True is left out."""
+    content = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    path = tmp_path / "objects.json"
+    path.write_text(json.dumps(content))
+    options = {"frrk8s": Frrk8sOptions(on_conflict=on_conflict)}
+    settings = OfflineSettings("n1", dialects=options)
+    intent = OfflineIntent(load([str(path)], kinds_of(DIALECTS)), DIALECTS, settings)
+    found: Told = {}
+    for one in intent.document()["conditions"]:
+        of_object = found.setdefault(f"{one['kind']}/{one['name']}", {})
+        if (one["type"], one["status"]) != ("Accepted", "True"):
+            of_object[one["type"]] = (one["status"], one["reason"])
+    return found
+
+
+def test_objects_in_which_nothing_is_wrong_are_accepted(tmp_path: Path) -> None:
+    found = conditions(tmp_path, node("n1"), peer("a"), FRONT, advertisement("x"))
+    assert found == {"BGPPeer/a": {}, "IPAddressPool/front": {}, "BGPAdvertisement/x": {}}
+
+
+def test_each_category_has_its_reason(tmp_path: Path) -> None:
+    found = conditions(
+        tmp_path,
+        node("n1"),
+        wrong_peer(),
+        peer("a", passwordSecret={"name": "gone"}),
+        FRONT,
+        pool("again", "198.18.30.0/25"),
+    )
+    conflict = {"Accepted": ("False", "Conflict"), "Conflicting": ("True", "Conflict")}
+    assert found == {
+        "BGPPeer/wrong": {"Accepted": ("False", "Invalid")},
+        "BGPPeer/a": {"Accepted": ("False", "Unresolved")},
+        "IPAddressPool/front": conflict,
+        "IPAddressPool/again": conflict,
+    }
+
+
+def test_both_sides_of_a_conflict_with_an_frr_configuration_have_it(tmp_path: Path) -> None:
+    other = frr_configuration("x", {"asn": 64951})
+    found = conditions(tmp_path, node("n1"), peer("a"), other)
+    conflict = {"Accepted": ("False", "Conflict"), "Conflicting": ("True", "Conflict")}
+    assert found == {"BGPPeer/a": conflict, "FRRConfiguration/x": conflict}
+
+
+def test_a_conflict_on_another_node_is_reported_as_well(tmp_path: Path) -> None:
+    selectors = [{"matchLabels": {"rack": "2"}}]
+    objects = [peer("a", nodeSelectors=selectors), peer("b", nodeSelectors=selectors)]
+    found = conditions(tmp_path, node("n1", rack="1"), node("n2", rack="2"), *objects)
+    assert found["BGPPeer/a"]["Conflicting"] == ("True", "Conflict")
+
+
+def test_an_object_that_selects_no_node_says_so(tmp_path: Path) -> None:
+    other = peer("a", nodeSelectors=[{"matchLabels": {"rack": "9"}}])
+    assert conditions(tmp_path, node("n1"), other) == {
+        "BGPPeer/a": {"Selected": ("False", "NoNode")}
+    }
+
+
+def test_an_object_of_another_namespace_does_not_count(tmp_path: Path) -> None:
+    other = peer("a")
+    other["metadata"]["namespace"] = "team"
+    found = conditions(tmp_path, node("n1"), other)
+    assert found == {"BGPPeer/a": {"Accepted": ("False", "OtherNamespace")}}
+
+
+@pytest.mark.parametrize("on_conflict", ["isolate"])
+def test_what_isolation_leaves_out_is_partially_applied(tmp_path: Path, on_conflict: str) -> None:
+    old, young = (peer(n, created=f"2026-01-0{i}T00:00:00Z") for i, n in enumerate("ab", start=1))
+    found = conditions(tmp_path, node("n1"), old, young, on_conflict=on_conflict)
+    assert found["BGPPeer/b"]["PartiallyApplied"] == ("True", "LeftOut")
+    assert "PartiallyApplied" not in found["BGPPeer/a"]
