@@ -186,6 +186,25 @@ class ApplyOptions(Options, frozen=True):
             metavar="SECONDS",
         ),
     ] = 300.0
+    keep_received: Annotated[
+        str,
+        setting(
+            "received paths to keep of each peer from which nothing is imported, or all; "
+            "the others are only counted",
+            flag="--keep-received",
+            metavar="N|all",
+        ),
+    ] = "1000"
+    received_limit: Annotated[
+        int,
+        msgspec.Meta(ge=0),
+        setting(
+            "prefixes of a family that a peer may send: beyond it the session is ended for 10 "
+            "minutes, from 75 % on there is a warning; 0: no limit",
+            flag="--received-limit",
+            metavar="N",
+        ),
+    ] = 2_000_000
 
 
 class ReadinessOptions(Options, frozen=True):

@@ -124,7 +124,11 @@ def peer_item(node: str, status: PeerStatus) -> PeerItem:
 
 def _counts(families: Sequence[FamilyStatus], what: str) -> list[FamilyCount]:
     return [
-        FamilyCount(family=str(entry.family), routes=getattr(entry, what))
+        FamilyCount(
+            family=str(entry.family),
+            routes=getattr(entry, what),
+            not_kept=(entry.not_kept or None) if what == "received" else None,
+        )
         for entry in families
         if entry.negotiated
     ]

@@ -68,6 +68,8 @@ class FamilyCount(Item, frozen=True, kw_only=True):
 
     family: str
     routes: int
+    not_kept: int | None = None
+    """Those of them that are only counted (``--keep-received``); absent without any."""
 
 
 class PeerItem(Item, frozen=True, kw_only=True):

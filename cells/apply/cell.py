@@ -5,9 +5,11 @@ from __future__ import annotations
 from cells.apply.api import reconciler_resource, verify_action
 from cells.apply.loop import ApplyLoop, FirstPass
 from cells.apply.verification import DriftMetrics, VerificationLoop
-from cells.hive import Group, Wiring, provide
+from cells.hive import Group, SettingError, Wiring, provide
 from cells.metrics import MetricsCollector
+from cells.options import ApplyOptions
 from reconcilers.apply import Reconciler, Runner
+from reconcilers.apply.convert import ReceivedRoutes
 from reconcilers.apply.import_policy import ImportPolicies
 from reconcilers.apply.instances import Instances
 from reconcilers.apply.peers import Peers
@@ -19,10 +21,24 @@ from statedb import Database
 
 
 def make_peers(
-    database: Database, intent_tables: IntentTables, tables: Tables, speaker: SpeakerPort
+    database: Database,
+    intent_tables: IntentTables,
+    tables: Tables,
+    speaker: SpeakerPort,
+    options: ApplyOptions,
 ) -> Peers:
     """Return the reconciler of peers."""
-    return Peers(database, intent_tables, tables, speaker)
+    received = ReceivedRoutes(parse_keep(options.keep_received), options.received_limit)
+    return Peers(database, intent_tables, tables, speaker, received)
+
+
+def parse_keep(text: str) -> int | None:
+    """Read a number of paths, or ``all`` (None); raises `SettingError`."""
+    if text == "all":
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise SettingError("", "--keep-received", f"is neither a number nor all: {text!r}")
+    return int(text)
 
 
 def make_runner(

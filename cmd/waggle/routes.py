@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import ipaddress
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -147,7 +147,26 @@ def run(args: argparse.Namespace) -> int:
             output.complain(
                 "waggle routes", f"these are the first {args.limit} routes; there are more"
             )
+        elif selection.table == "received" and selection.prefix is None:
+            for note in _not_kept(args):
+                output.complain("waggle routes", note)
     return status
+
+
+def _not_kept(args: argparse.Namespace) -> Iterator[str]:
+    """Yield a sentence for each peer whose received routes are not all kept."""
+    query = {"peer": args.peer, "instance": args.instance}
+    answer = ask_agent.read("routes", "PeerList", args, "/v1/peers", query)
+    for item in () if answer is None else answer["items"]:
+        families = item.get("received", ())
+        counted = sum(family.get("notKept", 0) for family in families)
+        if counted:
+            total = sum(family["routes"] for family in families)
+            kept = total - counted
+            yield (
+                f"{item['name']}: {kept} of {total} received routes are kept, the others are only "
+                "counted (--keep-received)"
+            )
 
 
 class Selection(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from msgspec.structs import asdict
 
@@ -18,6 +19,7 @@ from speaker.api import (
     InstanceConfig,
     InstanceImport,
     Match,
+    MaximumPrefixes,
     PeerConfig,
     Policy,
     PrefixRule,
@@ -35,6 +37,7 @@ GRACEFUL_SHUTDOWN = "65535:0"
 NEVER = "never"
 ACCEPT = "accept"
 """The terms of an import policy."""
+RESTART_AFTER_LIMIT_SECONDS: Final = 600
 LISTEN_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104  a BGP router listens on all its addresses
 
 
@@ -65,8 +68,30 @@ def _password(peer: Peer, password_of: Callable[[PasswordRef], bytes | None]) ->
     return None if peer.password is None else password_of(peer.password)
 
 
+class ReceivedRoutes(NamedTuple):
+    """What protects the node from the routes that its peers send, whatever the dialect."""
+
+    keep: int | None = None
+    """Paths that are kept of a peer from which nothing is imported; None keeps all."""
+    limit: int = 0
+    """Prefixes of a family beyond which a session is ended; 0 is no limit."""
+
+    def limits(self) -> tuple[MaximumPrefixes, ...]:
+        """Return the limits of a peer."""
+        if not self.limit:
+            return ()
+        return (MaximumPrefixes(self.limit, restart_after=RESTART_AFTER_LIMIT_SECONDS),)
+
+
+ALL_RECEIVED_ROUTES: Final = ReceivedRoutes()
+"""All are kept, whatever their number."""
+
+
 def peer_config(
-    peer: Peer, local_asn: int, password_of: Callable[[PasswordRef], bytes | None]
+    peer: Peer,
+    local_asn: int,
+    password_of: Callable[[PasswordRef], bytes | None],
+    received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
 ) -> PeerConfig:
     """Return the configuration of a peer of an instance with this AS.
 
@@ -106,6 +131,8 @@ def peer_config(
             else None
         ),
         families=peer.families,
+        maximum_prefixes=received.limits(),
+        keep_received=received.keep,
         route_set=peer.route_set,
         export="set",
         export_policy=_graceful_shutdown(peer, peer.local_asn or local_asn),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reconcilers.apply.convert import peer_config
+from reconcilers.apply.convert import ALL_RECEIVED_ROUTES, ReceivedRoutes, peer_config
 from reconcilers.apply.passwords import Passwords
 from reconcilers.apply.reconciler import Description, ObjectKey, Parts
 from reconcilers.apply.single_value import SingleValue
@@ -26,8 +26,15 @@ class Peers(SingleValue):
     )
 
     def __init__(
-        self, db: Database, intent: IntentTables, resources: Tables, speaker: SpeakerPort
+        self,
+        db: Database,
+        intent: IntentTables,
+        resources: Tables,
+        speaker: SpeakerPort,
+        received: ReceivedRoutes = ALL_RECEIVED_ROUTES,
     ) -> None:
+        """``received``: what protects the node from the routes of its peers."""
+        self._received = received
         self._intent = intent
         self._passwords = Passwords(db, intent, resources)
         self._speaker = speaker
@@ -75,7 +82,8 @@ class Peers(SingleValue):
         instance = self._intent.instances.get(snapshot, key[0])
         if row is None or instance is None:
             raise KeyError(key)
-        return peer_config(row, instance.local_asn, self._passwords.reader(snapshot))
+        password_of = self._passwords.reader(snapshot)
+        return peer_config(row, instance.local_asn, password_of, self._received)
 
     def actual_value(self, key: ObjectKey) -> PeerConfig | DynamicPeerConfig | None:
         """See `SingleValue`."""

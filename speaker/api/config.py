@@ -247,6 +247,9 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The policy for the routes that ``export`` selects; None advertises them unchanged."""
     import_: Import = "none"
     """The routes that enter the Loc-RIB; the others stay visible in the Adj-RIB-In."""
+    keep_received: int | None = None
+    """With import "none": the number of received paths that are kept and shown. The rest is counted.
+    None keeps all. Where routes are imported all are kept, whatever this is."""
     next_hop_ipv4: str | None = None
     next_hop_ipv6: str | None = None
     """The next hop of a family, in place of the session's local address."""
@@ -276,6 +279,7 @@ class PeerSettings(msgspec.Struct, frozen=True, kw_only=True):
         _check_range(kind, self.name, "idle_hold_time", self.idle_hold_time, 0, 3600)
         _check_range(kind, self.name, "ebgp_multihop", self.ebgp_multihop, 1, 255)
         _check_range(kind, self.name, "ttl_security", self.ttl_security, 0, 254)
+        _check_range(kind, self.name, "keep_received", self.keep_received or 0, 0, 2**31 - 1)
         if self.ttl_security and self.ebgp_multihop != 1:
             raise InvalidConfig(kind, self.name, "ttl_security", "not together with ebgp_multihop")
         if self.graceful_restart is not None:

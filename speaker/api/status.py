@@ -23,7 +23,7 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     family: Family
     negotiated: bool
     received: int
-    """Prefixes in the Adj-RIB-In."""
+    """Prefixes that the peer announces: those in the Adj-RIB-In, and those that are not kept."""
     accepted: int
     """Prefixes that entered the Loc-RIB."""
     advertised: int
@@ -32,6 +32,8 @@ class FamilyStatus(msgspec.Struct, frozen=True, kw_only=True):
     stale: int = 0
     """Stale prefixes, kept from before a restart of the peer (RFC 4724, 9494), also without a
     session."""
+    not_kept: int = 0
+    """Received prefixes that are counted only (`PeerSettings.keep_received`)."""
     note: str = ""
     """Why fewer routes are exchanged than configured, as text."""
 

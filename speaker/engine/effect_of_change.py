@@ -5,6 +5,7 @@ changed field                                  effect
 =============================================  ==========================================
 address, interface, peer AS                    another peer: removed and added
 route set, export, import, policies, limits    the difference is sent or applied; no reset
+import of routes that were only counted        ROUTE-REFRESH; a reset where the peer has none
 next hops                                      routes are advertised again; no reset
 connect-retry and idle-hold time, name         none until the next attempt
 BFD                                            none: it is carried for a BFD process
@@ -37,6 +38,7 @@ SOFT: Final = frozenset(
         "export",
         "export_policy",
         "import_",
+        "keep_received",
         "maximum_prefixes",
         "next_hop_ipv4",
         "next_hop_ipv6",

@@ -134,6 +134,7 @@ def _family_status(family: Family, established: EstablishedPeer) -> FamilyStatus
         accepted=established.adj_in.accepted(family),
         advertised=0 if group is None else group.advertised_count(family, established),
         left_out=left_out,
+        not_kept=established.adj_in.counted(family),
         stale=stale,
         note=note or kept,
     )

@@ -40,7 +40,7 @@ from speaker.nlri import (
     has_prefixes,
 )
 
-_CACHE_OCTETS: Final = 96 * 1024 * 1024
+CACHE_OCTETS: Final = 96 * 1024 * 1024
 """Memory of a session's cached attribute sets, estimated; when it is full, the cache is cleared."""
 _SET_OCTETS: Final = 512
 """Estimated memory of an attribute set, whatever its size on the wire."""
@@ -104,7 +104,7 @@ class UpdateDecoder:
         session: Negotiated,
         on_evict: Callable[[], None] | None = None,
         *,
-        cache: int = _CACHE_OCTETS,
+        cache: int = CACHE_OCTETS,
     ) -> None:
         """Start with an empty cache of ``cache`` octets; ``on_evict`` is called when it is cleared."""
         self.session = session

@@ -23,6 +23,7 @@ from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
 from speaker.rib.adj_in_reapply import PendingKeys
 from speaker.rib.adj_in_shared import SharedAdjRibIn
+from speaker.rib.counted_prefixes import CountedPrefixes
 from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
@@ -34,6 +35,8 @@ class AdjRibIn:
     """The received routes of one session."""
 
     __slots__ = (
+        "_counted",
+        "_keep",
         "_loc",
         "_not_installed",
         "_policy",
@@ -53,12 +56,17 @@ class AdjRibIn:
         loc_rib: Mapping[Family, LocRib],
         numbers: Iterator[int],
         add_path: frozenset[Family] = frozenset(),
+        keep: int | None = None,
     ) -> None:
         """Start empty, with the families of ``loc_rib``.
 
         ``numbers`` are those of new sources, ``add_path`` the families with path identifiers. A
-        policy of None accepts every route unchanged.
+        policy of None accepts every route unchanged. ``keep`` is the number of routes that are kept
+        while the policy accepts nothing; None keeps all.
         """
+        self._keep = keep
+        self._counted: dict[Family, CountedPrefixes] = {}
+        """The routes that are not kept, of families that have any."""
         self.source = source
         self.path_ids = ReceivedPathIds(source, numbers, add_path)
         self._tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
@@ -107,6 +115,12 @@ class AdjRibIn:
                     ineligible.pop(prefix, None)
             shared.announce(path, nlri)
             return
+        if self._rejects_all:
+            self.rejected_by_policy += len(nlri)
+            if self._keep is not None:
+                nlri = self._choose_kept(family, nlri)
+            self._tables[family].update(dict.fromkeys(nlri, path))
+            return
         self._tables[family].update(dict.fromkeys(nlri, path))
         if self._policy is None and path.rejected is None:
             not_installed = self._not_installed[family]
@@ -116,10 +130,25 @@ class AdjRibIn:
                 self._loc[family].announce(path, [key[4:] for key in nlri])
             else:
                 self._loc[family].announce(path, nlri)
-        elif not self._rejects_all:
-            self._apply_policy(family, path, nlri)
         else:
-            self.rejected_by_policy += len(nlri)
+            self._apply_policy(family, path, nlri)
+
+    def _choose_kept(self, family: Family, nlri: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the announced keys that are kept, and count the others."""
+        table = self._tables[family]
+        room = (self._keep or 0) - sum(map(len, self._tables.values()))
+        new = [key for key in nlri if key not in table]
+        if room >= len(new) and family not in self._counted:
+            return nlri
+        counted = self._counted.get(family)
+        if counted is None:
+            counted = self._counted[family] = CountedPrefixes()
+        beyond = new[max(room, 0) :]
+        counted.remove(new[: max(room, 0)])
+        counted.add(beyond)
+        self.path_ids.forget(family, beyond)
+        left_out = set(beyond)
+        return [key for key in nlri if key not in left_out]
 
     def announce_fields(
         self, family: Family, paths: Sequence[Path], fields: Sequence[bytes]
@@ -185,6 +214,9 @@ class AdjRibIn:
     def withdraw(self, family: Family, nlri: Sequence[bytes]) -> None:
         """Withdraw routes by key; unknown ones are ignored."""
         table = self._tables[family]
+        counted = self._counted.get(family)
+        if counted is not None:
+            counted.remove([key for key in nlri if key not in table])
         if family in self.path_ids.families:
             self.path_ids.withdraw(family, nlri, table)
         if table:
@@ -238,12 +270,14 @@ class AdjRibIn:
         self._tables[family] = {}
         self._not_installed[family] = set()
         self._stale.pop(family, None)
+        self._counted.pop(family, None)
         self.path_ids.clear(family)
 
     # ------------------------------------------------------------------ stale
 
     def mark_stale(self, family: Family) -> None:
-        """Mark all held routes of a family as stale."""
+        """Mark all held routes of a family as stale; those that are only counted are forgotten."""
+        self._counted.pop(family, None)
         if self.received(family):
             self._stale[family] = {key for key, _ in self.items(family)}
 
@@ -283,10 +317,29 @@ class AdjRibIn:
             if not stale:
                 del self._stale[family]
 
+    @property
+    def not_kept(self) -> int:
+        """The number of received routes that are counted and not kept, of all families."""
+        return sum(map(len, self._counted.values()))
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether all received routes are kept."""
+        return self._keep is None or not self._rejects_all
+
+    def set_keep(self, keep: int | None) -> None:
+        """Change the number of kept routes, for those that are announced from now on."""
+        self._keep = keep
+
+    def forget_counted(self) -> None:
+        """Count those routes no more that are not kept: the peer will announce them again."""
+        self._counted.clear()
+
     def set_policy(self, policy: CompiledPolicy | None) -> None:
         """Change the import policy and apply it to held routes (soft reconfiguration inbound).
 
-        `reapply` applies it to the rest of them while `reapplying` is True.
+        `reapply` applies it to the rest of them while `reapplying` is True. To those that are
+        `not_kept` it cannot be applied: the caller requests them again.
         """
         before = self._policy
         if before is None or policy is None:
@@ -372,9 +425,14 @@ class AdjRibIn:
         yield from self._tables.get(family, {}).items()
 
     def received(self, family: Family) -> int:
-        """Return the number of held routes."""
+        """Return the number of received routes: held, or counted only."""
         shared = self._shared.get(family)
-        return len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
+        held = len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
+        return held + self.counted(family)
+
+    def counted(self, family: Family) -> int:
+        """Return the number of received routes of a family that are counted and not kept."""
+        return len(self._counted.get(family, ()))
 
     def accepted(self, family: Family) -> int:
         """Return the number of held routes that are in the Loc-RIB."""

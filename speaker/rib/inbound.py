@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, final
 
 from speaker.attribute import AS_CONFED_SET, AS_SET, ErrorHandling, PathAttributes
 from speaker.message import RefreshKind, RouteRefresh, Update, UpdateDecoder
+from speaker.message.update import CACHE_OCTETS
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, encode_add_path
 from speaker.rib.adj_in import AdjRibIn
@@ -24,6 +25,8 @@ from speaker.rib.received_path_ids import MAX_PATHS
 from speaker.rib.route_leaks import check_route_leak
 from speaker.rib.usable_next_hop import is_loopback, unusable_reason
 
+_SMALL_CACHE_OCTETS: Final = 2 * 1024 * 1024
+"""Of decoded attributes, where most received routes are not kept: about a thousand sets."""
 OWN_AS: Final = "own AS in the AS path"
 OWN_ORIGINATOR: Final = "own router ID as originator"
 LOOPS: Final = frozenset({OWN_AS, OWN_ORIGINATOR})
@@ -81,7 +84,8 @@ class InboundUpdates:
             # Equal attributes from the same source remain the same path: a table that is received
             # again after a restart changes nothing.
             self.cache = before.cache
-        self._decoder = UpdateDecoder(negotiated, self.cache.clear)
+        cache = CACHE_OCTETS if adj_in.keeps_all else _SMALL_CACHE_OCTETS
+        self._decoder = UpdateDecoder(negotiated, self.cache.clear, cache=cache)
         self.fast_path = InboundFastPath(
             negotiated, adj_in, self._decoder, self.cache, own_asns, own_addresses
         )

@@ -57,6 +57,19 @@ class ReceivedPathIds:
                 else:
                     held[prefix] -= 1
 
+    def forget(self, family: Family, keys: Sequence[bytes]) -> None:
+        """Count announced paths no more, as they do not come into the table."""
+        held = self._paths.get(family)
+        if held is None:
+            return
+        for key in keys:
+            prefix = key[4:]
+            count = held.get(prefix, 0)
+            if count > 1:
+                held[prefix] = count - 1
+            else:
+                held.pop(prefix, None)
+
     def clear(self, family: Family) -> None:
         """Count no path of a family any more."""
         if family in self._paths:

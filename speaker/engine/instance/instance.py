@@ -29,7 +29,7 @@ from speaker.message import Notification, RouteRefresh
 from speaker.nlri import Family
 from speaker.peer.actions import Close, Write
 from speaker.peer.engine_context import EngineContext
-from speaker.peer.peer import CONFIGURATION_CHANGED, Peer
+from speaker.peer.peer import CONFIGURATION_CHANGE, CONFIGURATION_CHANGED, Peer
 from speaker.peer.session import Session
 from speaker.rib.policy import compile_export, compile_import
 
@@ -201,14 +201,29 @@ class Instance:
         established = self.established.get(peer) or self.restarting_peers.get(peer)
         if established is None:
             return
+        adj_in, keep = established.adj_in, peer.config.keep_received
+        adj_in.set_keep(keep)
         if before.import_ != peer.config.import_:
-            established.adj_in.set_policy(compile_import(peer.name, peer.config.import_))
+            adj_in.set_policy(compile_import(peer.name, peer.config.import_))
             self.outbound.policy_changed(established)
+        keeps_more = before.keep_received is not None and (
+            keep is None or keep > before.keep_received
+        )
+        if adj_in.not_kept and (keeps_more or adj_in.keeps_all):
+            self._receive_again(peer, established)
         if before.maximum_prefixes != peer.config.maximum_prefixes:
             established.limits = prefix_limits_of(peer.config, established.adj_in.families)
         self.outbound.change_group(established)
         if peer in self.established:
             enforce_limits(self._context, established)
+
+    def _receive_again(self, peer: Peer, established: EstablishedPeer) -> None:
+        """Have the routes announced again that were only counted (RFC 2918)."""
+        established.adj_in.forget_counted()
+        if established.negotiated.route_refresh:
+            self.request_refresh(peer.name, ())
+        elif peer in self.established:
+            peer.reset(CONFIGURATION_CHANGE, CONFIGURATION_CHANGED)
 
     def inherit(self, before: Instance) -> None:
         """Take over the configuration and local routes of an instance with the same name."""

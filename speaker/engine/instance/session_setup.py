@@ -69,7 +69,14 @@ class SessionSetup:
             before = None
         if before is None:
             policy = compile_import(peer.name, peer.config.import_)
-            adj_in = AdjRibIn(source, policy, tables, self._numbers, negotiated.add_path_receive)
+            adj_in = AdjRibIn(
+                source,
+                policy,
+                tables,
+                self._numbers,
+                negotiated.add_path_receive,
+                peer.config.keep_received,
+            )
             stale = StaleRoutes(
                 self._context, peer, adj_in, self._on_no_stale, self._on_stale_removed
             )

@@ -36,6 +36,7 @@ ROWS: list[tuple[dict[str, object], Effect]] = [
     ({"export": "all"}, Effect.SOFT),
     ({"import_": "all"}, Effect.SOFT),
     ({"import_": Policy()}, Effect.SOFT),
+    ({"keep_received": 10}, Effect.SOFT),
     ({"export_policy": Policy()}, Effect.SOFT),
     ({"hold_time": 30}, Effect.RESET),
     ({"keepalive_time": 10}, Effect.RESET),

@@ -1,0 +1,157 @@
+"""Received routes that nothing uses: some are kept and shown, the rest is counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from speaker.api import GracefulRestart, MaximumPrefixes, PeerConfig, PrefixLimit, RouteAttributes
+from speaker.api.status import FamilyStatus
+from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from tests.speaker.network import INSTANCE, Host, Network
+
+
+class Lab:
+    """A node that keeps ten paths, and a router that sends routes."""
+
+    def __init__(self, *, node: dict[str, object] | None = None, **both: object) -> None:
+        self.network = Network()
+        self.node = self.network.host("node", "10.0.0.1", 65000)
+        self.router = self.network.host("router", "10.0.0.2", 65001)
+        self.options = {"keep_received": 10, "passive": True, **both, **(node or {})}
+        self.node.peer(self.config())
+        self.router.peer(config("node", self.node, 65000, export="local", **both))
+        self.network.run(3)
+
+    def config(self, **changes: object) -> PeerConfig:
+        """Return the node's peer."""
+        return config("router", self.router, 65001, **{**self.options, **changes})
+
+    def announce(self, first: int, last: int, med: int = 0) -> None:
+        """Announce 10.9.N.0/24 for a range of numbers."""
+        self.router.routes(dict.fromkeys(prefixes(first, last), RouteAttributes(med=med)))
+        self.network.run(2)
+
+    def withdraw(self, first: int, last: int) -> None:
+        """Withdraw them."""
+        self.router.routes(dict.fromkeys(prefixes(first, last)))
+        self.network.run(2)
+
+    def status(self) -> FamilyStatus:
+        """Return the counts of IPv4."""
+        (status,) = self.node.engine.peers(self.network.now)
+        return next(one for one in status.families if one.family == IPV4_UNICAST)
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many prefixes are received, and how many of them are not kept."""
+        status = self.status()
+        return status.received, status.not_kept
+
+    def shown(self) -> list[str]:
+        """Return the prefixes of the received view."""
+        view = self.node.engine.routes_received(INSTANCE, "router", IPV4_UNICAST)
+        return sorted((route.prefix for route in view), key=lambda text: int(text.split(".")[2]))
+
+
+def config(name: str, host: Host, asn: int, **options: object) -> PeerConfig:
+    return PeerConfig(name=name, address=host.address, peer_asn=asn, **options)  # type: ignore[arg-type]
+
+
+def prefixes(first: int, last: int) -> list[str]:
+    return [f"10.9.{number}.0/24" for number in range(first, last)]
+
+
+def test_the_first_paths_are_kept_and_all_are_counted() -> None:
+    lab = Lab()
+    lab.announce(0, 25)
+    assert lab.counts() == (25, 15)
+    assert lab.shown() == prefixes(0, 10)
+    lab.announce(0, 25, med=7)  # again: nothing counts twice
+    assert lab.counts() == (25, 15)
+    view = list(lab.node.engine.routes_received(INSTANCE, "router", IPV4_UNICAST))
+    assert {route.med for route in view} == {7}
+
+
+def test_withdrawals_count_of_kept_and_of_counted_prefixes() -> None:
+    lab = Lab()
+    lab.announce(0, 25)
+    lab.withdraw(20, 25)
+    assert lab.counts() == (20, 10)
+    lab.withdraw(20, 25)
+    assert lab.counts() == (20, 10)
+    lab.withdraw(0, 5)
+    assert (lab.counts(), lab.shown()) == ((15, 10), prefixes(5, 10))
+    lab.announce(18, 20, med=3)  # there is room for what is announced now
+    assert (lab.counts(), lab.shown()) == ((15, 8), [*prefixes(5, 10), *prefixes(18, 20)])
+
+
+def test_the_number_is_of_the_peer_and_not_of_a_family() -> None:
+    lab = Lab(families=(IPV4_UNICAST, IPV6_UNICAST))
+    lab.announce(0, 6)
+    lab.router.routes({f"fd00:{n:x}::/48": RouteAttributes() for n in range(1, 9)})
+    lab.network.run(2)
+    (status,) = lab.node.engine.peers(lab.network.now)
+    assert {str(one.family): (one.received, one.not_kept) for one in status.families} == {
+        "ipv4-unicast": (6, 0),
+        "ipv6-unicast": (8, 4),
+    }
+
+
+@pytest.mark.parametrize("options", [{"keep_received": None}, {"import_": "all"}])
+def test_all_are_kept_without_a_number_and_where_routes_are_imported(
+    options: dict[str, object],
+) -> None:
+    lab = Lab(node=options)
+    lab.announce(0, 25)
+    assert (lab.counts(), lab.shown()) == ((25, 0), prefixes(0, 25))
+
+
+def test_an_end_of_the_session_and_stale_routes_leave_no_count() -> None:
+    restart: dict[str, object] = {"graceful_restart": GracefulRestart(60)}
+    for options, after in ((None, 0), (restart, 10)):
+        lab = Lab(node=options)
+        lab.announce(0, 25)
+        (established,) = lab.node.engine.instance(INSTANCE).established.values()
+        if after:
+            established.adj_in.mark_stale(IPV4_UNICAST)
+        else:
+            established.adj_in.clear()
+        assert lab.counts() == (after, 0)
+        lab.announce(0, 25, med=9)
+        assert lab.counts() == (25, 15)
+
+
+def test_paths_of_add_path_are_kept_and_counted_one_by_one() -> None:
+    lab = Lab(add_path="both")
+    lab.announce(0, 25)
+    for med in range(70):  # more often than a prefix may have paths
+        lab.announce(0, 25, med=med)
+    assert lab.counts() == (25, 15)
+    assert lab.shown() == prefixes(0, 10)
+    lab.withdraw(0, 25)
+    assert lab.counts() == (0, 0)
+
+
+def test_an_import_policy_has_the_counted_routes_announced_again() -> None:
+    lab = Lab()
+    lab.announce(0, 25)
+    lab.node.peer(lab.config(import_="all"))
+    lab.network.run(2)
+    assert (lab.counts(), lab.status().accepted) == ((25, 0), 25)
+    assert not lab.node.engine.instance(INSTANCE).peer("router").flaps
+
+
+def test_a_greater_number_has_them_announced_again() -> None:
+    lab = Lab()
+    lab.announce(0, 25)
+    lab.node.peer(lab.config(keep_received=20))
+    lab.network.run(2)
+    assert (lab.counts(), lab.shown()) == ((25, 5), prefixes(0, 20))
+
+
+def test_a_prefix_limit_counts_those_that_are_not_kept() -> None:
+    limit = (MaximumPrefixes(40, warning_percent=50),)
+    lab = Lab(node={"maximum_prefixes": limit})
+    lab.announce(0, 25)
+    lab.announce(25, 41)
+    reached = [event for event in lab.node.events if isinstance(event, PrefixLimit)]
+    assert [(event.received, event.ended) for event in reached] == [(25, False), (41, True)]

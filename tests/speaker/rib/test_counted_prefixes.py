@@ -1,0 +1,45 @@
+"""Prefixes that are counted and not kept: the count is that of a set, in a fraction of its memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speaker.rib.counted_prefixes import CountedPrefixes
+
+KEYS = st.lists(st.integers(0, 40).map(lambda n: bytes((24, 10, 0, n))), max_size=30)
+
+
+@given(st.lists(st.tuples(st.booleans(), KEYS), max_size=30))
+def test_the_count_is_that_of_a_set(steps: list[tuple[bool, list[bytes]]]) -> None:
+    counted, model = CountedPrefixes(), set[bytes]()
+    for adds, keys in steps:
+        if adds:
+            counted.add(keys)
+            model.update(keys)
+        else:
+            counted.remove(keys)
+            model.difference_update(keys)
+        assert len(counted) == len(model)
+
+
+def test_a_table_of_100_000_takes_less_than_32_octets_each_and_a_flap_takes_no_more() -> None:
+    keys = [bytes((32,)) + number.to_bytes(4, "big") for number in range(100_000)]
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        counted = CountedPrefixes()
+        for _ in range(3):
+            counted.add(keys)
+            assert len(counted) == len(keys)
+            counted.remove(keys[:50_000])
+            assert len(counted) == 50_000
+            counted.add(keys)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 32 * len(keys)
+    counted.remove(keys)
+    assert len(counted) == 0
