@@ -141,7 +141,7 @@ class Kubernetes:
                 scope.ok("listed, and watched since")
             case Phase.MISSING:
                 scope.stopped(status.message)
-            case Phase.HOLDING | Phase.FORBIDDEN | Phase.FAILING:
+            case Phase.HOLDING | Phase.REMOVED | Phase.FORBIDDEN | Phase.FAILING:
                 scope.degraded(status.message)
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:

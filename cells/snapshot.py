@@ -35,6 +35,8 @@ SETTLE_TURNS: Final = 8
 EVERY: Final = 3600.0
 """Seconds between two writes at most: without changes the file's time is renewed."""
 
+_NO_ANSWER: Final = "no answer from the API server: the objects"
+
 log = structlog.get_logger("waggle.snapshot")
 
 
@@ -170,8 +172,11 @@ class SnapshotFile:
 
     def _report(self) -> None:
         time_ = _time(self._confirmed)
-        if self._resumed and not self._source.current:
-            self._health.degraded(f"no answer from the API server: the objects of {time_} count")
+        behind = self._source.behind
+        if self._resumed and behind:
+            answers = len(behind) < len(self._source.reflectors)
+            what = f"of {', '.join(behind)} the objects" if answers else _NO_ANSWER
+            self._health.degraded(f"{what} of {time_} count")
         elif self._trouble:
             self._health.degraded(self._trouble)
         elif self._written:

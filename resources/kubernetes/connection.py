@@ -232,6 +232,11 @@ def _reason(error: BaseException) -> str:
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    tls = error if isinstance(error, ssl.SSLError) else getattr(error, "os_error", None)
+    if isinstance(tls, ssl.SSLError):
+        # Its number is OpenSSL's, and none of the system's errors.
+        reason = (tls.reason or "unknown error").replace("_", " ").lower()
+        return f"TLS or its certificates: {reason}"
     if isinstance(error, aiohttp.ClientPayloadError):
         return "the answer broke off"
     if isinstance(error, aiohttp.ServerDisconnectedError):

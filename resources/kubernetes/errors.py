@@ -52,3 +52,7 @@ class InvalidResponse(KubernetesError):  # noqa: N818
 
 class UnconfirmedList(KubernetesError):  # noqa: N818
     """A complete list from an older state; it is applied once a second list confirms it."""
+
+
+class NotServed(KubernetesError):  # noqa: N818
+    """The API server does not have the kind: its CustomResourceDefinition is not installed."""

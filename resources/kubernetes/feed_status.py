@@ -17,6 +17,8 @@ class Phase(enum.StrEnum):
     """Followed, and objects that the last list did not have are kept until lists confirm it."""
     MISSING = "missing"
     """The API server does not have the kind."""
+    REMOVED = "removed"
+    """The API server had the kind, and has it no more."""
     FORBIDDEN = "forbidden"
     FAILING = "failing"
 

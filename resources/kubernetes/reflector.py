@@ -15,11 +15,13 @@ import aiohttp
 
 from resources.kubernetes import wire
 from resources.kubernetes.backoff import Backoff
-from resources.kubernetes.connection import Connection, body_of
+from resources.kubernetes.connection import Connection
+from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.errors import (
     Expired,
     InvalidResponse,
     KubernetesError,
+    NotServed,
     ReadTimeout,
     StatusError,
     UnconfirmedList,
@@ -32,8 +34,6 @@ from resources.kubernetes.selection import Selection
 from resources.kubernetes.timeouts import Timeouts
 from resources.source import Event
 
-ERROR_BODY = 64 << 10
-"""Octets read of an error response."""
 OBJECTS_PER_TURN = 200
 """Objects decoded before the event loop runs other tasks: some milliseconds."""
 MAX_BROKEN_WATCHES = 3
@@ -47,6 +47,7 @@ class Reflector:
         self,
         feed: Feed[Any],
         connection: Connection,
+        discovery: Discovery,
         selection: Selection,
         timeouts: Timeouts,
         rng: random.Random,
@@ -57,6 +58,7 @@ class Reflector:
     ) -> None:
         self.feed = feed
         self._connection = connection
+        self._discovery = discovery
         self._selection = selection
         self._timeouts = timeouts
         self._rng = rng
@@ -77,6 +79,11 @@ class Reflector:
         """When the watch ends for another list, by the loop's clock."""
         self._version = ""
         """The version of the kind that the API server serves."""
+        self._trials = -1
+        """Lists that had to try whether the kind is served."""
+        self._missing_pause = timeouts.missing_kind
+        """Pause between two looks whether the kind is served."""
+        self._was_served = False
         self._forbidden_since: float | None = None
         self._check_version = False
         """True after an outage: the API server may have been restored from an older state."""
@@ -133,6 +140,8 @@ class Reflector:
         deleted = self.feed.replace(listing, now)
         self.lists += 1
         self._forbidden_since = None
+        self._was_served = True
+        self._missing_pause = self._timeouts.missing_kind
         self._schedule_list(deleted, now)
         self._set_following()
         self._on_list()
@@ -188,20 +197,32 @@ class Reflector:
 
     async def _page(self, parameters: list[tuple[str, str]]) -> wire.List:
         """Return one page, in the version of the kind that the API server serves."""
+        if not self._version:
+            self._version = await self._find_version()
+        try:
+            return await self._page_of(self._version, parameters)
+        except StatusError as error:
+            if error.status == 404 and self.feed.kind.custom:
+                self._version = ""
+                raise NotServed from None
+            raise
+
+    async def _find_version(self) -> str:
+        """Return the version of the kind that is served. Raises `NotServed`."""
         kind = self.feed.kind
-        versions = (self._version,) if self._version else kind.versions
-        for version in versions:
-            try:
-                page = await self._page_of(version, parameters)
-            except StatusError as error:
-                if error.status == 404 and kind.custom:
-                    self._version = ""
-                    if version != versions[-1]:
-                        continue
+        if not kind.custom:
+            return kind.versions[0]
+        try:
+            version = await self._discovery.version_of(kind, max_age=self._missing_pause / 2)
+        except StatusError as error:
+            if error.status != 403:
                 raise
-            self._version = version
-            return page
-        raise AssertionError("a kind has a version")
+            # Without discovery: one version after the other, a list each.
+            self._trials += 1
+            return kind.versions[self._trials % len(kind.versions)]
+        if version is None:
+            raise NotServed
+        return version
 
     async def _page_of(self, version: str, parameters: list[tuple[str, str]]) -> wire.List:
         path = self.feed.kind.path(version, self.feed.namespace)
@@ -209,7 +230,7 @@ class Reflector:
         async with self._connection.get(
             path, query, silence=self._timeouts.list_silence
         ) as response:
-            await _check(response)
+            await wire.check(response)
             body = await response.read()
         page = wire.decode(body, wire.List, "a list")
         wanted = (self.feed.kind.api_version(version), f"{self.feed.kind.name}List")
@@ -252,7 +273,7 @@ class Reflector:
         path = self.feed.kind.path(self._version, self.feed.namespace)
         loop = asyncio.get_running_loop()
         async with self._connection.get(path, query, silence=t.watch_silence) as response:
-            await _check(response)
+            await self._check_watch(response)
             self.watches += 1
             self._set_following()
             began = loop.time()
@@ -263,6 +284,15 @@ class Reflector:
                     self._backoff.reset()
         if not lasted:
             await asyncio.sleep(self._backoff.next())
+
+    async def _check_watch(self, response: aiohttp.ClientResponse) -> None:
+        try:
+            await wire.check(response)
+        except StatusError as error:
+            if error.status == 404 and self.feed.kind.custom:
+                self._version = ""
+                raise NotServed from None
+            raise
 
     async def _read_events(self, content: aiohttp.StreamReader) -> None:
         lines = Lines()
@@ -285,9 +315,10 @@ class Reflector:
     async def _failed(self, error: KubernetesError) -> float:
         """Process a failure; returns the pause in seconds."""
         self.failures += 1
-        if not self.feed.version or self._check_version:
-            # A list has failed, or an outage goes on: it confirms nothing.
-            self._interrupt(error)
+        failed_list = not self.feed.version or self._check_version
+        if failed_list and not isinstance(error, NotServed):
+            # Or an outage goes on: both confirm nothing.
+            self.feed.disappearance.interrupt()
         match error:
             case UnconfirmedList():
                 self._set(Phase.FAILING, str(error))
@@ -300,7 +331,7 @@ class Reflector:
             case Expired():
                 self.feed.request_list()
                 return self._backoff.next()
-            case StatusError(status=404) if self.feed.kind.custom:
+            case NotServed():
                 return self._missing()
             case StatusError(status=403):
                 return self._forbidden(error)
@@ -310,11 +341,6 @@ class Reflector:
         self._set(Phase.FAILING, cause + kept * bool(self.feed.rows), cause)
         retry_after = error.retry_after if isinstance(error, StatusError) else 0.0
         return self._backoff.next(retry_after)
-
-    def _interrupt(self, error: KubernetesError) -> None:
-        missing = isinstance(error, StatusError) and error.status == 404
-        if not missing:
-            self.feed.disappearance.interrupt()
 
     async def _recover_from(self, error: KubernetesError) -> None:
         """Prepare the next attempt: new credentials, a new list, or a check of the version."""
@@ -350,8 +376,14 @@ class Reflector:
             self._set(Phase.FAILING, f"the API server has no {name} any more{kept}")
         else:
             self._mark_synced()
-            self._set(Phase.MISSING, f"the API server has no {name} (is its CRD installed?)")
-        return self._timeouts.missing_kind * (0.75 + self._rng.random() / 2)
+            if self._was_served:
+                text = f"the API server has no {name} any more (was its CRD deleted?)"
+                self._set(Phase.REMOVED, text)
+            else:
+                self._set(Phase.MISSING, f"the API server has no {name} (is its CRD installed?)")
+        pause = self._missing_pause
+        self._missing_pause = min(2 * pause, self._timeouts.longest_missing)
+        return pause * (0.75 + self._rng.random() / 2)
 
     def _forbidden(self, error: StatusError) -> float:
         now = asyncio.get_running_loop().time()
@@ -387,12 +419,3 @@ class Reflector:
         if state != (self._phase, self._message, self._cause):
             self._phase, self._message, self._cause = state
             self._on_status()
-
-
-async def _check(response: aiohttp.ClientResponse) -> None:
-    """Raise for a response that is an error, or not JSON."""
-    if response.status != 200:
-        body = await body_of(response, ERROR_BODY)
-        raise wire.error_of(response.status, body, response.headers.get("Retry-After"))
-    if response.content_type != "application/json":
-        raise InvalidResponse(f"answers {response.content_type} instead of JSON")

@@ -15,6 +15,7 @@ from reactivex.subject import Subject
 
 from resources.kind import Kind
 from resources.kubernetes.connection import Access, Connection
+from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.feed import SOURCE, Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.reflector import Reflector
@@ -74,9 +75,14 @@ class KubernetesSource:
     @property
     def current(self) -> bool:
         """True if all feeds follow the API server, except missing and forbidden ones."""
-        behind = (Phase.WAITING, Phase.HOLDING, Phase.FAILING)
-        phases = [reflector.status.phase for reflector in self.reflectors]
-        return bool(phases) and not any(phase in behind for phase in phases)
+        return bool(self.reflectors) and not self.behind
+
+    @property
+    def behind(self) -> tuple[str, ...]:
+        """The names of the feeds that do not follow the API server although it has the kind."""
+        found = (Phase.WAITING, Phase.HOLDING, Phase.FAILING)
+        statuses = [reflector.status for reflector in self.reflectors]
+        return tuple(status.name for status in statuses if status.phase in found)
 
     def events(self, kind: Kind[T]) -> Observable[Event]:
         """Return the events of one of its kinds; subscribers are isolated from each other."""
@@ -98,8 +104,11 @@ class KubernetesSource:
             # The first lists are compared with the present rows, as if the last run went on.
             self._restored = self._known()
         connection = Connection(self._access, self._timeouts.connect)
+        discovery = Discovery(connection, self._timeouts.list_silence)
         self.reflectors = tuple(
-            reflector for kind in self.kinds for reflector in self._reflectors(kind, connection)
+            reflector
+            for kind in self.kinds
+            for reflector in self._reflectors(kind, connection, discovery)
         )
         try:
             async with asyncio.TaskGroup() as group:
@@ -117,7 +126,9 @@ class KubernetesSource:
             found.setdefault(reflector.feed.kind.name, []).extend(reflector.feed.rows.values())
         return found
 
-    def _reflectors(self, kind: Kind[Any], connection: Connection) -> list[Reflector]:
+    def _reflectors(
+        self, kind: Kind[Any], connection: Connection, discovery: Discovery
+    ) -> list[Reflector]:
         parts = self._selections[kind.name].parts
         hold = self._timeouts.mass_withdraw_hold
         feeds = [Feed(kind, name, hold=hold) for name, _ in parts]
@@ -143,6 +154,7 @@ class KubernetesSource:
             Reflector(
                 feed,
                 connection,
+                discovery,
                 selection,
                 self._timeouts,
                 self._rng,

@@ -35,6 +35,8 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     rechecks: int = 10
     """Number of these lists."""
     missing_kind: float = 30.0
-    """Pause between two lists of a kind that the API server does not have."""
+    """Pause before a kind that the API server does not have is looked for again; it doubles."""
+    longest_missing: float = 300.0
+    """Limit of this pause. All kinds that are missing are looked for together."""
     forbidden_grace: float = 30.0
     """How long a forbidden list delays readiness; a role may be created after its binding's user."""

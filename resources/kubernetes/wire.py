@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import aiohttp
 import msgspec
 
+from resources.kubernetes.connection import body_of
 from resources.kubernetes.errors import Expired, InvalidResponse, KubernetesError, StatusError
 from resources.meta import Struct
 
 T = TypeVar("T")
 
+ERROR_BODY = 64 << 10
+"""Octets read of an error response."""
 EXCERPT = 200
 """Characters shown of a response that is not one of the API."""
 
@@ -49,6 +53,19 @@ class GroupList(Struct, frozen=True):
     """metav1.APIGroupList: the answer of ``/apis``."""
 
     groups: tuple[Group, ...] = ()
+
+
+class APIResource(Struct, frozen=True):
+    """metav1.APIResource."""
+
+    name: str = ""
+    """The plural, for subresources followed by a slash and their name."""
+
+
+class ResourceList(Struct, frozen=True):
+    """metav1.APIResourceList: the answer of ``/apis/GROUP/VERSION``."""
+
+    resources: tuple[APIResource, ...] = ()
 
 
 class WatchEvent(Struct, frozen=True):
@@ -94,6 +111,15 @@ def decode(octets: bytes | msgspec.Raw, shape: type[T], what: str) -> T:
         return msgspec.json.decode(octets, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidResponse(f"sends {what} that is not understood: {error}") from None
+
+
+async def check(response: aiohttp.ClientResponse) -> None:
+    """Raise for a response that is an error, or not JSON."""
+    if response.status != 200:
+        body = await body_of(response, ERROR_BODY)
+        raise error_of(response.status, body, response.headers.get("Retry-After"))
+    if response.content_type != "application/json":
+        raise InvalidResponse(f"answers {response.content_type} instead of JSON")
 
 
 def expired(status: Status) -> bool:

@@ -13,6 +13,7 @@ QUICK = Timeouts(
     longest_retry=0.1,
     confirm_list=0.02,
     missing_kind=0.05,
+    longest_missing=0.1,
     forbidden_grace=0.1,
 )
 

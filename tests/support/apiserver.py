@@ -262,6 +262,8 @@ class ApiServer:
             return web.json_response({"kind": "ConfigMap", "data": data})
         if parts == ["apis"]:
             return web.json_response(self._groups())
+        if parts[0] == "apis" and len(parts) == 3:
+            return web.json_response(self._resources(parts[1], parts[2]))
         kind = _BY_PLURAL.get(plural)
         version = parts[2] if parts[0] == "apis" else parts[1]
         group = parts[1] if parts[0] == "apis" else ""
@@ -290,6 +292,15 @@ class ApiServer:
                 if name
             ],
         }
+
+    def _resources(self, group: str, version: str) -> Object:
+        """Give the discovery document of one version of a group."""
+        found = [
+            {"name": plural}
+            for plural, versions in self.served.items()
+            if _BY_PLURAL[plural].group == group and version in versions
+        ]
+        return {"kind": "APIResourceList", "resources": found}
 
     async def _single(
         self, request: web.Request, kind: Kind[Any], key: tuple[str, str], parts: list[str]

@@ -26,6 +26,7 @@ TIMEOUTS = Timeouts(
     longest_retry=0.5,
     confirm_list=0.1,
     missing_kind=0.2,
+    longest_missing=0.5,
     forbidden_grace=0.5,
 )
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -189,7 +190,7 @@ def test_a_crd_that_comes_later_is_read_from_then_on(apiserver: ApiServer) -> No
             # Deleting the definition deletes its objects first, and that is observed.
             await ask(apiserver, "DELETE", name)
             await until(lambda: observed.names(kind) == set(), within=30)
-            await until(lambda: observed.phase(kind) is Phase.MISSING, within=30)
+            await until(lambda: observed.phase(kind) is Phase.REMOVED, within=30)
         gone = await asyncio.to_thread(apiserver.request, "GET", name)
         assert gone.status == 404
 

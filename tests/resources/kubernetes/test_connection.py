@@ -111,3 +111,17 @@ def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
         asyncio.run(scenario())
     assert str(found.value).startswith(f"cannot use kubeconfig {path}: {reason}")
     assert "Error" not in str(found.value)
+
+
+def test_ca_data_without_a_certificate_is_named_as_such(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ca = tmp_path / "ca.crt"
+        ca.write_text("not a certificate\n")
+        path = write_kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {}, ca=str(ca))
+        connection = Connection(Access(str(path)))
+        with pytest.raises(Unconfigured) as caught:
+            await _ask(connection, 1.0)
+        assert caught.value.reason == "TLS or its certificates: no certificate or crl found"
+        await connection.close()
+
+    asyncio.run(scenario())

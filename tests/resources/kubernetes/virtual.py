@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from resources.kubernetes import Connection, Phase, Selection, Timeouts
+from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.errors import ReadTimeout, Unreachable
 from resources.kubernetes.feed import Feed
 from resources.kubernetes.reflector import Reflector
@@ -102,6 +103,7 @@ async def reflecting(
     reflector = Reflector(
         Feed(SERVICE, hold=timeouts.mass_withdraw_hold),
         cast("Connection", wire),
+        Discovery(cast("Connection", wire), timeouts.list_silence),
         Selection(),
         timeouts,
         rng,

@@ -22,6 +22,7 @@ TIMEOUTS = Timeouts(
     longest_retry=0.02,
     confirm_list=0.02,
     missing_kind=0.03,
+    longest_missing=0.1,
     mass_withdraw_hold=0.1,
     forbidden_grace=0.1,
     stable_watch=0.05,

@@ -10,6 +10,7 @@ from resources.source import Replace
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.resources.kubernetes.source.reading import SECRETS, reader, run
 from tests.support.apiserver import ApiServer, status
+from tests.support.kinds import KINDS
 from tests.support.wait import until
 
 
@@ -106,5 +107,62 @@ def test_f06_a_crd_deleted_between_watches_deletes_no_object(tmp_path: Path) -> 
                     lambda: "any more" in observed.statuses["CiliumBGPAdvertisement"].message
                 )
                 assert observed.names("CiliumBGPAdvertisement") == {"pods"}
+
+    run(scenario)
+
+
+def test_f06_kinds_that_are_not_installed_are_looked_for_by_discovery_and_together(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        custom = [kind.plural for kind in KINDS if kind.custom]
+        async with ApiServer() as server:
+            for plural in custom:
+                server.served[plural] = ()
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: all(observed.events.values()))
+                looks = len(server.queries("list", ""))
+                await until(lambda: len(server.queries("list", "")) >= looks + 3)
+                assert all(observed.phase(k.name) is Phase.MISSING for k in KINDS if k.custom)
+                # Not one list of a kind that is not there; a look is for all of them.
+                assert not any(server.queries("list", plural) for plural in custom)
+                server.served["ciliumbgpadvertisements"] = ("v2",)
+                server.put(advertisement("pods"))
+                await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods"})
+                assert len(server.queries("list", "ciliumbgpadvertisements")) == 1
+
+    run(scenario)
+
+
+def test_f06_without_the_right_to_discover_lists_find_the_version(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.always("list", "", status(403, "Forbidden", "no"))
+            server.put(advertisement("pods"))
+            server.served["ciliumbgpadvertisements"] = ("v2alpha1",)
+            async with reader(server, tmp_path) as observed:
+                await until(lambda: observed.names("CiliumBGPAdvertisement") == {"pods"})
+
+    run(scenario)
+
+
+def test_f06_a_crd_that_is_deleted_while_running_is_a_defect(tmp_path: Path) -> None:
+    """Its objects are deleted one by one in the watch, which is believed; that must not go unseen."""
+
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(advertisement("pods"))
+            async with reader(server, tmp_path) as observed:
+                kind = "CiliumBGPAdvertisement"
+                await until(lambda: observed.names(kind) == {"pods"})
+                server.delete(kind, "pods")
+                await until(lambda: observed.names(kind) == set())
+                server.served["ciliumbgpadvertisements"] = ()
+                await server.stop()
+                await server.start()
+                await until(lambda: observed.phase(kind) is Phase.REMOVED)
+                assert "any more (was its CRD deleted?)" in observed.statuses[kind].message
+                server.served["ciliumbgpadvertisements"] = ("v2",)
+                await until(lambda: observed.phase(kind) is Phase.FOLLOWING)
 
     run(scenario)

@@ -1,0 +1,69 @@
+"""Which kinds an API server serves, and in which version: discovery, shared by all feeds of a source.
+
+A custom kind that is not installed is asked for here and not by lists of its own: one request in some
+minutes covers all of them. Source: the Kubernetes API, ``/apis`` (APIGroupList) and
+``/apis/GROUP/VERSION`` (APIResourceList).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+from resources.kind import Kind
+from resources.kubernetes import wire
+from resources.kubernetes.connection import Connection
+from resources.kubernetes.errors import StatusError
+
+T = TypeVar("T")
+
+
+class Discovery:
+    """The groups, versions and kinds of one API server, as of one moment."""
+
+    def __init__(self, connection: Connection, silence: float) -> None:
+        """``silence`` is the timeout of a response, in seconds."""
+        self._connection = connection
+        self._silence = silence
+        self._lock = asyncio.Lock()
+        self._read_at = float("-inf")
+        self._served: frozenset[str] = frozenset()
+        """``group/version`` of all groups."""
+        self._kinds: dict[str, frozenset[str]] = {}
+        """The plural names of kinds by ``group/version``, as far as they have been asked for."""
+
+    async def version_of(self, kind: Kind[Any], *, max_age: float) -> str | None:
+        """Return the version in which a kind is served, or None; the first of several.
+
+        ``max_age`` limits the age of the answer, in seconds. Raises `KubernetesError`; `StatusError`
+        with 403 if discovery is not allowed.
+        """
+        async with self._lock:
+            now = asyncio.get_running_loop().time()
+            if now - self._read_at >= max_age:
+                groups = await self._get("/apis", wire.GroupList, "API groups")
+                versions = (v.group_version for group in groups.groups for v in group.versions)
+                self._served = frozenset(versions)
+                self._kinds = {}
+                self._read_at = now
+            for version in kind.versions:
+                name = kind.api_version(version)
+                if name in self._served and kind.plural in await self._plurals(name):
+                    return version
+        return None
+
+    async def _plurals(self, name: str) -> frozenset[str]:
+        if name not in self._kinds:
+            try:
+                found = await self._get(f"/apis/{name}", wire.ResourceList, "API resources")
+            except StatusError as error:
+                if error.status != 404:
+                    raise
+                found = wire.ResourceList()
+            self._kinds[name] = frozenset(resource.name for resource in found.resources)
+        return self._kinds[name]
+
+    async def _get(self, path: str, shape: type[T], what: str) -> T:
+        async with self._connection.get(path, (), silence=self._silence) as response:
+            await wire.check(response)
+            return wire.decode(await response.read(), shape, what)

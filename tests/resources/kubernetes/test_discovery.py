@@ -1,0 +1,79 @@
+"""F06 in virtual time: how often an agent looks for kinds that are not installed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import cast
+
+from resources.kubernetes import Connection, Phase, Selection, Timeouts
+from resources.kubernetes.discovery import Discovery
+from resources.kubernetes.feed import Feed
+from resources.kubernetes.reflector import Reflector
+from tests.resources.kubernetes.virtual import Answer
+from tests.support import looptime
+from tests.support.kinds import KINDS
+
+HOUR = 3600.0
+CUSTOM = tuple(kind for kind in KINDS if kind.custom)
+
+
+class EmptyServer:
+    """An API server that serves a group without any of the kinds."""
+
+    server = "https://192.0.2.1"
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    @asynccontextmanager
+    async def get(
+        self,
+        path: str,
+        _: Sequence[tuple[str, str]],
+        *,
+        silence: float,  # noqa: ARG002
+    ) -> AsyncIterator[Answer]:
+        self.paths.append(path)
+        assert path in ("/apis", "/apis/cilium.io/v2"), path
+        versions = [{"groupVersion": "cilium.io/v2"}]
+        document = {"groups": [{"versions": versions}]} if path == "/apis" else {"resources": []}
+        yield Answer(json.dumps(document).encode())
+
+
+def test_f06_kinds_that_are_not_installed_cost_fewer_than_fifty_requests_an_hour() -> None:
+    async def scenario() -> None:
+        server = EmptyServer()
+        connection = cast("Connection", server)
+        discovery = Discovery(connection, 60.0)
+        rng = random.Random(5)  # noqa: S311  jitter
+        reflectors = [
+            Reflector(
+                Feed(kind),
+                connection,
+                discovery,
+                Selection(),
+                Timeouts(),
+                rng,
+                on_list=lambda: None,
+                on_event=lambda _: None,
+                on_status=lambda: None,
+            )
+            for kind in CUSTOM
+        ]
+        tasks = [asyncio.create_task(reflector.run()) for reflector in reflectors]
+        await asyncio.sleep(1)
+        assert server.paths == ["/apis", "/apis/cilium.io/v2"]
+        await asyncio.sleep(29)
+        server.paths.clear()
+        await asyncio.sleep(HOUR)
+        assert len(server.paths) < 50
+        assert all(reflector.status.phase is Phase.MISSING for reflector in reflectors)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    looptime.run(scenario())
