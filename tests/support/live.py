@@ -88,7 +88,14 @@ class Stage:
     def identity(self, name: str) -> object:
         """Return all that a session depends on; nothing else may end it."""
         instance, peer = self.wanted[name]
-        soft = {"advertise", "accept", "connectRetryTime"}
+        soft = {
+            "advertise",
+            "accept",
+            "neverAccept",
+            "nextHopIPv4",
+            "nextHopIPv6",
+            "connectRetryTime",
+        }
         settings = {key: value for key, value in peer.items() if key not in soft}
         keys = ("name", "localASN", "routerID", "listenPort", "confederation")
         return (*(instance[key] for key in keys), settings)
@@ -109,7 +116,7 @@ class Stage:
 def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
     """Find out which peers exist after each step."""
     directory.mkdir()
-    stages = []
+    stages: list[Stage] = []
     for step in scenario.steps:
         carry_out(source, step, directory)
         own = node_addresses(directory, scenario.node)
@@ -119,6 +126,13 @@ def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
             for name, found in peers_by_name(document).items()
             if found[1]["address"] is not None
         }
+        if stages:
+            # Render knows no earlier state, which an agent may keep.
+            named_by_step = step.expect.held.keys() | set(step.uninterrupted)
+            kept = {
+                name: found for name, found in stages[-1].wanted.items() if name in named_by_step
+            }
+            wanted = kept | wanted
         mapped = not any(":" in address for address in own) and any(
             ":" in route["prefix"]
             for _, peer in wanted.values()
