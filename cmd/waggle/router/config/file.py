@@ -1,0 +1,139 @@
+"""The whole file of the router, and what the speaker is configured with by it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from speaker.api import (
+    BmpCollector,
+    Confederation,
+    DynamicPeerConfig,
+    InstanceConfig,
+    InvalidConfig,
+    InvalidSecret,
+    PeerConfig,
+    Policy,
+)
+from speaker.nlri import IPV4_UNICAST, Family, prefix_to_wire
+from speaker.rib.policy import compile_export
+from waggle.router.config.bmp import Bmp
+from waggle.router.config.neighbor import EXPORTS, Neighbor
+from waggle.router.config.values import Asn, ConfigError, Port, Value
+from waggle.router.policies import PolicyFile, PrefixList
+
+INSTANCE = "router"
+
+
+class Listen(Value, frozen=True):
+    """A listening address."""
+
+    address: str
+    port: Port = 179
+
+
+class ConfederationFile(Value, frozen=True):
+    """See `speaker.api.Confederation`."""
+
+    identifier: Asn
+    members: tuple[Asn, ...] = ()
+
+
+class Config(Value, frozen=True):
+    """The whole file."""
+
+    asn: Asn
+    router_id: str = msgspec.field(name="routerID")
+    listen: tuple[Listen, ...] = ()
+    originate: tuple[str, ...] = ()
+    vrf: str | None = None
+    """The VRF device of all sockets."""
+    neighbors: tuple[Neighbor, ...] = ()
+    confederation: ConfederationFile | None = None
+    """With it ``asn`` is the member AS number (RFC 5065)."""
+    prefix_lists: dict[str, PrefixList] = msgspec.field(default_factory=dict)
+    policies: dict[str, PolicyFile] = msgspec.field(default_factory=dict)
+    api_socket: str | None = None
+    bmp: Bmp = Bmp()
+    selection_deferral_time: int = 120
+    """Seconds: the longest deferral of route selection after a restart (RFC 4724 section 4.1)."""
+
+    def instance(self) -> InstanceConfig:
+        """Return the instance. Raises `InvalidConfig`."""
+        return InstanceConfig(
+            name=INSTANCE,
+            local_asn=self.asn,
+            router_id=self.router_id,
+            vrf=self.vrf,
+            listen=tuple((listen.address, listen.port) for listen in self.listen),
+            confederation=(
+                None
+                if self.confederation is None
+                else Confederation(self.confederation.identifier, self.confederation.members)
+            ),
+            selection_deferral_time=self.selection_deferral_time,
+        )
+
+    def peers(self) -> list[PeerConfig | DynamicPeerConfig]:
+        """Return the peers. Raises `ConfigError` naming the neighbour."""
+        peers: dict[str, PeerConfig | DynamicPeerConfig] = {}
+        policies = self._policies()
+        for place, neighbor in enumerate(self.neighbors):
+            try:
+                peer = neighbor.settings(policies)
+            except (InvalidConfig, InvalidSecret, ValueError) as error:
+                raise ConfigError(f"neighbors[{place}]: {error}") from None
+            if peer.name in peers:
+                raise ConfigError(f"neighbors[{place}]: duplicate name {peer.name}")
+            peers[peer.name] = peer
+        return list(peers.values())
+
+    def collectors(self) -> list[BmpCollector]:
+        """Return the monitoring stations. Raises `ConfigError` naming the invalid one."""
+        return self.bmp.settings(f"waggle router AS {self.asn} ({self.router_id})")
+
+    def _policies(self) -> dict[str, Policy]:
+        found = {}
+        for name, policy in self.policies.items():
+            if name in EXPORTS:
+                raise ConfigError(f"policies.{name}: {name} is a reserved word")
+            try:
+                found[name] = policy.policy(name, self.prefix_lists)
+            except ValueError as error:
+                raise ConfigError(str(error)) from None
+            try:
+                # Compiled here as well, so that an invalid policy is an error of the file.
+                compile_export(name, found[name])
+            except InvalidConfig as error:
+                raise ConfigError(error.rule) from None
+        return found
+
+    def originated(self) -> list[tuple[Family, bytes]]:
+        """Return the originated prefixes. Raises `ConfigError` naming the invalid one."""
+        found = []
+        for place, text in enumerate(self.originate):
+            try:
+                found.append(route_to_wire(text))
+            except ValueError as error:
+                raise ConfigError(f"originate[{place}]: {error}") from None
+        return found
+
+
+def route_to_wire(text: str) -> tuple[Family, bytes]:
+    """Parse a prefix to originate: family and wire form.
+
+    Raises ValueError, also for prefixes without addresses that are routed (RFC 6890).
+    """
+    family, nlri = prefix_to_wire(text)
+    length, head = nlri[0], nlri[1:3].ljust(2, b"\0")
+    if family == IPV4_UNICAST:
+        multicast = length >= 4 and head[0] >= 224
+        local = length >= 8 and head[0] in (0, 127)
+    else:
+        multicast = length >= 8 and head[0] == 0xFF
+        link_local = length >= 10 and head[0] == 0xFE and head[1] & 0xC0 == 0x80
+        local = link_local or (length == 128 and int.from_bytes(nlri[1:], "big") <= 1)
+    if multicast:
+        raise ValueError(f"{text}: a multicast or reserved prefix has no unicast routes")
+    if local:
+        raise ValueError(f"{text}: addresses of one host or link are not routed")
+    return family, nlri

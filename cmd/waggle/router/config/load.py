@@ -1,0 +1,68 @@
+"""Reads the router's file; an error is one sentence with the file and the key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from cells.text import plain_reason
+from speaker.api import InvalidConfig
+from waggle.router.config.file import Config
+from waggle.router.config.values import ConfigError
+
+MAX_FILE = 64 * 1024 * 1024
+"""Octets."""
+
+
+def load(path: Path) -> Config:
+    """Load and validate a file. Raises `ConfigError`."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    if len(text) > MAX_FILE:
+        raise ConfigError(f"{path}: larger than {MAX_FILE} octets")
+    try:
+        # The C loader if available: a lab may originate a hundred thousand prefixes.
+        data = yaml.load(text, Loader=_LOADER)  # noqa: S506  a safe loader, see below
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: {_one_line(error)}") from None
+    try:
+        config = msgspec.convert(data, Config)
+        config.instance()
+        config.peers()
+        config.originated()
+        config.collectors()
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {_sentence(str(error))}") from None
+    except (ConfigError, InvalidConfig) as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return config
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "not YAML"
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+
+
+def _sentence(text: str) -> str:
+    """Rewrite the message of msgspec as ``neighbors[0]: unknown key "holdtime"``."""
+    message, _, place = text.partition(" - at `$")
+    place = place.rstrip("`").lstrip(".")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", message)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", message)
+    if unknown:
+        message = f'unknown key "{unknown[1]}"'
+    elif missing:
+        message = f'the key "{missing[1]}" is missing'
+    else:
+        message = plain_reason(message)
+    return f"{place}: {message}" if place else message

@@ -1,0 +1,171 @@
+"""The neighbours of the router's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from speaker.api import (
+    AddPathMode,
+    DynamicPeerConfig,
+    GracefulRestart,
+    MaximumPrefixes,
+    PeerConfig,
+    Policy,
+    Secret,
+)
+from speaker.iana import ROLES
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from waggle.router.config.values import Asn, Port, Value
+
+
+class Restart(Value, frozen=True):
+    """Graceful restart; times in seconds, see `speaker.api.GracefulRestart`."""
+
+    restart_time: int = 120
+    stale_time: int = 360
+    long_lived_time: int = 0
+    notification: bool = True
+    forwarding_preserved: bool = True
+
+    def settings(self) -> GracefulRestart:
+        """Return the settings for the speaker."""
+        return GracefulRestart(
+            restart_time=self.restart_time,
+            stale_time=self.stale_time,
+            long_lived_time=self.long_lived_time,
+            notification=self.notification,
+            forwarding_preserved=self.forwarding_preserved,
+        )
+
+
+class Limit(Value, frozen=True):
+    """See `speaker.api.MaximumPrefixes`."""
+
+    limit: int
+    family: str | None = None
+    warning_percent: int = 75
+    warning_only: bool = False
+    restart_after: int | None = None
+
+    def settings(self) -> MaximumPrefixes:
+        """Return the settings for the speaker. Raises ValueError."""
+        return MaximumPrefixes(
+            self.limit,
+            None if self.family is None else Family.parse(self.family),
+            self.warning_percent,
+            self.warning_only,
+            self.restart_after,
+        )
+
+
+class Neighbor(Value, frozen=True):
+    """One neighbour, or with ``prefix`` every neighbour that connects from it."""
+
+    address: str | None = None
+    prefix: str | None = None
+    name: str | None = None
+    asn: Asn | Literal["internal", "external"] = 0
+    """See `speaker.api.PeerAs`."""
+    local_asn: Asn | None = msgspec.field(name="localASN", default=None)
+    port: Port = 179
+    passive: bool = False
+    families: tuple[str, ...] = ()
+    import_: str = msgspec.field(name="import", default="none")
+    """``all``, ``none`` or the name of a policy; none without one (RFC 8212)."""
+    export: str = "none"
+    """``all``, ``local``, ``none`` or the name of a policy, which is applied to all routes."""
+    add_path: AddPathMode = "none"
+    hold_time: int = 90
+    keepalive_time: int | None = None
+    connect_retry_time: int = 120
+    delay_open_time: int = 0
+    role: Literal["provider", "rs-server", "rs-client", "customer", "peer"] | None = None
+    """The local role (RFC 9234)."""
+    role_strict: bool = False
+    enforce_first_as: bool | None = msgspec.field(name="enforceFirstAS", default=None)
+    """See `speaker.api.PeerSettings`."""
+    maximum_prefixes: tuple[Limit, ...] = ()
+    ebgp_multihop: int = msgspec.field(name="ebgpMultihop", default=1)
+    ttl_security: int = 0
+    interface: str | None = None
+    local_address: str | None = None
+    next_hop_ipv4: str | None = msgspec.field(name="nextHopIPv4", default=None)
+    next_hop_ipv6: str | None = msgspec.field(name="nextHopIPv6", default=None)
+    password: str | None = None
+    graceful_restart: Restart | None = None
+    limit: int = 1000
+    """The number of simultaneous neighbours of a prefix."""
+
+    def settings(self, policies: Mapping[str, Policy]) -> PeerConfig | DynamicPeerConfig:
+        """Return the peer. Raises `InvalidConfig`, `InvalidSecret` or ValueError."""
+        if self.address is None and self.prefix is None and self.interface is None:
+            raise ValueError("one of address, prefix and interface is required")
+        if self.prefix is not None and (self.address or self.interface):
+            raise ValueError("prefix excludes address and interface")
+        families = tuple(Family.parse(text) for text in self.families)
+        keepalive = self.keepalive_time
+        if keepalive is None:
+            keepalive = max(1, self.hold_time // 3) if self.hold_time else 0
+        shared: dict[str, Any] = {
+            "name": self.name or self.address or self.prefix or self.interface,
+            "peer_asn": self.asn,
+            "local_asn": self.local_asn,
+            "hold_time": self.hold_time,
+            "keepalive_time": keepalive,
+            "connect_retry_time": self.connect_retry_time,
+            "delay_open_time": self.delay_open_time,
+            "role": None if self.role is None else ROLES[self.role],
+            "role_strict": self.role_strict,
+            "enforce_first_as": self.enforce_first_as,
+            "maximum_prefixes": tuple(limit.settings() for limit in self.maximum_prefixes),
+            "ebgp_multihop": self.ebgp_multihop,
+            "ttl_security": self.ttl_security,
+            "password": None if self.password is None else Secret(self.password),
+            "graceful_restart": (
+                None if self.graceful_restart is None else self.graceful_restart.settings()
+            ),
+            "families": families or (IPV4_UNICAST, IPV6_UNICAST),
+            "add_path": self.add_path,
+            "import_": _choice("import", self.import_, _IMPORTS, policies),
+            "export": self.export if self.export in EXPORTS else "all",
+            "export_policy": (
+                None
+                if self.export in EXPORTS
+                else _choice("export", self.export, EXPORTS, policies)
+            ),
+            "next_hop_ipv4": self.next_hop_ipv4,
+            "next_hop_ipv6": self.next_hop_ipv6,
+        }
+        if self.prefix is not None:
+            return DynamicPeerConfig(prefix=self.prefix, limit=self.limit, **shared)
+        return PeerConfig(
+            address=self.address,
+            interface=self.interface,
+            port=self.port,
+            passive=self.passive,
+            local_address=self.local_address,
+            **shared,
+        )
+
+    def __repr__(self) -> str:
+        """Return a text without the password."""
+        return f"Neighbor({self.address or self.prefix or self.interface!r})"
+
+
+_IMPORTS = ("all", "none")
+EXPORTS = ("all", "local", "none")
+"""The words that no policy may have as its name."""
+
+
+def _choice(
+    key: str, text: str, words: tuple[str, ...], policies: Mapping[str, Policy]
+) -> str | Policy:
+    if text in words:
+        return text
+    try:
+        return policies[text]
+    except KeyError:
+        raise ValueError(f"{key}: {text!r} is neither {', '.join(words)} nor a policy") from None
