@@ -129,13 +129,13 @@ def node(
     }
 
 
-def dual(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
+def dual(name: str = NODE, **fields: Any) -> dict[str, Any]:  # noqa: ANN401
     """Make a Node with both families."""
     both = {
         "cidrs": ("10.201.7.0/24", "2001:db8:c9:7::/64"),
         "addresses": ("10.30.4.17", "2001:db8:30::17"),
     }
-    return node(**{**both, **fields})
+    return node(name, **{**both, **fields})
 
 
 def policy(

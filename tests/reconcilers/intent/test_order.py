@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcilers.cilium.dialect import CiliumDialect
+from reconcilers.dialect import Dialect
 from reconcilers.intent.compiler import IntentCompiler
-from reconcilers.offline import OfflineSettings
+from reconcilers.offline import OfflineSettings, kinds_of
 from reconcilers.operator import LocalOperator, Planner
 from reconcilers.render import document
 from reconcilers.tables import IntentTables
@@ -28,8 +29,6 @@ from resources.tables import Tables
 from statedb import Database
 from tests.support import scenario
 from tests.support.examples import examples
-from tests.support.kinds import CILIUM_KINDS, KINDS
-from tests.support.scenario import cilium_options
 
 FIRST_COME = {
     "C47-C49-conflict": "a node stays with the ClusterConfig that has it",
@@ -45,6 +44,7 @@ class State(NamedTuple):
     """The objects after one step of a scenario, and the document that they come to."""
 
     options: OfflineSettings
+    dialects: tuple[type[Dialect], ...]
     objects: list[tuple[Kind[Any], Resource]]
     expected: dict[str, Any]
     explained: list[tuple[str, ...]]
@@ -53,11 +53,11 @@ class State(NamedTuple):
 class Cluster:
     """Tables that objects are put into one by one."""
 
-    def __init__(self, options: OfflineSettings) -> None:
+    def __init__(self, options: OfflineSettings, types: Sequence[type[Dialect]]) -> None:
         self.db = Database()
-        self.resources, self.intent = Tables(self.db, CILIUM_KINDS), IntentTables(self.db)
+        self.resources, self.intent = Tables(self.db, kinds_of(types)), IntentTables(self.db)
         self.options = options
-        dialects = [CiliumDialect(self.resources, cilium_options(options))]
+        dialects = [one(self.resources, options.dialects[one.name]) for one in types]
         planner = Planner(self.db, dialects, options.secrets_namespace, stored=False)
         self.operator = LocalOperator(self.db, self.intent, planner)
         self.compiler = IntentCompiler(
@@ -103,17 +103,18 @@ class Cluster:
 def states(directory: Path) -> list[State]:
     """Return the states after each step; objects that the API server would refuse are not there."""
     described = scenario.load(directory)
+    types = described.dialects
     files: set[str] = set()
     found = []
     for step in described.steps:
         files = (files - set(step.remove)) | set(step.apply)
-        loaded = load([str(directory / name) for name in sorted(files)], KINDS)
+        loaded = load([str(directory / name) for name in sorted(files)], kinds_of(types))
         objects = [(kind, row) for kind, event in loaded.replacements for row in event.objects]
-        cluster = Cluster(described.settings)
+        cluster = Cluster(described.settings, types)
         for kind, row in objects:
             cluster.put(kind, row)
         expected = cluster.document()
-        found.append(State(described.settings, objects, expected, cluster.explained()))
+        found.append(State(described.settings, types, objects, expected, cluster.explained()))
     return found
 
 
@@ -137,7 +138,7 @@ def test_the_order_of_manifests_has_no_effect(directory: Path, rng: random.Rando
     for state in states(directory):
         objects = list(state.objects)
         rng.shuffle(objects)
-        cluster = Cluster(state.options)
+        cluster = Cluster(state.options, state.dialects)
         for kind, row in objects:
             cluster.put(kind, row)
         assert cluster.document() == state.expected
@@ -155,7 +156,7 @@ def test_the_order_of_events_has_no_effect(directory: Path, rng: random.Random) 
         passing = rng.sample(others, min(len(others), rng.randint(0, 6)))
         events = [*passing, *wanted.values()]
         rng.shuffle(events)
-        cluster = Cluster(state.options)
+        cluster = Cluster(state.options, state.dialects)
 
         def perhaps_run() -> None:
             if rng.random() < ROUND:

@@ -1,0 +1,214 @@
+"""What a change costs, and which sessions it resets: the intent applied to the real engine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from reconcilers.apply import Reconciler, Runner
+from reconcilers.apply.import_policy import ImportPolicies
+from reconcilers.apply.instances import Instances
+from reconcilers.apply.peers import Peers
+from reconcilers.apply.route_sets import RouteSets
+from speaker.api import PeerConfig
+from speaker.nlri import IPV4_UNICAST
+from statedb import Table
+from tests.reconcilers.antrea.build import (
+    NEW,
+    NODE,
+    Cluster,
+    endpoints,
+    node,
+    policy,
+    service,
+)
+from tests.speaker.network import Host, Network
+from tests.support.engine_speaker import EngineSpeaker
+
+OWN, ROUTERS = "10.30.4.17", ("10.30.4.1", "10.30.4.2")
+PEERS = [{"address": address, "asn": 64600} for address in ROUTERS]
+ALL = ("ClusterIP", "ExternalIP", "LoadBalancerIP")
+
+
+class Applied:
+    """A cluster whose intent is applied, and two routers."""
+
+    def __init__(self, *objects: dict[str, Any]) -> None:
+        self.cluster = Cluster(node(), *objects)
+        self.network = Network()
+        self.speaker = EngineSpeaker(self.network, OWN)
+        db, intent = self.cluster.db, self.cluster.intent
+        reconcilers: list[Reconciler] = [
+            Instances(db, intent, self.speaker),
+            RouteSets(db, intent, self.speaker),
+            ImportPolicies(db, intent, self.speaker),
+            Peers(db, intent, self.cluster.resources, self.speaker),
+        ]
+        rng = random.Random(1)  # noqa: S311  jitter
+        self.runner = Runner(
+            db, intent.reconcile_statuses, reconcilers, rng, wall_clock=lambda: 1e9
+        )
+        self.routers = [self._router(i, address) for i, address in enumerate(ROUTERS)]
+        self.settle()
+
+    def _router(self, number: int, address: str) -> Host:
+        host = self.network.host(f"router-{number}", address, 64600)
+        host.peer(PeerConfig(name="agent", address=OWN, peer_asn=64620, import_="all"))
+        return host
+
+    def settle(self) -> None:
+        """Compile, apply, and let the sessions exchange what is due."""
+        self.cluster.run()
+        self.runner.run(self.network.now)
+        self.network.run(10)
+
+    def held(self, router: int = 0) -> set[str]:
+        """Return the prefixes that a router holds."""
+        return set(self.routers[router].available(IPV4_UNICAST))
+
+    def since(self) -> dict[str, float]:
+        """Return when each session was established."""
+        return {one.name: one.since for one in self.speaker.peers() if one.established}
+
+
+@contextmanager
+def rows_read() -> Iterator[list[int]]:
+    """Count the rows that are read from tables."""
+    count = [0]
+    methods = {name: getattr(Table, name) for name in ("get", "all", "find", "prefix")}
+
+    def counting(name: str) -> Any:  # noqa: ANN401
+        def read(self: Table[Any], *arguments: Any) -> Any:  # noqa: ANN401
+            found = methods[name](self, *arguments)
+            if name == "get":
+                count[0] += 1
+                return found
+            return _counted(found, count)
+
+        return read
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in methods:
+            patched.setattr(Table, name, counting(name))
+        yield count
+
+
+def _counted(rows: Iterator[Any], count: list[int]) -> Iterator[Any]:
+    for row in rows:
+        count[0] += 1
+        yield row
+
+
+def cost(services: int, *change: dict[str, Any]) -> dict[str, int]:
+    """Return what a change costs among this many Services."""
+    it = Applied(
+        policy("p", *ALL, peers=PEERS),
+        *(
+            service(
+                f"s{i}", clusterIPs=[f"10.98.{i >> 8}.{i & 255}"], externalTrafficPolicy="Local"
+            )
+            for i in range(services)
+        ),
+    )
+    it.cluster.put(endpoints(NODE, service="s7"))
+    it.settle()
+    it.speaker.host.sent()
+    it.speaker.take()
+    with rows_read() as count:
+        it.cluster.put(*change)
+        summary = it.cluster.run()
+        it.runner.run(it.network.now)
+        rows = count[0]
+    it.network.run(1)
+    assert it.held() == it.held(1)
+    return {
+        "rows": rows,
+        "objects": summary.objects,
+        "routes": summary.routes,
+        "calls": len(it.speaker.take()),
+        "octets": len(it.speaker.host.sent()),
+    }
+
+
+S7: dict[str, Any] = {"clusterIPs": ["10.98.0.7"], "externalTrafficPolicy": "Local"}
+CHANGES = {
+    "an external IP": [service("s7", externalIPs=["192.0.2.7"], **S7)],
+    "an endpoint": [
+        service("s7", externalIPs=["192.0.2.7"], **S7),
+        endpoints("edge-9", service="s7"),
+    ],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
+def test_the_cost_of_a_change_does_not_grow_with_the_services(change: list[dict[str, Any]]) -> None:
+    assert cost(100, *change) == cost(1000, *change)
+
+
+@pytest.mark.timeout(300)
+def test_the_cost_of_a_change_among_ten_thousand_services() -> None:
+    (change,) = CHANGES["an external IP"]
+    assert cost(1000, change) == cost(10_000, change)
+
+
+def test_a_compatible_successor_resets_no_session_and_sends_the_differences() -> None:
+    addresses = [
+        service(f"s{i}", clusterIPs=[f"10.98.0.{i}"], externalIPs=[f"192.0.2.{i}"])
+        for i in range(50)
+    ]
+    it = Applied(
+        policy("old", "ClusterIP", "ExternalIP", peers=PEERS),
+        policy("new", "ExternalIP", peers=PEERS, created=NEW),
+        *addresses,
+    )
+    assert len(it.held()) == 100
+    before = it.since()
+    assert len(before) == 2
+    it.speaker.take()
+    it.speaker.host.sent()
+    it.cluster.delete("BGPPolicy", "old")
+    it.settle()
+    assert it.since() == before
+    assert it.held() == it.held(1) == {f"192.0.2.{i}/32" for i in range(50)}
+    calls = [call[0] for call in it.speaker.take()]
+    assert "remove_peer" not in calls
+    assert "remove_instance" not in calls
+    # 50 withdrawn prefixes of five octets, to two peers; nothing that stays is sent again.
+    assert 2 * 50 * 5 < len(it.speaker.host.sent()) < 2 * (50 * 5 + 100)
+
+
+def test_a_changed_as_number_replaces_the_session_in_one_step() -> None:
+    it = Applied(policy("p", peers=PEERS, pod=True))
+    before = it.since()
+    changed = [PEERS[0], {"address": ROUTERS[1], "asn": 64999}]
+    it.cluster.put(policy("p", peers=changed, pod=True))
+    it.settle()
+    (status,) = (one for one in it.speaker.peers() if one.name == ROUTERS[1])
+    assert status.peer_asn == 64999
+    assert it.since() == {ROUTERS[0]: before[ROUTERS[0]]}
+    it.cluster.put(policy("p", peers=PEERS, pod=True))
+    it.settle()
+    it.network.run(120)
+    assert len(it.since()) == 2
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        service("bad", externalIPs=["10.30.4.17", "10.30.4.1", "169.254.169.254", "224.0.0.1"]),
+        policy("worse", localASN=4200000000, created="2020-01-01T00:00:00Z"),
+        node("another", addresses=[], cidrs=["2001:db8::/64"]),
+    ],
+    ids=["addresses", "policy", "node"],
+)
+def test_bad_input_resets_no_session(bad: dict[str, Any]) -> None:
+    it = Applied(policy("p", *ALL, peers=PEERS, pod=True))
+    before, held = it.since(), it.held()
+    assert (len(before), held) == (2, {"10.201.7.0/24"})
+    it.cluster.put(bad)
+    it.settle()
+    assert (it.since(), it.held()) == (before, held)
