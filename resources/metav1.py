@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
@@ -42,6 +42,15 @@ class Condition(Struct, frozen=True):
             {"minimum": 0},
         ),
     ] = None
+
+
+POSITIVE: Final = frozenset({"Accepted", "Selected"})
+"""Condition types that are True while all is well; all others are True while something is not."""
+
+
+def is_adverse(type: str, status: bool) -> bool:  # noqa: A002  the API's word
+    """True if a condition reports that something is not as it should be."""
+    return status is not (type in POSITIVE)
 
 
 Conditions = Annotated[

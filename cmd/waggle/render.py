@@ -105,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     """Print peers, routes and problems as tables."""
+    from resources.metav1 import is_adverse
+
     peers = [(instance, peer) for instance in document["instances"] for peer in instance["peers"]]
     peers.sort(key=lambda of: output.peer_order({**of[1], "instance": of[0]["name"]}))
     routes = [_route(*of, route) for of in peers for route in of[1]["advertise"]]
@@ -113,15 +115,15 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
     if routes:
         print()
         output.table(ROUTES, routes, args)
-    for condition in document["conditions"]:
-        if condition["status"] == "True":
-            line = f"{condition['kind']}/{condition['name']}: {condition['message']}"
-            print(f"! {line}", file=sys.stderr)
+    adverse = [c for c in document["conditions"] if is_adverse(c["type"], c["status"] == "True")]
+    for condition in adverse:
+        line = f"{condition['kind']}/{condition['name']}: {condition['message']}"
+        print(f"! {line}", file=sys.stderr)
     for problem in document["problems"]:
         print(f"! {problem_text(problem)}", file=sys.stderr)
     if not peers:
         reason = "no configuration selects it"
-        if document["problems"] or any(c["status"] == "True" for c in document["conditions"]):
+        if document["problems"] or adverse:
             reason = "for the reasons above"
         print(f"No peers for node {document['node']}: {reason}.", file=sys.stderr)
 
