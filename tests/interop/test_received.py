@@ -307,3 +307,30 @@ def test_frr_is_a_member_of_the_confederation_of_an_instance(
                 assert set(lab.available("swarm")) == {"203.0.113.0/24", "192.0.2.0/24"}
 
             eventually(received, context=lab.logs)
+
+
+def test_an_instance_in_a_vrf_that_is_not_there_waits_and_leaves_the_others_alone(
+    need_router: NeedRouter, tmp_path: Path
+) -> None:
+    need_router("bird")
+    names = ("ebgp-ipv4", "ibgp-ipv4")
+    with bees("bird", tmp_path, *names) as lab:
+        peers = [lab.peer(name, acceptAll=True) for name in names]
+        lab.write(
+            second_dialect.hive("plain", peers[0], imports=["coloured"]),
+            second_dialect.hive(
+                "coloured", peers[1], vrf="red", listenPort=1791, originates=["192.0.2.0/24"]
+            ),
+        )
+
+        def check() -> None:
+            ours = lab.agent.peers()
+            assert set(ours) == set(names)
+            assert ours["ebgp-ipv4"]["state"] == "Established", ours["ebgp-ipv4"]
+            waiting = ours["ibgp-ipv4"]
+            assert waiting["state"] != "Established"
+            assert "red" in waiting["reason"], waiting
+            # What the instance originates needs no device.
+            assert lab.available("plain")["192.0.2.0/24"]["importedFrom"] == "coloured"
+
+        eventually(check, context=lab.logs)
