@@ -94,7 +94,7 @@ class Peer:
     def _inside(self, confederation: Confederation) -> bool:
         # An AS that is still to be learnt counts as outside: this side may send its OPEN first.
         asn = self.config.peer_asn
-        return asn in ("internal", self.instance.local_asn, *confederation.members)
+        return asn in ("internal", self.instance.local_asn) or asn in confederation.members
 
     @property
     def confederation_peer(self) -> bool:
