@@ -71,11 +71,11 @@ class Catalog:
         were the end of the file. Otherwise the result is empty.
         """
         before = self._files.get(path, {})
-        if not before or not parsed.whole:
+        if not parsed.whole or len(parsed.items) >= len(before):
             return frozenset()
         listed = {(item.kind.name, (item.name.namespace, item.name.name)) for item in parsed.items}
         missing = before.keys() - listed
-        if not is_mass(len(before), len(missing), len(listed)) or len(listed) >= len(before):
+        if not is_mass(len(before), len(missing), len(listed)):
             return frozenset()
         order = list(before)
         if any(identity in listed for identity in order[len(order) - len(missing) :]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -31,15 +31,15 @@ class Loaded(NamedTuple):
     """The number of objects of each kind that is not read, by ``apiVersion`` and ``kind``."""
 
 
-def read_file(path: str, size: int, kinds: Kinds, rewrite: Rewrite | None = None) -> Parsed | str:
-    """Read one file; returns its content, or the reason why it cannot be read."""
+def read_file(path: str, size: int, parse: Callable[[str, bytes], Parsed]) -> Parsed | str:
+    """Read and parse one file; returns its content, or the reason why it cannot be read."""
     if size > size_limit(path):
         return f"{size:,} octets, more than {size_limit(path):,} are not read"
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return parse_file(path, data, kinds, rewrite)
+    return parse(path, data)
 
 
 STANDARD_INPUT = "-"
@@ -64,8 +64,12 @@ def load(
             raise UnreadablePathError(root, "there is no such file or directory")
     found = scan(roots)
     catalog = Catalog(kinds)
+
+    def parse(path: str, data: bytes) -> Parsed:
+        return parse_file(path, data, kinds, rewrite)
+
     for path, sign in found.files.items():
-        content = read_file(path, sign.size, kinds, rewrite)
+        content = read_file(path, sign.size, parse)
         if isinstance(content, str):
             catalog.fail(path, content)
         else:
@@ -76,5 +80,5 @@ def load(
         data = stdin.read(size_limit(STANDARD_INPUT) + 1)
         if len(data) > size_limit(STANDARD_INPUT):
             raise UnreadablePathError(STANDARD_INPUT, "more than is read of standard input")
-        catalog.put(STANDARD_INPUT, parse_file(STANDARD_INPUT, data, kinds, rewrite))
+        catalog.put(STANDARD_INPUT, parse(STANDARD_INPUT, data))
     return Loaded(catalog.replacements(), catalog.problems, catalog.unread)

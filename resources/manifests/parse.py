@@ -68,6 +68,20 @@ def parse_file(path: str, data: bytes, kinds: Kinds, rewrite: Rewrite | None = N
     return Parsed(tuple(items), tuple(problems), whole, unread)
 
 
+def parse_list_item(path: str, value: Any, listed: tuple[str, str, int], kinds: Kinds) -> Parsed:  # noqa: ANN401  JSON
+    """Decode one item of a list in JSON: ``listed`` is the list's kind and version, and the index."""
+    kind, api_version, index = listed
+    unread: Counter[tuple[str, str]] = Counter()
+    items: list[Item] = []
+    problems: list[SourceProblem] = []
+    document = Document(value, 1, 0, None)
+    lone = {"kind": kind, "apiVersion": api_version, "items": [value]}
+    for one, prefix in _objects(lone):
+        at = f"items[{index}]{prefix.removeprefix('items[0]')}"
+        _decode(path, document, one, at, kinds, items, problems, unread)
+    return Parsed(tuple(items), tuple(problems), True, unread)
+
+
 def _documents(path: str, data: bytes) -> Iterator[Document]:
     if not path.endswith(".json"):
         yield from parse_yaml(data)

@@ -23,6 +23,7 @@ from resources.manifests.doubts import Cause, Doubts
 from resources.manifests.files import ScanResult, Signature, is_manifest_name, scan, signature
 from resources.manifests.load import read_file
 from resources.manifests.notifications import Change, Notifications
+from resources.manifests.reparse import Reparser
 from resources.manifests.settling import Settling
 from resources.meta import Resource
 from resources.source import Event, SourceProblem
@@ -64,7 +65,7 @@ class ManifestsSource:
         self._scan_interval = scan_interval
         self._clock = clock
         self.kinds = tuple(kinds)
-        self._kinds = kinds
+        self._reparser = Reparser(kinds)
         self._catalog = Catalog(kinds)
         self._signatures: dict[str, Signature] = {}
         self._found = ScanResult({}, {}, {})
@@ -235,7 +236,7 @@ class ManifestsSource:
 
     def _read(self, path: str, sign: Signature, now: float) -> list[tuple[str, Event]]:
         """Read one file. If it was cut in its place, the objects that it has lost still count."""
-        content = read_file(path, sign.size, self._kinds)
+        content = read_file(path, sign.size, self._reparser.parse)
         if isinstance(content, str):
             # Read again with the next scan: permissions do not change the signature.
             self._signatures.pop(path, None)
@@ -262,6 +263,7 @@ class ManifestsSource:
             if not self._doubts.confirm(path, objects.keys(), now, cause):
                 return []
         self._doubts.dispel(path)
+        self._reparser.forget(path)
         return self._catalog.remove(path)
 
     def _cause_of_absence(self, directory: str) -> Cause | None:

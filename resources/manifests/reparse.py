@@ -1,0 +1,170 @@
+"""Parses a file again: the documents or list items whose octets have not changed are not decoded.
+
+One changed object of a file with thousands costs little more than reading the file. What cannot be
+taken apart safely (YAML directives, explicit ends of documents, errors) is parsed as a whole. Pure.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from resources.kind import Kinds
+from resources.manifests.parse import Item, Parsed, parse_file, parse_list_item
+from resources.source import SourceProblem
+
+_START: Final = re.compile(rb"\n---(?=[ \t\r\n]|\Z)")
+"""Before the start of a YAML document: YAML allows it nowhere else at the start of a line."""
+_INSEPARABLE: Final = (b"\n%", b"\n...")
+"""Starts of lines of directives and explicit ends."""
+
+
+class _List(msgspec.Struct):
+    """A list of objects in JSON, with its items as they are."""
+
+    items: list[msgspec.Raw]
+    kind: str
+    api_version: str = msgspec.field(default="", name="apiVersion")
+
+
+class _Piece:
+    """One decoded document or item, with lines and documents counted from its own start."""
+
+    __slots__ = ("documents", "lines", "parsed", "place", "placed")
+
+    def __init__(self, parsed: Parsed, lines: int, documents: int) -> None:
+        self.parsed = parsed
+        self.lines = lines
+        self.documents = documents
+        self.place = (0, 0)
+        self.placed = parsed.items
+        """The items as they are with these lines and documents before the piece."""
+
+    def items_at(self, place: tuple[int, int]) -> tuple[Item, ...]:
+        """Return the items, with lines and documents counted from the start of the file."""
+        if place != self.place:
+            line, document = place
+            self.placed = tuple(
+                item._replace(
+                    line=item.line + line if item.line else 0, document=item.document + document
+                )
+                for item in self.parsed.items
+            )
+            self.place = place
+        return self.placed
+
+
+class Reparser:
+    """Parses files, and remembers the pieces of each."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self._pieces: dict[str, dict[bytes, _Piece]] = {}
+        """Pieces without problems by their octets, by file."""
+        self._heads: dict[str, tuple[str, str]] = {}
+        """Kind and version of each file that is a list: items may be without their own."""
+        self.decoded = 0
+        """Pieces that had to be decoded, of all files."""
+
+    def parse(self, path: str, data: bytes) -> Parsed:
+        """Decode the objects of a file; the same result as `parse_file`."""
+        split = self._items if path.endswith(".json") else self._documents
+        before = self._pieces.pop(path, {})
+        kept: dict[bytes, _Piece] = {}
+        found = split(path, data, before, kept)
+        if found is None:
+            self.decoded += 1
+            return parse_file(path, data, self._kinds)
+        if kept:
+            self._pieces[path] = kept
+        return found
+
+    def forget(self, path: str) -> None:
+        """Forget a file."""
+        self._pieces.pop(path, None)
+        self._heads.pop(path, None)
+
+    def _documents(
+        self, path: str, data: bytes, before: dict[bytes, _Piece], kept: dict[bytes, _Piece]
+    ) -> Parsed | None:
+        """Parse YAML document by document; None if it has to be parsed as a whole."""
+        if data.startswith((b"%", b"...")) or any(mark in data for mark in _INSEPARABLE):
+            return None
+        pieces = []
+        for chunk in _chunks(data):
+            piece = before.get(chunk)
+            if piece is None:
+                parsed = parse_file(path, chunk, self._kinds)
+                if not parsed.whole:
+                    return None
+                self.decoded += 1
+                documents = 1 if chunk.startswith(b"---") or parsed != Parsed((), (), True) else 0
+                piece = _Piece(parsed, chunk.count(b"\n"), documents)
+            if not piece.parsed.problems:
+                kept[chunk] = piece
+            pieces.append(piece)
+        return _joined(pieces)
+
+    def _items(
+        self, path: str, data: bytes, before: dict[bytes, _Piece], kept: dict[bytes, _Piece]
+    ) -> Parsed | None:
+        """Parse the items of a list in JSON one by one; None if it is no list."""
+        try:
+            found = msgspec.json.decode(data, type=_List)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if not found.kind.endswith("List"):
+            return None
+        head = (found.kind, found.api_version)
+        if self._heads.get(path) != head:
+            before.clear()
+        self._heads[path] = head
+        pieces = []
+        for index, raw in enumerate(map(bytes, found.items)):
+            piece = before.get(raw)
+            if piece is None:
+                self.decoded += 1
+                value = msgspec.json.decode(raw)
+                parsed = parse_list_item(path, value, (*head, index), self._kinds)
+                piece = _Piece(parsed, 0, 0)
+            if not piece.parsed.problems:
+                kept[raw] = piece
+            pieces.append(piece)
+        return _joined(pieces)
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    bounds = [0, *(match.start() + 1 for match in _START.finditer(data)), len(data)]
+    for start, end in itertools.pairwise(bounds):
+        yield data[start:end]
+
+
+def _joined(pieces: list[_Piece]) -> Parsed:
+    """Join pieces, with lines and documents counted from the start of the file."""
+    items: list[Item] = []
+    problems: list[SourceProblem] = []
+    unread: Counter[tuple[str, str]] = Counter()
+    line = document = 0
+    for piece in pieces:
+        items += piece.items_at((line, document))
+        parsed = piece.parsed
+        if parsed.problems:
+            problems += [_moved(problem, line, document) for problem in parsed.problems]
+        if parsed.unread:
+            unread.update(parsed.unread)
+        line += piece.lines
+        document += piece.documents
+    return Parsed(tuple(items), tuple(problems), True, unread)
+
+
+def _moved(problem: SourceProblem, line: int, document: int) -> SourceProblem:
+    moved: dict[str, Any] = {"document": problem.document + document}
+    if problem.line:
+        moved["line"] = problem.line + line
+    return replace(problem, **moved)
