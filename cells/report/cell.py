@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 
@@ -26,7 +27,10 @@ from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator, Occurrence
 from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.status_writer import StatusOutcome, StatusWriter
+from reconcilers.report.write_spread import WriteSpread
 from reconcilers.tables import IntentTables
+from resources.core.kinds import NODE
+from resources.kubernetes import KubernetesError
 from resources.streams import guarded
 from resources.tables import Tables
 from speaker.api import SpeakerPort
@@ -34,6 +38,8 @@ from statedb import Database, Table
 
 MANAGER = "waggle-agent"
 """The field manager."""
+COUNT_NODES_SECONDS = 600.0
+"""The shortest time between two counts of the cluster's nodes."""
 SETTLE_SECONDS = 2.0
 """How long a problem lasts before it becomes an Event: related objects arrive one after the other."""
 
@@ -70,11 +76,15 @@ class Report:
         self._health = health
         self._writes = {"status": 0, "event": 0}
         self._failures = {"status": 0, "event": 0}
+        self._rng = random.SystemRandom()
+        self._nodes = 1
+        """Of the cluster, as counted last."""
+        jobs.add("cluster-size", self._follow_cluster_size)
         jobs.add("status", self._write_status)
         if not options.events:
             health.scope("events").stopped("switched off (--events=false)")
             return
-        self._events = EventCorrelator(node.name)
+        self._events = EventCorrelator(node.name, WriteSpread(self._rng.random, self._count_nodes))
         self._recorded = asyncio.Event()
         self._occurrences = Occurrences(
             database,
@@ -105,10 +115,11 @@ class Report:
             status_writer = StatusWriter(
                 writer,
                 self._kinds,
-                random.SystemRandom(),
+                self._rng,
                 enabled=self._options.status,
                 report=self._report_status,
                 now=asyncio.get_running_loop().time,
+                nodes=self._count_nodes,
             )
 
             async def write(_: float | None) -> float | None:
@@ -121,6 +132,18 @@ class Report:
                 return pause
 
             await run_rounds(Signal(self._table.observable), write)
+
+    def _count_nodes(self) -> int:
+        return self._nodes
+
+    async def _follow_cluster_size(self) -> None:
+        """Count the nodes now and then, by a request for one of them."""
+        async with self._kubernetes.writer(MANAGER) as writer:
+            while True:
+                with contextlib.suppress(KubernetesError):
+                    self._nodes = max(1, await writer.count(NODE.path(NODE.versions[0])))
+                # With jitter, so that the agents of a cluster do not ask together.
+                await asyncio.sleep(COUNT_NODES_SECONDS * (1 + self._rng.random()))
 
     async def _find(self) -> None:
         await run_rounds(self._problems, self._compare)
@@ -136,7 +159,7 @@ class Report:
             event_writer = EventWriter(
                 self._events,
                 writer,
-                random.SystemRandom(),
+                self._rng,
                 report=self._report_event,
                 now=asyncio.get_running_loop().time,
                 wall=time.time,

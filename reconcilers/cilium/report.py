@@ -6,6 +6,7 @@ The NodeConfig is the one in the API server, or the one generated from ClusterCo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from reconcilers.cilium.node_errors import (
     errors_of,
@@ -21,6 +22,9 @@ from resources.cilium import CiliumBGPNodeConfig
 from resources.cilium.kinds import NODE_CONFIG
 from resources.tables import Tables
 from statedb import Snapshot
+
+COUNTS: Final = frozenset({"routeCount"})
+"""Members of the status that change with every Service."""
 
 
 def statuses(tables: Tables, snapshot: Snapshot, context: ReportContext) -> Iterable[ObjectStatus]:
@@ -74,7 +78,10 @@ def statuses(tables: Tables, snapshot: Snapshot, context: ReportContext) -> Iter
     before = None if last is None else last.status
     return (
         ObjectStatus(
-            ref, config.metadata.uid, node_status(config, states, conditions, before, context.now)
+            ref,
+            config.metadata.uid,
+            node_status(config, states, conditions, before, context.now),
+            counts=COUNTS,
         ),
     )
 

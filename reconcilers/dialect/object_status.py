@@ -25,6 +25,9 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     to the operator.
     """
     dialect: str = ""
+    counts: frozenset[str] = frozenset()
+    """Members of the status, at any depth, that are numbers of routes: written once a minute at most,
+    where everything else is written at once."""
 
 
 class ReportContext(msgspec.Struct, frozen=True):

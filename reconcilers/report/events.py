@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, final
 import msgspec
 
 from reconcilers.model import ObjectRef
+from reconcilers.report.write_spread import WriteSpread
 
 JsonObject = dict[str, Any]
 
@@ -89,8 +90,10 @@ class _Record(msgspec.Struct):
 class EventCorrelator:
     """Collects occurrences and returns the Events to write."""
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, spread: WriteSpread) -> None:
+        """``spread``: the pauses before the count of an Event is written again."""
         self._node = node
+        self._spread = spread
         self._records: dict[Occurrence, _Record] = {}
         self._tokens = float(BURST)
         self._refilled_at = 0.0
@@ -146,7 +149,7 @@ class EventCorrelator:
         record = self._records.get(write.occurrence)
         if record is not None:
             record.written = max(record.written, _count(write))
-            record.due = now + WRITE_INTERVAL_SECONDS
+            record.due = self._spread.due(now, now)
 
     def expired(self, write: EventWrite, now: float) -> None:
         """Start a new Event, as the API server has deleted the one whose series should go on."""

@@ -1,9 +1,10 @@
 """Writes the statuses of the objects that a node reports on.
 
 A status is written when it changes, at most once in `WRITE_INTERVAL_SECONDS`, and replaces what other
-writers put there, except the operator's conditions where the node reports none. The stored status is
-read before the first write, and again every `READ_INTERVAL_SECONDS`, as an API server may be restored
-from an older state. A failed write is retried with backoff.
+writers put there, except the operator's conditions where the node reports none. A change of nothing but
+numbers of routes waits for longer (`WriteSpread`): every Service changes them on every node. The
+stored status is read before the first write, and again every `READ_INTERVAL_SECONDS`, as an API server
+may be restored from an older state. A failed write is retried with backoff.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from reconcilers import conditions
 from reconcilers.dialect import ObjectStatus
 from reconcilers.model import ObjectRef
+from reconcilers.report.write_spread import COUNT_INTERVAL_SECONDS, WriteSpread
 from resources.kind import Kind, Kinds
 from resources.kubernetes import Backoff, KubernetesError, StatusError
 
@@ -66,11 +68,14 @@ class StatusWriter:
         enabled: bool,
         report: Callable[[StatusOutcome], None],
         now: Callable[[], float],
+        nodes: Callable[[], int] = lambda: 1,
     ) -> None:
         """If ``enabled`` is false, a status that was written is removed and none is written.
 
-        ``report`` receives each outcome; ``now`` is a monotonic clock in seconds.
+        ``report`` receives each outcome; ``now`` is a monotonic clock in seconds, ``nodes`` the
+        number of nodes of the cluster.
         """
+        self._spread = WriteSpread(rng.random, nodes)
         self._client = client
         self._kinds = kinds
         self._rng = rng
@@ -110,6 +115,7 @@ class StatusWriter:
             kind,
             ref,
             backoff,
+            self._spread,
             enabled=self._enabled,
             report=self._report,
             now=self._now,
@@ -125,6 +131,7 @@ class _ObjectWriter:
         kind: Kind[Any],
         ref: ObjectRef,
         backoff: Backoff,
+        spread: WriteSpread,
         *,
         enabled: bool,
         report: Callable[[StatusOutcome], None],
@@ -135,6 +142,10 @@ class _ObjectWriter:
         self._ref = ref
         self._path = kind.object_path(ref.name, ref.namespace)
         self._backoff = backoff
+        self._spread = spread
+        self._counts_written_at = -COUNT_INTERVAL_SECONDS
+        self._counts_due: float | None = None
+        """When a difference of nothing but numbers is written; None without one."""
         self._enabled = enabled
         self._report = report
         self._now = now
@@ -171,6 +182,9 @@ class _ObjectWriter:
         if _has_conditions(row):
             status = conditions.with_times(status, conditions.decode({"status": stored}))
         wanted = _to_json(status)
+        pause = self._pause_of_counts(row, wanted, stored)
+        if pause > 0:
+            return pause
         if wanted != stored:
             # A merge patch removes a field by null.
             content = dict.fromkeys(stored.keys() - wanted.keys()) | wanted
@@ -179,6 +193,20 @@ class _ObjectWriter:
         if wanted != stored:
             return WRITE_INTERVAL_SECONDS
         return max(WRITE_INTERVAL_SECONDS, self._read_at + READ_INTERVAL_SECONDS - self._now())
+
+    def _pause_of_counts(self, row: ObjectStatus, wanted: JsonObject, stored: JsonObject) -> float:
+        """Return the seconds for which a difference of nothing but numbers waits."""
+        same = wanted == stored
+        if same or _without(wanted, row.counts) != _without(stored, row.counts):
+            self._counts_due = None
+            return 0.0
+        now = self._now()
+        if self._counts_due is None:
+            self._counts_due = self._spread.due(now, self._counts_written_at)
+        if now < self._counts_due:
+            return self._counts_due - now
+        self._counts_due, self._counts_written_at = None, now
+        return 0.0
 
     async def _remove(self, row: ObjectStatus) -> float | None:
         stored = self._stored if self._stored is not None else await self._read(row)
@@ -247,6 +275,15 @@ class _ObjectWriter:
 def _has_conditions(row: ObjectStatus) -> bool:
     """True if the node reports the conditions of the object, too; False: they are the operator's."""
     return hasattr(row.status, "conditions")
+
+
+def _without(value: object, names: frozenset[str]) -> object:
+    """Return a JSON value without the members of these names."""
+    if isinstance(value, dict):
+        return {key: _without(one, names) for key, one in value.items() if key not in names}
+    if isinstance(value, list):
+        return [_without(one, names) for one in value]
+    return value
 
 
 def _to_json(status: object) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import Any
 
 from reconcilers.report.event_writer import EventOutcome, EventWriter
 from reconcilers.report.events import EventCorrelator
+from reconcilers.report.write_spread import WriteSpread
 from resources.kubernetes import KubernetesError, StatusError
 from resources.kubernetes.errors import Unreachable
 from tests.reconcilers.report.test_events import WALL, down
@@ -52,7 +53,7 @@ class Job:
     """A correlator, an API server and the writer between them, in virtual time."""
 
     def __init__(self) -> None:
-        self.events = EventCorrelator("n1")
+        self.events = EventCorrelator("n1", WriteSpread(lambda: 0.0, lambda: 1))
         self.api = Api()
         self.outcomes: list[EventOutcome] = []
         self.writer = EventWriter(
@@ -88,7 +89,7 @@ def test_an_event_is_created_and_its_series_continued() -> None:
         await job.until(1)
         for _ in range(4):
             job.record()
-        await job.until(10)
+        await job.until(70)
         (event,) = job.api.events.values()
         assert event["series"]["count"] == 5
         assert job.api.calls == 2
@@ -164,7 +165,7 @@ def test_a_series_whose_event_expired_starts_again() -> None:
         await job.until(1)
         job.api.events.clear()
         job.record()
-        await job.until(60)
+        await job.until(70)
         (event,) = job.api.events.values()
         assert event["series"]["count"] == 2
 

@@ -18,6 +18,7 @@ from reconcilers.report.events import (
     Occurrence,
     Regarding,
 )
+from reconcilers.report.write_spread import COUNT_INTERVAL_SECONDS, WriteSpread
 
 WALL = 1_767_225_600.25
 """2026-01-01T00:00:00.25Z."""
@@ -41,7 +42,7 @@ class Writer:
     """Writes what is due at a time, and keeps what was written."""
 
     def __init__(self) -> None:
-        self.events = EventCorrelator("n1")
+        self.events = EventCorrelator("n1", WriteSpread(lambda: 0.0, lambda: 1))
         self.now = 100.0
         self.written: list[EventWrite] = []
 
@@ -93,8 +94,8 @@ def test_a_repeated_occurrence_raises_the_count_once_per_write_interval() -> Non
         writer.now += 0.01
         writer.record(down())
         assert writer.run() == []
-    assert writer.events.pause(writer.now) == 100.0 + WRITE_INTERVAL_SECONDS - writer.now
-    writer.now = 100.0 + WRITE_INTERVAL_SECONDS
+    assert writer.events.pause(writer.now) == 100.0 + COUNT_INTERVAL_SECONDS - writer.now
+    writer.now = 100.0 + COUNT_INTERVAL_SECONDS
     (again,) = writer.run()
     assert not again.new
     assert again.name == writer.written[0].name
@@ -142,7 +143,7 @@ def test_waiting_occurrences_are_bounded_and_expire() -> None:
 def test_a_shared_occurrence_has_one_name_and_is_written_once() -> None:
     names = set()
     for node, wall in (("n1", WALL), ("n2", WALL + 77)):
-        events = EventCorrelator(node)
+        events = EventCorrelator(node, WriteSpread(lambda: 0.0, lambda: 1))
         occurrence = down(shared=True)
         for _ in range(3):
             events.record(occurrence, 1.0, wall)
@@ -165,7 +166,7 @@ def test_an_occurrence_that_recurs_on_one_node_is_a_series() -> None:
     writer.record(down())
     writer.run()
     writer.events.resolve(down())
-    writer.now += WRITE_INTERVAL_SECONDS
+    writer.now += COUNT_INTERVAL_SECONDS
     writer.record(down())
     (again,) = writer.run()
     assert not again.new
@@ -176,7 +177,7 @@ def test_a_series_whose_event_has_expired_starts_a_new_event() -> None:
     writer.record(down())
     writer.run()
     writer.record(down())
-    writer.now += WRITE_INTERVAL_SECONDS
+    writer.now += COUNT_INTERVAL_SECONDS
     write = writer.events.next_write(writer.now, WALL + writer.now)
     assert write is not None
     assert not write.new

@@ -1,0 +1,118 @@
+"""Writes that can wait are spread over the cluster, and come at most once a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from itertools import pairwise
+
+from reconcilers.dialect import ObjectStatus
+from reconcilers.model import ObjectRef
+from reconcilers.report.events import EventCorrelator, Occurrence, Regarding
+from reconcilers.report.status_writer import StatusWriter
+from reconcilers.report.write_spread import WriteSpread
+from resources.cilium.status import InstanceStatus, NodeConfigStatus, PeerStatus, RouteCount
+from tests.reconcilers.report.test_status_writer import Api, run
+from tests.support.kinds import KINDS
+
+NODES = 5000
+
+
+def status(routes: int, state: str = "established") -> ObjectStatus:
+    counts = (RouteCount(afi="ipv4", safi="unicast", advertised=routes, received=1),)
+    peer = PeerStatus(name="p", peer_address="192.0.2.1", peering_state=state, route_count=counts)
+    instance = InstanceStatus(name="i", local_asn=65001, peers=(peer,))
+    return ObjectStatus(
+        ObjectRef("CiliumBGPNodeConfig", "", "n1"),
+        "u",
+        NodeConfigStatus(bgp_instances=(instance,)),
+        counts=frozenset({"routeCount"}),
+    )
+
+
+class Agent:
+    """A status writer, and a status that changes when the test wants it to."""
+
+    def __init__(self, *, nodes: int = 1, seed: int = 1) -> None:
+        self.api = Api()
+        self.row = status(0)
+        self.writer = StatusWriter(
+            self.api,
+            KINDS,
+            random.Random(seed),  # noqa: S311
+            enabled=True,
+            report=lambda _: None,
+            now=lambda: asyncio.get_running_loop().time(),
+            nodes=lambda: nodes,
+        )
+
+    async def until(self, end: float, *, churn: bool = False) -> None:
+        """Step each second; with ``churn`` the number of routes changes each time."""
+        loop = asyncio.get_running_loop()
+        while loop.time() < end:
+            if churn:
+                self.row = status(int(loop.time()) + 1)
+            await self.writer.step([self.row])
+            await asyncio.sleep(1)
+
+    @property
+    def writes(self) -> list[float]:
+        """The times of the writes."""
+        return self.api.times("patch")
+
+
+def test_a_state_is_written_at_once_and_numbers_alone_at_most_every_minute() -> None:
+    async def scenario() -> None:
+        agent = Agent()
+        await agent.until(300, churn=True)
+        assert 4 <= len(agent.writes) <= 6
+        assert all(after - before >= 60 for before, after in pairwise(agent.writes[1:]))
+        agent.row = status(1000, "idle")
+        began = asyncio.get_running_loop().time()
+        await agent.until(began + 6)
+        assert agent.writes[-1] - began <= 5
+
+    run(scenario)
+
+
+def test_a_single_change_of_a_number_is_written_after_a_moment_in_a_small_cluster() -> None:
+    async def scenario() -> None:
+        agent = Agent(nodes=20)
+        await agent.until(10)
+        agent.row = status(7)
+        await agent.until(20)
+        assert len(agent.writes) == 2
+        assert agent.writes[1] <= 12
+
+    run(scenario)
+
+
+def test_5000_writers_stay_below_50_writes_a_second_in_steady_churn_and_after_one_change() -> None:
+    spread = [WriteSpread(random.Random(seed).random, lambda: NODES) for seed in range(NODES)]  # noqa: S311
+    per_second = [0] * 1200
+    for one in spread:
+        # A difference is noticed as soon as the last one is written: a Service changes every second.
+        now = one.due(0.0, -60.0)
+        assert now < NODES / 15
+        while now < len(per_second):
+            per_second[int(now)] += 1
+            now = one.due(now, now)
+    assert max(per_second) < 50
+    assert sum(per_second) > 10 * len(per_second)  # and each of them goes on writing
+
+
+def test_the_count_of_an_event_is_written_as_seldom() -> None:
+    occurrence = Occurrence(
+        Regarding(ObjectRef("CiliumBGPNodeConfig", "", "n1"), "cilium.io/v2"),
+        "Warning", "SessionDown", "Session", "p is down",
+    )  # fmt: skip
+    events = EventCorrelator("n1", WriteSpread(lambda: 0.5, lambda: NODES))
+    written = []
+    for second in range(600):
+        events.record(occurrence, float(second), 1e9 + second)
+        while (write := events.next_write(float(second), 1e9 + second)) is not None:
+            events.written(write, float(second))
+            written.append(second)
+    # At once when it happens, then its count.
+    assert written[0] == 0
+    assert all(after - before >= 60 for before, after in pairwise(written))
