@@ -30,6 +30,7 @@ from resources.kubernetes import (
     KubernetesSource,
     Phase,
     Reading,
+    Reflector,
     Timeouts,
     Writer,
 )
@@ -105,6 +106,9 @@ class Kubernetes:
         return next((s.name for s in self._statuses.values() if s.phase in phases), "")
 
     def _on_statuses(self, statuses: tuple[FeedStatus, ...]) -> None:
+        for name in self._statuses.keys() - {status.name for status in statuses}:
+            del self._statuses[name]
+            self._health.scope(name).remove()
         for status in statuses:
             before = self._statuses.get(status.name)
             self._statuses[status.name] = status
@@ -186,13 +190,15 @@ class Kubernetes:
         failures = CounterMetricFamily(
             "waggle_kubernetes_failures", "Lists and watches that failed.", labels=labels
         )
+        feeds: dict[tuple[str, str], list[Reflector]] = {}
         for reflector in self.source.reflectors:
             status = reflector.status
-            names = [status.kind, status.namespace]
-            up.add_metric(names, status.phase is Phase.FOLLOWING)
-            lists.add_metric(names, reflector.lists)
-            watches.add_metric(names, reflector.watches)
-            failures.add_metric(names, reflector.failures)
+            feeds.setdefault((status.kind, status.namespace), []).append(reflector)
+        for names, members in feeds.items():
+            up.add_metric(names, all(one.status.phase is Phase.FOLLOWING for one in members))
+            lists.add_metric(names, sum(one.lists for one in members))
+            watches.add_metric(names, sum(one.watches for one in members))
+            failures.add_metric(names, sum(one.failures for one in members))
         return [up, lists, watches, failures]
 
 

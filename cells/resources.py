@@ -6,8 +6,6 @@ reconciled, and the options that several sources have in common.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from cells.api.watch import watch_stream
 from cells.dialects.wiring import DialectKinds
 from cells.hive import Group, Wiring
@@ -34,14 +32,7 @@ class SecretsNamespace:
 
     def __init__(self, options: ResourcesOptions) -> None:
         self.name = options.secrets_namespace
-        """Empty: no Secret is read."""
-
-    def names(self, dialects: Iterable[DialectKinds]) -> tuple[str, ...]:
-        """Return the namespaces whose Secrets a source reads for these dialects."""
-        if not self.name:
-            return ()
-        more = (name for dialect in dialects for name in dialect.secrets_namespaces)
-        return tuple(dict.fromkeys((self.name, *more)))
+        """Empty: no Secret of it is read."""
 
 
 def make_tables(database: Database, dialects: Group[DialectKinds]) -> Tables:

@@ -134,6 +134,7 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
         "type": "string",
         "pattern": r"^(\d{1,3}(\.\d{1,3}){3}/\d{1,2})?$",
     },
+    "secrets.names": {"type": "array", "items": _NAME},
     "secrets.namespace": _NAME,
 }
 """The schema of one value, by its path."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from msgspec.structs import fields
-
 from cells.dialects.cell import DialectCell
 from reconcilers.dialect import Dialect
 from resources.core.kinds import NODE, SECRET
@@ -44,7 +42,6 @@ def template(cells: Sequence[DialectCell]) -> str:
         "secrets": secrets,
         "secrets.namespace": secrets_namespace,
         "operator.webhooks": webhooks,
-        "secrets.namespaces": secrets_namespaces,
     }
     text = HEAD
     for part, rules in parts.items():
@@ -98,14 +95,6 @@ def config_maps(cell: DialectCell) -> Iterator[str]:
         yield f"- {{namespace: {namespace}, name: {name}}}\n"
 
 
-def secrets_namespaces(cell: DialectCell) -> Iterator[str]:
-    """Yield the namespace whose Secrets a dialect reads, as an item of a list."""
-    option = cell.dialect.secrets_option
-    if option is not None:
-        [default] = (f.default for f in fields(cell.dialect.options_type) if f.name == option)
-        yield f'- {{{{ default "{default}" (.{cell.name}).{option} }}}}\n'
-
-
 def webhooks(cell: DialectCell) -> Iterator[str]:
     """Yield the objects that the webhook of a dialect reviews, as an item of a list."""
     kinds = cell.dialect.reviewed_kinds
@@ -118,16 +107,24 @@ def webhooks(cell: DialectCell) -> Iterator[str]:
 
 
 def secrets(cell: DialectCell) -> Iterator[str]:
-    """Yield the Secrets that agents read one by one, as a list."""
-    for secret in cell.dialect.named_secrets:
-        setting = next(s for s in describe(cell.name, cell.options) if s.field == secret.option)
+    """Yield the Secrets in a namespace of the dialect's own, as a list: of one name, or all."""
+    dialect = cell.dialect
+    operator = str(SECRET in dialect.cluster_kinds).lower()
+    wanted = [(secret.option, secret.name) for secret in dialect.named_secrets]
+    if dialect.secrets_namespace_option is not None:
+        wanted.append((dialect.secrets_namespace_option, ""))
+    for option, name in wanted:
+        setting = next(s for s in describe(cell.name, cell.options) if s.field == option)
         namespace = f'{{{{ default "{setting.default}" (.{cell.name}).{setting.key} }}}}'
-        yield f"- {{namespace: {namespace}, name: {secret.name}}}\n"
+        yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}", '
+        yield f"operator: {operator}}}\n"
 
 
 def secrets_namespace(cell: DialectCell) -> Iterator[str]:
-    """Yield a word if agents read all Secrets of the namespace for Secrets."""
-    if SECRET in cell.dialect.kinds:
+    """Yield a word if the dialect refers to Secrets of the programs' namespace for Secrets."""
+    dialect = cell.dialect
+    has_own = dialect.named_secrets or dialect.secrets_namespace_option is not None
+    if SECRET in dialect.kinds and not has_own:
         yield f"{cell.name}\n"
 
 

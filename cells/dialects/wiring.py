@@ -21,7 +21,6 @@ from reconcilers.dialect import ApiPath, Dialect, PlainPath, ViewContext
 from reconcilers.dialect_entry import DialectEntry
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
-from resources.meta import ObjectKey
 from resources.option_declarations import InvalidOption, Options
 from resources.tables import Tables
 from speaker.api import SpeakerPort
@@ -35,10 +34,6 @@ class DialectKinds(msgspec.Struct, frozen=True):
     """Those that an agent reads."""
     cluster_kinds: tuple[Kind[Any], ...]
     """Those that an operator reads."""
-    secrets: tuple[ObjectKey, ...] = ()
-    """Secrets that an agent reads one by one: namespace and name."""
-    secrets_namespaces: tuple[str, ...] = ()
-    """Namespaces of which it reads all Secrets, beside the common one."""
 
 
 @functools.cache
@@ -71,13 +66,8 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
 
 
 def _kinds(dialect: type[Dialect]) -> Constructor:
-    def kinds(options: Options) -> DialectKinds:
-        # The options of an operator name no namespace: it reads none of these Secrets.
-        found = ((getattr(options, one.option, ""), one.name) for one in dialect.named_secrets)
-        secrets = tuple((namespace, name) for namespace, name in found if namespace)
-        option = dialect.secrets_option
-        namespaces = () if option is None else (str(getattr(options, option)),)
-        return DialectKinds(dialect.kinds, dialect.cluster_kinds, secrets, namespaces)
+    def kinds() -> DialectKinds:
+        return DialectKinds(dialect.kinds, dialect.cluster_kinds)
 
     return kinds
 

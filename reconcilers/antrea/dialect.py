@@ -35,7 +35,9 @@ from reconcilers.model import ObjectAnnotations, ObjectRef, Peer, RouteExplanati
 from resources.antrea.kinds import BGP_POLICY, EGRESS
 from resources.core import Node
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SERVICE
+from resources.core.kinds import SECRET as SECRET_KIND
 from resources.kind import Kind
+from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
@@ -49,6 +51,7 @@ class AntreaDialect(Dialect):
         NODE,
         SERVICE,
         ENDPOINT_SLICE,
+        SECRET_KIND,
         BGP_POLICY,
         EGRESS,
     )
@@ -81,6 +84,11 @@ class AntreaDialect(Dialect):
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """Policies and Secrets; the node is followed for every dialect."""
         return (self.tables.of(BGP_POLICY), self.tables.secrets)
+
+    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
+        """Yield the one Secret with passwords, while there is a policy."""
+        if self.tables.of(BGP_POLICY).count(snapshot):
+            yield compile_node.secret_key(self._of_node.namespace)
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the effective policy of the node."""

@@ -44,6 +44,7 @@ from resources.cilium.condition_types import (
 )
 from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NAMESPACE, NODE, SECRET, SERVICE
 from resources.kind import Kind
+from resources.meta import ObjectKey
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
@@ -148,6 +149,15 @@ class CiliumDialect(Dialect):
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:
         """True if an advertisement, a peer or a router ID refers to the node's interfaces."""
         return host_needs.is_host_needed(self.tables, snapshot, node)
+
+    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:
+        """Yield the Secrets that PeerConfigs and v1's policies name, of the configured namespace."""
+        for config in self.tables.of(cilium.PEER_CONFIG).all(snapshot):
+            yield secrets_namespace, config.spec.auth_secret_ref or ""
+        for policy in self.tables.of(cilium.PEERING_POLICY).all(snapshot):
+            for router in policy.spec.virtual_routers:
+                for neighbor in router.neighbors:
+                    yield secrets_namespace, neighbor.auth_secret_ref or ""
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Compile the node's NodeConfig, or the v1 policy that selects the node."""

@@ -21,10 +21,7 @@ class RbacRule(msgspec.Struct, frozen=True):
 
 
 class NamedSecret(msgspec.Struct, frozen=True):
-    """A Secret of a fixed name that an agent reads by itself, in a namespace that an option names.
-
-    A dialect that reads any Secret of ``--secrets-namespace`` has the kind Secret among its own.
-    """
+    """A Secret of a fixed name, in a namespace that an option names: permitted by its name alone."""
 
     name: str
     option: str = "namespace"

@@ -23,6 +23,7 @@ from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
+from resources.meta import ObjectKey
 from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -54,6 +55,8 @@ class Dialect:
     """The dialect that reads the objects which this one generates; instances are then its own."""
     managed_conditions: ClassVar[frozenset[str]] = frozenset()
     """The types of conditions that the operator writes, and removes where they no longer hold."""
+    secrets_namespace_option: ClassVar[str | None] = None
+    """The option with the namespace of the dialect's own Secrets, for the roles of the chart."""
     rivals: ClassVar[tuple[Rival, ...]] = ()
     reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose status an agent writes."""
@@ -67,8 +70,6 @@ class Dialect:
     """Permissions that do not follow from the kinds."""
     named_secrets: ClassVar[tuple[NamedSecret, ...]] = ()
     """Secrets that an agent reads one by one."""
-    secrets_option: ClassVar[str | None] = None
-    """The field of its options with a namespace whose Secrets are read as well."""
     explained_kinds: ClassVar[Mapping[str, str]] = {}
     """Aliases of kinds for ``waggle explain``, in lower case, with the kind of each."""
     selecting_kinds: ClassVar[frozenset[str]] = frozenset()
@@ -98,6 +99,17 @@ class Dialect:
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
         """True if some object refers to interfaces or default routes of the node."""
         return False
+
+    def referenced_secrets(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        secrets_namespace: str,  # noqa: ARG002
+    ) -> Iterable[ObjectKey]:
+        """Yield namespace and name of the Secrets that objects refer to; no other Secret is read.
+
+        ``secrets_namespace`` is that of the programs, empty where no Secret may be read from it.
+        """
+        return ()
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:  # noqa: ARG002
         """Compile the objects of a snapshot for one node.

@@ -52,6 +52,7 @@ from resources.frrk8s import condition_types
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, KINDS
 from resources.kind import Kind
+from resources.meta import ObjectKey
 from resources.secret_value import SecretValue
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -70,11 +71,11 @@ class Frrk8sDialect(Dialect):
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
     rivals: ClassVar = (Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),)
-    secrets_option: ClassVar = "namespace"
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = (FRR_CONFIGURATION,)
     reviewed_kinds: ClassVar = (FRR_CONFIGURATION,)
+    secrets_namespace_option: ClassVar = "namespace"
 
     options: Frrk8sOptions | Frrk8sClusterOptions
 
@@ -93,6 +94,15 @@ class Frrk8sDialect(Dialect):
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables of FRR-k8s's kinds, and Secrets."""
         return (*(self.tables.of(kind) for kind in KINDS), self.tables.secrets)
+
+    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
+        """Yield the Secrets that neighbours name, of the namespace of FRR-k8s."""
+        for row in self.tables.of(FRR_CONFIGURATION).all(snapshot):
+            if row.metadata.namespace != self.options.namespace:
+                continue
+            for router in row.spec.bgp.routers:
+                for neighbor in router.neighbors:
+                    yield row.metadata.namespace, neighbor.password_secret.name
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:  # noqa: ARG002
         """True if there is a VRF, or a source address is the name of an interface."""

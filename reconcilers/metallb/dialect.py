@@ -51,6 +51,7 @@ from resources.core.kinds import BY_SERVICE, ENDPOINT_SLICE, NODE, SECRET, SERVI
 from resources.frrk8s import condition_types
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
+from resources.meta import ObjectKey
 from resources.metallb import kinds as metallb
 from resources.tables import Tables
 from statedb import Snapshot, Table
@@ -77,7 +78,6 @@ class MetalLBDialect(Dialect):
     name: ClassVar = "metallb"
     title: ClassVar = "MetalLB"
     feeds: ClassVar = "frrk8s"
-    secrets_option: ClassVar = "namespace"
     kinds: ClassVar[tuple[Kind[Any], ...]] = (
         NODE,
         SERVICE,
@@ -96,6 +96,7 @@ class MetalLBDialect(Dialect):
         ),
         Rival("MetalLB's speaker", "app=metallb,component=speaker"),
     )
+    secrets_namespace_option: ClassVar = "namespace"
     selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = metallb.CONFIGURATION
@@ -130,6 +131,12 @@ class MetalLBDialect(Dialect):
             t.secrets,
         ]
         return (*found, t.services, t.endpoint_slices) if self._state.watches else tuple(found)
+
+    def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
+        """Yield the Secrets that BGPPeers name, of MetalLB's namespace."""
+        for row in self.tables.of(metallb.BGP_PEER).all(snapshot):
+            if row.metadata.namespace == self.options.namespace:
+                yield row.metadata.namespace, row.spec.password_secret.name
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """Translate the BGPPeers of the node; routes come of Services, by the rules of each peer."""

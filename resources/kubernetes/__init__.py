@@ -18,6 +18,7 @@ from resources.kubernetes.migration import (
     migrate,
     versioned_kinds,
 )
+from resources.kubernetes.reflector import Reflector
 from resources.kubernetes.selection import Reading, Selection, of_cluster, of_node
 from resources.kubernetes.source import KubernetesSource
 from resources.kubernetes.timeouts import Timeouts
@@ -39,6 +40,7 @@ __all__ = [
     "Migrations",
     "Phase",
     "Reading",
+    "Reflector",
     "Selection",
     "StatusError",
     "Timeouts",

@@ -60,12 +60,15 @@ class Listing(Generic[T]):
 
 
 class Feed(Generic[T]):
-    """The rows of one kind, in one namespace or in all."""
+    """The rows of one kind, in one namespace or in all, or of one object."""
 
-    def __init__(self, kind: Kind[T], namespace: str = "", *, hold: float = 0.0) -> None:
+    def __init__(
+        self, kind: Kind[T], namespace: str = "", object_name: str = "", *, hold: float = 0.0
+    ) -> None:
         """``hold``: seconds for which lists have to confirm that many objects are missing."""
         self.kind = kind
         self.namespace = namespace
+        self.object_name = object_name
         self.rows: dict[ObjectKey, T] = {}
         self.problems: dict[ObjectKey, tuple[SourceProblem, ...]] = {}
         self.version = ""

@@ -24,7 +24,7 @@ class Phase(enum.StrEnum):
 
 
 class FeedStatus(msgspec.Struct, frozen=True):
-    """One feed: a kind, in one namespace or in all."""
+    """One feed: a kind, in one namespace or in all, or one object of it."""
 
     kind: str
     namespace: str
@@ -34,7 +34,10 @@ class FeedStatus(msgspec.Struct, frozen=True):
     cause: str = ""
     """The error of a failing feed, without its consequence; otherwise empty."""
 
+    object_name: str = ""
+    """Of a feed of one object."""
+
     @property
     def name(self) -> str:
-        """``Kind`` or ``Kind/namespace``."""
-        return f"{self.kind}/{self.namespace}" if self.namespace else self.kind
+        """``Kind``, ``Kind/namespace`` or ``Kind/namespace/name``."""
+        return "/".join(part for part in (self.kind, self.namespace, self.object_name) if part)

@@ -107,6 +107,7 @@ class Reflector:
             self._message,
             len(feed.rows),
             self._cause,
+            feed.object_name,
         )
 
     async def run(self) -> None:

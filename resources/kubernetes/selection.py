@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from resources.core.kinds import SECRET
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
-from resources.meta import ObjectKey
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,26 +18,16 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     namespaces: tuple[str, ...] = ()
     """Empty: all. Each is listed by itself, so that a Role of that namespace is enough."""
-    names: tuple[ObjectKey, ...] = ()
-    """More objects, each by namespace and name, and each listed by itself."""
     fields: str = ""
     labels: str = ""
+    by_name: bool = False
+    """Only the objects that `KubernetesSource.follow` names, each by a request of its own."""
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """The query parameters."""
         found = (("fieldSelector", self.fields), ("labelSelector", self.labels))
         return [(name, value) for name, value in found if value]
-
-    @property
-    def parts(self) -> list[tuple[str, Selection]]:
-        """The lists that it consists of: a namespace, empty for all, and what is selected in it."""
-        namespaces = self.namespaces or (() if self.names else ("",))
-        found = [(namespace, self) for namespace in namespaces]
-        for namespace, name in self.names:
-            if namespace not in namespaces:
-                found.append((namespace, replace(self, fields=f"metadata.name={name}")))
-        return found
 
 
 EVERYTHING = Selection()
@@ -54,15 +43,8 @@ class Reading(msgspec.Struct, frozen=True):
     """The node whose objects are stored, for kinds that have some of each node; None stores all."""
 
 
-def of_node(
-    kinds: Iterable[Kind[Any]],
-    node: str,
-    secrets_namespaces: Iterable[str],
-    named_secrets: Iterable[ObjectKey] = (),
-) -> Reading:
-    """Return what the agent of one node reads: no objects of other nodes, Secrets of some namespaces.
-
-    Of these namespaces only if Secret is one of the kinds; ``named_secrets`` are single ones.
+def of_node(kinds: Iterable[Kind[Any]], node: str) -> Reading:
+    """Return what the agent of one node reads: no objects of other nodes, Secrets by name.
 
     NodeNetworks are left out: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.
@@ -72,27 +54,15 @@ def of_node(
         for kind in kinds
         if kind.of_node is not None
     }
-    reading = _with_secrets(
-        Kinds(kinds).without(NODE_NETWORK), selections, secrets_namespaces, named_secrets
-    )
-    return replace(reading, node=node)
+    return replace(_reading(kinds, selections), node=node)
 
 
-def of_cluster(kinds: Iterable[Kind[Any]], secrets_namespaces: Iterable[str]) -> Reading:
-    """Return what the operator reads: the objects of all nodes."""
-    return _with_secrets(Kinds(kinds).without(NODE_NETWORK), {}, secrets_namespaces)
+def of_cluster(kinds: Iterable[Kind[Any]]) -> Reading:
+    """Return what the operator reads: the objects of all nodes, Secrets by name."""
+    return _reading(kinds, {})
 
 
-def _with_secrets(
-    kinds: Kinds,
-    selections: Mapping[str, Selection],
-    namespaces: Iterable[str],
-    named: Iterable[ObjectKey] = (),
-) -> Reading:
-    """Restrict Secrets to some namespaces and some names; without any no Secret is read."""
-    wanted = tuple(dict.fromkeys(namespaces)) if SECRET in kinds else ()
-    names = tuple(dict.fromkeys(named))
-    if not wanted and not names:
-        return Reading(kinds.without(SECRET), selections)
-    selection = Selection(namespaces=wanted, names=names)
-    return Reading(Kinds(kinds, (SECRET,)), {**selections, SECRET.name: selection})
+def _reading(kinds: Iterable[Kind[Any]], selections: Mapping[str, Selection]) -> Reading:
+    wanted = Kinds(kinds).without(NODE_NETWORK)
+    by_name = {SECRET.name: Selection(by_name=True)} if SECRET in wanted else {}
+    return Reading(wanted, {**selections, **by_name})

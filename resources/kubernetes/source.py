@@ -1,13 +1,14 @@
 """A Kubernetes API server as a source: one feed per kind and namespace, merged to events per kind.
 
-A kind that is read in several namespaces emits its first event when all of them have been listed.
+A kind that is read in several namespaces emits its first event when all of them have been listed. Of
+a kind that is read by name (Secrets) each object that `KubernetesSource.follow` names has a feed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from reactivex import Observable
@@ -18,10 +19,11 @@ from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.feed import SOURCE, Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
+from resources.kubernetes.named_feeds import Emit, NamedFeeds
 from resources.kubernetes.reflector import Reflector
 from resources.kubernetes.selection import EVERYTHING, Selection
 from resources.kubernetes.timeouts import Timeouts
-from resources.meta import Resource
+from resources.meta import ObjectKey, Resource
 from resources.source import Event, Replace, SourceProblem
 from resources.streams import isolated
 
@@ -52,7 +54,30 @@ class KubernetesSource:
         self._statuses: Subject[tuple[FeedStatus, ...]] = Subject()
         self._last_problems: tuple[SourceProblem, ...] = ()
         self._restored: Mapping[str, Sequence[Resource]] = {}
-        self.reflectors: tuple[Reflector, ...] = ()
+        self._named = {
+            kind.name: NamedFeeds(
+                kind,
+                hold=timeouts.mass_withdraw_hold,
+                emit=self._events[kind.name].on_next,
+                emit_states=self._emit_states,
+            )
+            for kind in self.kinds
+            if self._selections[kind.name].by_name
+        }
+        self._of_kinds: tuple[Reflector, ...] = ()
+
+    @property
+    def reflectors(self) -> tuple[Reflector, ...]:
+        """The loops of all feeds."""
+        of_objects = (one for named in self._named.values() for one in named.reflectors)
+        return (*self._of_kinds, *of_objects)
+
+    def follow(self, kind: Kind[Any], keys: Iterable[ObjectKey]) -> None:
+        """Read these objects of a kind that is selected by name, and no others.
+
+        Until the first call the kind counts as not read.
+        """
+        self._named[kind.name].follow(frozenset(keys))
 
     def restore(self, rows: Mapping[str, Sequence[Resource]]) -> None:
         """Provide rows from before the start, by kind, for feeds without a completed list.
@@ -100,20 +125,39 @@ class KubernetesSource:
 
     async def run(self) -> None:
         """List and watch all kinds until cancelled; may be run again."""
-        if self.reflectors:
+        if self._of_kinds:
             # The first lists are compared with the present rows, as if the last run went on.
             self._restored = self._known()
         connection = Connection(self._access, self._timeouts.connect)
         discovery = Discovery(connection, self._timeouts.list_silence)
-        self.reflectors = tuple(
+        self._of_kinds = tuple(
             reflector
             for kind in self.kinds
+            if kind.name not in self._named
             for reflector in self._reflectors(kind, connection, discovery)
         )
+
+        def start(
+            feed: Feed[Any], selection: Selection, on_list: Callable[[], None], emit: Emit
+        ) -> Reflector:
+            return Reflector(
+                feed,
+                connection,
+                discovery,
+                selection,
+                self._timeouts,
+                self._rng,
+                on_list=on_list,
+                on_event=emit,
+                on_status=self._emit_states,
+            )
+
         try:
             async with asyncio.TaskGroup() as group:
-                for reflector in self.reflectors:
+                for reflector in self._of_kinds:
                     group.create_task(reflector.run(), name=f"reflector {reflector.status.name}")
+                for name, named in self._named.items():
+                    group.create_task(named.run(start), name=f"objects of {name}")
         except BaseExceptionGroup as failed:
             # A reflector ends only by a programming error; the first one is reported.
             raise failed.exceptions[0] from None
@@ -129,9 +173,9 @@ class KubernetesSource:
     def _reflectors(
         self, kind: Kind[Any], connection: Connection, discovery: Discovery
     ) -> list[Reflector]:
-        parts = self._selections[kind.name].parts
+        selection = self._selections[kind.name]
         hold = self._timeouts.mass_withdraw_hold
-        feeds = [Feed(kind, name, hold=hold) for name, _ in parts]
+        feeds = [Feed(kind, name, hold=hold) for name in selection.namespaces or ("",)]
         for feed in feeds:
             feed.restore(self._restored.get(kind.name, ()))
         subject = self._events[kind.name]
@@ -162,7 +206,7 @@ class KubernetesSource:
                 on_event=emit,
                 on_status=self._emit_states,
             )
-            for feed, (_, selection) in zip(feeds, parts, strict=True)
+            for feed in feeds
         ]
 
     def _emit_states(self) -> None:

@@ -21,6 +21,7 @@ from resources.ingest import Ingest
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
+from tests.reconcilers.build import peer_config
 from tests.resources.kubernetes.objects import service
 from tests.support.apiserver import ApiServer, status
 from tests.support.kinds import KINDS
@@ -90,8 +91,9 @@ def test_objects_become_rows_and_follow(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_an_agent_reads_its_own_node_and_the_secrets_of_one_namespace(tmp_path: Path) -> None:
+def test_an_agent_reads_its_own_node_and_the_secrets_that_are_referred_to(tmp_path: Path) -> None:
     async def scenario(hive: Hive, server: ApiServer) -> None:
+        server.put({"kind": "CiliumBGPPeerConfig", **peer_config("p", authSecretRef="k")})
         # A NodeNetwork stands in manifests for what netlink reports on a node.
         await until(lambda: len(server.requests) >= 2 * (len(KINDS) - 1))
         assert not server.queries("list", "nodenetworks")
@@ -99,7 +101,12 @@ def test_an_agent_reads_its_own_node_and_the_secrets_of_one_namespace(tmp_path: 
             for verb in ("list", "watch"):
                 found = server.queries(verb, plural)
                 assert [query["fieldSelector"] for query in found] == ["metadata.name=n1"]
-        assert levels(hive)["kubernetes/Secret/bgp"][0] is Level.OK
+        await until(lambda: bool(server.queries("watch", "secrets")))
+        (asked,) = server.queries("list", "secrets")
+        assert asked["fieldSelector"] == "metadata.name=k"
+        assert levels(hive)["kubernetes/Secret/bgp/k"][0] is Level.OK
+        server.delete("CiliumBGPPeerConfig", "p")
+        await until(lambda: "kubernetes/Secret/bgp/k" not in levels(hive))
 
     run(tmp_path, scenario)
 
@@ -152,10 +159,11 @@ def test_missing_forbidden_and_invalid_are_told_apart_in_health(tmp_path: Path) 
     async def scenario(hive: Hive, server: ApiServer) -> None:
         server.served["ciliumbgpadvertisements"] = ()
         server.always("list", "secrets", status(403, "Forbidden", "no"))
+        server.put({"kind": "CiliumBGPPeerConfig", **peer_config("p", authSecretRef="k")})
         server.put(service("bad", "Mail"))
         wanted = (
             ("CiliumBGPAdvertisement", Level.STOPPED, "is its CRD installed?"),
-            ("Secret/bgp", Level.DEGRADED, "may not list secrets in namespace bgp: no"),
+            ("Secret/bgp/k", Level.DEGRADED, "may not list secrets in namespace bgp: no"),
             ("objects", Level.DEGRADED, "Service/shop/bad: spec.type"),
         )
 

@@ -414,6 +414,24 @@ def test_without_an_operator_the_chart_has_no_object_of_it(helm: Helm) -> None:
     assert [subject["name"] for subject in subjects] == ["waggle-agent"]
 
 
+def test_the_secrets_of_a_dialect_in_its_own_namespace(helm: Helm) -> None:
+    cells = {
+        "cilium": {"enabled": False},
+        "frrk8s": {"enabled": True, "namespace": "frr"},
+        "antrea": {"enabled": True},
+    }
+    objects = helm.template({"cells": cells})
+    roles = {
+        o["metadata"]["name"]: (o["metadata"]["namespace"], o["rules"][0].get("resourceNames"))
+        for o in objects
+        if o["kind"] == "Role" and "secrets" in str(o["rules"])
+    }
+    assert roles == {
+        "waggle-secrets-frrk8s": ("frr", None),
+        "waggle-antrea-bgp-passwords": ("kube-system", ["antrea-bgp-passwords"]),
+    }
+
+
 def test_secrets_of_one_namespace_or_of_none(helm: Helm) -> None:
     objects = helm.template({"secrets": {"namespace": "bgp", "create": True}})
     for kind in ("Role", "RoleBinding"):
@@ -421,6 +439,11 @@ def test_secrets_of_one_namespace_or_of_none(helm: Helm) -> None:
     namespace = find(objects, "Namespace", "bgp")
     # An uninstall must not take Secrets with it.
     assert namespace["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    (rule,) = find(objects, "Role", "waggle-secrets")["rules"]
+    assert "resourceNames" not in rule
+    objects = helm.template({"secrets": {"names": ["router-password"]}})
+    (rule,) = find(objects, "Role", "waggle-secrets")["rules"]
+    assert rule["resourceNames"] == ["router-password"]
     none = helm.template({"secrets": {"enabled": False}})
     assert not [o for o in none if "secrets" in str(o.get("rules"))]
     assert option(settings(none, "agent"), "resources", ResourcesOptions).secrets_namespace == ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from resources.core.kinds import SECRET
 from resources.kubernetes import Access, KubernetesSource, Phase, Selection, Timeouts, of_node
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.resources.kubernetes.source.reading import Reader
@@ -96,9 +97,11 @@ async def create(server: ApiServer, name: str) -> None:
 
 
 def reader(kubeconfig: Path) -> Reader:
-    wanted = dict(of_node(KINDS, "n1", ["kube-system"]).selections)
+    wanted = dict(of_node(KINDS, "n1").selections)
     wanted["Service"] = Selection(namespaces=(NAMESPACE,))
-    return Reader(KubernetesSource(Access(str(kubeconfig)), KINDS, wanted, timeouts=TIMEOUTS))
+    source = KubernetesSource(Access(str(kubeconfig)), KINDS, wanted, timeouts=TIMEOUTS)
+    source.follow(SECRET, [("kube-system", "bgp-passwords")])
+    return Reader(source)
 
 
 def through(relay: Relay, server: ApiServer, directory: Path) -> Path:
@@ -209,9 +212,12 @@ def test_a_forbidden_list_names_verb_and_resource(apiserver: ApiServer, tmp_path
         path = tmp_path / "agent"
         path.write_text(json.dumps(config))
         async with reader(path) as observed:
-            await until(lambda: "Secret/kube-system" in observed.statuses, within=30)
-            await until(lambda: observed.phase("Secret/kube-system") is Phase.FORBIDDEN, within=30)
-            message = observed.statuses["Secret/kube-system"].message
+            await until(lambda: "Secret/kube-system/bgp-passwords" in observed.statuses, within=30)
+            await until(
+                lambda: observed.phase("Secret/kube-system/bgp-passwords") is Phase.FORBIDDEN,
+                within=30,
+            )
+            message = observed.statuses["Secret/kube-system/bgp-passwords"].message
             assert message.startswith("may not list secrets in namespace kube-system: ")
             assert f"system:serviceaccount:{NAMESPACE}:agent" in message
             slices = "may not list endpointslices.discovery.k8s.io"

@@ -71,18 +71,14 @@ def test_a_retry_after_is_respected_up_to_a_limit() -> None:
 
 
 def test_an_agent_selects_the_objects_of_its_node() -> None:
-    wanted = of_node(KINDS, "n1", ["kube-system", "bgp", "bgp"]).selections
+    wanted = of_node(KINDS, "n1").selections
     assert wanted[NODE.name].parameters == [("fieldSelector", "metadata.name=n1")]
-    assert wanted[SECRET.name].namespaces == ("kube-system", "bgp")
     assert Selection(labels="a=b").parameters == [("labelSelector", "a=b")]
 
 
-def test_without_a_secrets_namespace_no_secret_is_requested() -> None:
-    for reading in (of_node(KINDS, "n1", []), of_cluster(KINDS, [])):
-        assert SECRET not in reading.kinds
-        assert SECRET.name not in reading.selections
-    for reading in (of_node(KINDS, "n1", ["bgp"]), of_cluster(KINDS, ["bgp"])):
-        assert SECRET in reading.kinds
+def test_secrets_are_read_by_name_alone() -> None:
+    for reading in (of_node(KINDS, "n1"), of_cluster(KINDS)):
+        assert reading.selections[SECRET.name].by_name
 
 
 def test_paths_are_those_of_the_api() -> None:

@@ -248,19 +248,19 @@
 
 {{- define "waggle.dialects.secrets" }}
 {{- if eq (toString (.antrea).enabled) "true" }}
-- {namespace: {{ default "kube-system" (.antrea).namespace }}, name: antrea-bgp-passwords}
+- {dialect: antrea, namespace: {{ default "kube-system" (.antrea).namespace }}, name: "antrea-bgp-passwords", operator: false}
+{{- end }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- {dialect: frrk8s, namespace: {{ default "frr-k8s-system" (.frrk8s).namespace }}, name: "", operator: true}
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- {dialect: metallb, namespace: {{ default "metallb-system" (.metallb).namespace }}, name: "", operator: true}
 {{- end }}
 {{- end }}
 
 {{- define "waggle.dialects.secrets.namespace" }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 cilium
-{{- end }}
-{{- if eq (toString (.frrk8s).enabled) "true" }}
-frrk8s
-{{- end }}
-{{- if eq (toString (.metallb).enabled) "true" }}
-metallb
 {{- end }}
 {{- end }}
 
@@ -272,14 +272,5 @@ metallb
       apiVersions: [v1beta1]
       resources: [frrconfigurations]
       operations: [CREATE, UPDATE]
-{{- end }}
-{{- end }}
-
-{{- define "waggle.dialects.secrets.namespaces" }}
-{{- if eq (toString (.frrk8s).enabled) "true" }}
-- {{ default "frr-k8s-system" (.frrk8s).namespace }}
-{{- end }}
-{{- if eq (toString (.metallb).enabled) "true" }}
-- {{ default "metallb-system" (.metallb).namespace }}
 {{- end }}
 {{- end }}

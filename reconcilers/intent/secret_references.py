@@ -1,0 +1,48 @@
+"""The Secrets that the objects of the dialects refer to, as the sources read no others. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from reconcilers.dialect import Dialect
+from resources.kind import Kind
+from resources.meta import ObjectKey
+from resources.tables import Tables
+from statedb import Snapshot, Table
+
+
+class SecretReferences:
+    """Finds the references; `followed` are the tables that they depend on."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        dialects: Iterable[Dialect],
+        read_by: Callable[[Dialect], Iterable[Kind[Any]]],
+        secrets_namespace: str,
+        on_error: Callable[[str, Exception], None],
+    ) -> None:
+        """``read_by`` returns the kinds that this program reads for a dialect.
+
+        ``on_error`` takes the name of a dialect whose references cannot be found, and the error.
+        """
+        self._dialects = list(dialects)
+        self._namespace = secrets_namespace
+        self._on_error = on_error
+        custom = {
+            kind.table: kind for one in self._dialects for kind in read_by(one) if kind.custom
+        }
+        self.followed: Sequence[Table[Any]] = [tables.of(kind) for kind in custom.values()]
+
+    def find(self, snapshot: Snapshot) -> frozenset[ObjectKey] | None:
+        """Return the references, or None until every kind has been read."""
+        if any(table.pending_initializers(snapshot) for table in self.followed):
+            return None
+        found: set[ObjectKey] = set()
+        for dialect in self._dialects:
+            try:
+                found.update(dialect.referenced_secrets(snapshot, self._namespace))
+            except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+                self._on_error(dialect.name, error)
+        return frozenset(found)

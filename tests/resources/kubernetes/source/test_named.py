@@ -1,0 +1,92 @@
+"""Secrets by name: what is named is requested, each by itself; nothing else is, nor kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from resources.core.kinds import SECRET
+from resources.kubernetes import Phase, of_node
+from resources.source import Replace
+from tests.resources.kubernetes.source.reading import reader, run
+from tests.support.apiserver import ApiServer, status
+from tests.support.kinds import KINDS
+from tests.support.wait import until
+
+WANTED = dict(of_node(KINDS, "n1").selections)
+
+
+def secret(name: str, namespace: str = "bgp", **data: str) -> dict[str, Any]:
+    return {"kind": "Secret", "metadata": {"name": name, "namespace": namespace}, "data": data}
+
+
+def test_nothing_is_read_before_the_names_are_known(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(secret("a"))
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                await until(lambda: bool(observed.events["Service"]))
+                assert observed.events["Secret"] == []
+                observed.source.follow(SECRET, [])
+                await until(lambda: bool(observed.events["Secret"]))
+                assert observed.events["Secret"] == [Replace(())]
+        assert not [request for request in server.requests if request[1] == "secrets"]
+
+    run(scenario)
+
+
+def test_each_named_object_is_requested_by_itself_and_watched(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            for name in ("a", "b", "other"):
+                server.put(secret(name))
+            server.put(secret("a", "elsewhere"))
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b"), ("bgp", "absent")])
+                await until(lambda: observed.names("Secret") == {"a", "b"})
+                assert observed.replacements("Secret") >= 1
+                server.put(secret("absent"))
+                await until(lambda: observed.names("Secret") == {"a", "b", "absent"})
+                server.delete("Secret", "a", "bgp")
+                await until(lambda: observed.names("Secret") == {"b", "absent"})
+                assert observed.phase("Secret/bgp/b") is Phase.FOLLOWING
+        asked = {q["fieldSelector"] for verb, what, q in server.requests if what == "secrets"}
+        assert asked == {f"metadata.name={name}" for name in ("a", "b", "absent")}
+
+    run(scenario)
+
+
+def test_the_first_event_has_all_named_objects(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(secret("a"))
+            server.put(secret("b"))
+            server.once("list", "secrets", *[status(500, "", "not yet")] * 3)
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
+                await until(lambda: bool(observed.events["Secret"]))
+                first = observed.events["Secret"][0]
+                assert isinstance(first, Replace)
+                assert {row.metadata.name for row in first.objects} == {"a", "b"}
+
+    run(scenario)
+
+
+def test_what_is_no_longer_named_is_forgotten_and_not_watched(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.put(secret("a"))
+            server.put(secret("b"))
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                observed.source.follow(SECRET, [("bgp", "a"), ("bgp", "b")])
+                await until(lambda: observed.names("Secret") == {"a", "b"})
+                observed.source.follow(SECRET, [("bgp", "b")])
+                await until(lambda: observed.names("Secret") == {"b"})
+                names = {one.status.name for one in observed.source.reflectors}
+                assert "Secret/bgp/b" in names
+                assert "Secret/bgp/a" not in names
+                # The other one is followed as before.
+                server.delete("Secret", "b", "bgp")
+                await until(lambda: observed.names("Secret") == set())
+
+    run(scenario)
