@@ -53,6 +53,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_propagation
 	@$(BIN)/python -m bench.bench_kubernetes
 	@$(BIN)/python -m bench.bench_pause
+	@$(BIN)/python -m bench.bench_filters
 	@$(BIN)/python -m bench.bench_questions
 	@$(BIN)/python -m bench.bench_status_writes
 	@tests/support/install-routers
