@@ -71,6 +71,14 @@ _TEXT: Final[Schema] = {"type": "string"}
 _TEXTS: Final[Schema] = {"type": "object", "additionalProperties": _TEXT}
 _OBJECT: Final[Schema] = {"type": "object"}
 _OBJECTS: Final[Schema] = {"type": "array", "items": _OBJECT}
+_OCTET: Final = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
+_PREFIX4: Final = rf"{_OCTET}(\.{_OCTET}){{3}}/(3[0-2]|[12]?\d)"
+_PREFIX6: Final = r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01]\d|[1-9]?\d)"
+_BY_METAVAR: Final[Mapping[str, str]] = {
+    "CIDR": rf"^({_PREFIX4}|{_PREFIX6}|{_OCTET}(\.{_OCTET}){{3}}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)$",
+    "URL": r"^https?://[^\s/?#]+(/\S*)?$",
+}
+"""The pattern of an option's text, by the metavariable that the help shows."""
 _NAME: Final[Schema] = {"type": "string", "pattern": r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
 _PORT: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 65535}
 _SECONDS: Final[Schema] = {"type": "integer", "minimum": 1}
@@ -81,6 +89,10 @@ _BY_KEY: Final[Mapping[str, Schema]] = {
     "annotations": _TEXTS,
     "dnsPolicy": {"enum": ["ClusterFirst", "ClusterFirstWithHostNet", "Default"]},
     "extraEnv": _OBJECTS,
+    "extraObjects": _OBJECTS,
+    "failureThreshold": _SECONDS,
+    "periodSeconds": _SECONDS,
+    "timeoutSeconds": _SECONDS,
     "extraVolumeMounts": _OBJECTS,
     "extraVolumes": _OBJECTS,
     "labels": _TEXTS,
@@ -122,6 +134,7 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     },
     "metrics.annotations": {"type": "boolean"},
     "metrics.serviceMonitor.interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
+    "networkPolicy.from": _OBJECTS,
     "operator.http.host": _HOST,
     "operator.http.port": _PORT,
     "operator.replicas": {"type": "integer", "minimum": 1},
@@ -132,7 +145,7 @@ _BY_PATH: Final[Mapping[str, Schema]] = {
     "operator.webhook.timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 30},
     "routerIdAllocationIpPool": {
         "type": "string",
-        "pattern": r"^(\d{1,3}(\.\d{1,3}){3}/\d{1,2})?$",
+        "pattern": rf"^({_PREFIX4})?$",
     },
     "secrets.names": {"type": "array", "items": _NAME},
     "secrets.namespace": _NAME,
@@ -174,6 +187,7 @@ def manifests(helm: str) -> str:
         f"--namespace={NAMESPACE}",
         f"--kube-version={KUBE_VERSION}",
         "--set=namespace.create=true",
+        "--skip-tests",
     ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     head = "# Rendered from deploy/helm/waggle by `make manifests`. Do not edit.\n"
@@ -254,13 +268,29 @@ def _cells_schema(owner: str) -> Schema:
     properties: Schema = {}
     for name, items in found.items():
         free = {key: item for key, item in items.items() if f"{name}.{key}" not in BY_CHART}
-        keys: Schema = {key: msgspec.json.schema(item.type) for key, item in free.items()}
+        keys: Schema = {key: _option_schema(item) for key, item in free.items()}
         if len(free) == len(items) or name in dialects:
             # A cell that the chart configures cannot be disabled, unless it is an API dialect.
             keys["enabled"] = {"type": "boolean", "description": "Whether the cell is on."}
         if keys:
             properties[name] = {"type": "object", "properties": keys, "additionalProperties": False}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _option_schema(item: Setting) -> Schema:
+    """Return the schema of an option, its texts with the pattern that the program checks."""
+    pattern = _BY_METAVAR.get(item.metavar or "")
+
+    def with_pattern(schema: Any) -> Any:  # noqa: ANN401  JSON
+        if isinstance(schema, list):
+            return [with_pattern(part) for part in schema]
+        if not isinstance(schema, dict):
+            return schema
+        found = {key: with_pattern(part) for key, part in schema.items()}
+        return {**found, "pattern": pattern} if found.get("type") == "string" else found
+
+    schema: Schema = msgspec.json.schema(item.type)
+    return schema if pattern is None else dict(with_pattern(schema))
 
 
 def _options(cells: Sequence[Cell]) -> dict[str, dict[str, Setting]]:

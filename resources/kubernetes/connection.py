@@ -8,7 +8,6 @@ connection would never fail.
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from resources.kubernetes import client_library
 from resources.kubernetes.errors import ReadTimeout, Unconfigured, Unreachable
 
 IN_CLUSTER = "in-cluster"
@@ -161,10 +161,10 @@ class Connection:
             return self._client
 
     async def _make(self) -> Any:  # noqa: ANN401
-        # In a thread: the import takes a second, in which BGP sessions need the event loop.
-        library: Any = await asyncio.to_thread(importlib.import_module, "kubernetes_asyncio")
-        client, config = library.client, library.config
-        settings = client.Configuration()
+        # In a thread: the import takes a while, in which BGP sessions need the event loop.
+        library = await asyncio.to_thread(client_library.load)
+        config = library.config
+        settings = library.configuration()
         try:
             if self._access.in_cluster:
                 config.load_incluster_config(client_configuration=settings)
@@ -176,7 +176,7 @@ class Connection:
                     client_configuration=settings,
                     persist_config=False,
                 )
-            api = client.ApiClient(settings)
+            api = library.api_client(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unconfigured(str(self._access), _reason(error)) from None
         _replace_session(api.rest_client)

@@ -302,6 +302,14 @@ def test_a_change_of_settings_starts_new_pods(helm: Helm) -> None:
         ({"routerIdAllocationIpPool": "2001:db8::/64"}, "routerIdAllocationIpPool"),
         ({"image": {"digest": "sha256:12"}}, "digest"),
         ({"secrets": {"namespace": "Not A Name"}}, "namespace"),
+        ({"routerIdAllocationIpPool": "10.0.0.0/33"}, "routerIdAllocationIpPool"),
+        ({"routerIdAllocationIpPool": "10.0.256.0/24"}, "routerIdAllocationIpPool"),
+        ({"agent": {"cells": {"intent": {"advertiseDeny": ["10.0.0.0/33"]}}}}, "advertiseDeny"),
+        ({"agent": {"cells": {"intent": {"advertiseDeny": ["fd00::/129"]}}}}, "advertiseDeny"),
+        ({"agent": {"cells": {"cilium": {"nodeAddress": ["10.0.0.300"]}}}}, "nodeAddress"),
+        ({"cells": {"telemetry": {"otlpEndpoint": "collector:4318"}}}, "otlpEndpoint"),
+        ({"agent": {"probes": {"liveness": {"periodSeconds": 0}}}}, "periodSeconds"),
+        ({"extraObjects": {"kind": "ConfigMap"}}, "extraObjects"),
     ],
 )
 def test_invalid_values_are_rejected_by_name(
@@ -358,6 +366,72 @@ def test_probes_have_the_address_of_the_program(helm: Helm) -> None:
         assert found["startupProbe"]["httpGet"]["host"] == probed
         assert found["ports"][0]["containerPort"] == 9000
         assert option(settings(here, "agent"), "http", HttpOptions).address == f"{host}:9000"
+
+
+def test_probes_have_the_settings_of_the_values(helm: Helm) -> None:
+    probes = {
+        "liveness": {"periodSeconds": 31, "timeoutSeconds": 7, "failureThreshold": 9},
+        "readiness": {"periodSeconds": 3, "timeoutSeconds": 2, "failureThreshold": 4},
+    }
+    objects = helm.template({"agent": {"probes": probes}, "operator": {"probes": probes}})
+    for part in ("agent", "operator"):
+        found = container(objects, part)
+        for name, wanted in probes.items():
+            assert wanted.items() <= found[f"{name}Probe"].items()
+
+
+def test_network_policies_admit_what_the_programs_serve(helm: Helm) -> None:
+    assert not [one for one in helm.template() if one["kind"] == "NetworkPolicy"]
+    monitoring = [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]
+    values = {
+        "networkPolicy": {"enabled": True, "from": monitoring},
+        "operator": {"hostNetwork": False, "webhook": {"enabled": True}},
+    }
+    objects = helm.template(values)
+    for part, ports in (("agent", [9877]), ("operator", [9878, 9443])):
+        spec = find(objects, "NetworkPolicy", f"waggle-{part}")["spec"]
+        labels = pod(objects, part)["metadata"]["labels"]
+        assert spec["podSelector"]["matchLabels"].items() <= labels.items()
+        assert [rule["ports"][0]["port"] for rule in spec["ingress"]] == ports
+        assert [rule.get("from") for rule in spec["ingress"]] == [monitoring, None][: len(ports)]
+
+
+def test_extra_objects_are_templates(helm: Helm) -> None:
+    extra = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "extra", "namespace": "{{ .Release.Namespace }}"},
+    }
+    (found,) = [
+        one
+        for one in helm.template({"extraObjects": [extra]})
+        if one["metadata"]["name"] == "extra"
+    ]
+    assert found["metadata"]["namespace"] == "waggle-system"
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("0.0.0.0", "http://127.0.0.1:9877/readyz"), ("[::]", "http://[::1]:9877/readyz"),
+     ("127.0.0.1", "http://127.0.0.1:9877/readyz")],
+)  # fmt: skip
+def test_helm_test_asks_an_agent_whether_it_is_ready(helm: Helm, host: str, url: str) -> None:
+    objects = helm.template({"agent": {"http": {"host": host}}})
+    test = find(objects, "Pod", "waggle-test")
+    assert test["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    (asking,) = test["spec"]["containers"]
+    assert asking["command"][-1] == url
+    assert asking["image"] == container(objects, "agent")["image"]
+    assert test["spec"]["hostNetwork"] is True
+    assert test["spec"]["nodeSelector"] == pod(objects, "agent")["spec"]["nodeSelector"]
+    compile(asking["command"][2], "test", "exec")
+
+
+@pytest.mark.parametrize(
+    "version", ["v1.29.0", "v1.29.15-gke.1503000", "v1.30.0+k3s1", "v1.31.2-eks-7f9249a", "v1.35.0"]
+)
+def test_the_chart_accepts_every_build_of_a_supported_version(helm: Helm, version: str) -> None:
+    assert helm.template(version=version)
 
 
 def test_prometheus_finds_the_metrics_either_way(helm: Helm) -> None:

@@ -101,8 +101,12 @@ def test_the_image_has_the_programs_that_the_pods_start(
         "-c",
         "import importlib.metadata as m; print(*(d.name for d in m.distributions()))",
     ).split()
-    assert not {"hatchling", "editables", "pip"} & set(installed)
-    _run(image, programs / "python", "-c", "import kubernetes_asyncio, pyroute2")
+    assert not {"hatchling", "editables", "pip", "setuptools", "wheel"} & set(installed)
+    _run(image, programs / "python", "-c", "import pyroute2")
+    code = "from resources.kubernetes import client_library; client_library.load()"
+    _run(image, programs / "python", "-c", code)
+    library = next((image / "opt/waggle/lib").glob("python3*/site-packages/kubernetes_asyncio"))
+    assert sum(path.stat().st_size for path in library.rglob("*") if path.is_file()) < 2_000_000
     assert "CustomResourceDefinition" in _run(image, programs / "waggle", "crds")
     arguments = (
         "render",

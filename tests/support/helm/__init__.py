@@ -25,20 +25,30 @@ class Helm:
     chart: Path
 
     def template(
-        self, values: Mapping[str, Any] | None = None, *, namespace: str = "waggle-system"
+        self,
+        values: Mapping[str, Any] | None = None,
+        *,
+        namespace: str = "waggle-system",
+        version: str = KUBE_VERSION,
     ) -> list[dict[str, Any]]:
         """Render the chart as release `waggle`; raises `ValueError` with helm's error."""
         return [
             document
-            for document in yaml.safe_load_all(self.text(values, namespace=namespace))
+            for document in yaml.safe_load_all(
+                self.text(values, namespace=namespace, version=version)
+            )
             if document is not None
         ]
 
     def text(
-        self, values: Mapping[str, Any] | None = None, *, namespace: str = "waggle-system"
+        self,
+        values: Mapping[str, Any] | None = None,
+        *,
+        namespace: str = "waggle-system",
+        version: str = KUBE_VERSION,
     ) -> str:
         """Render, as YAML."""
-        where = (f"--namespace={namespace}", f"--kube-version={KUBE_VERSION}")
+        where = (f"--namespace={namespace}", f"--kube-version={version}")
         given = yaml.safe_dump(dict(values or {}))
         return self.run("template", "waggle", str(self.chart), *where, "--values=-", text=given)
 
