@@ -231,6 +231,11 @@ def test_the_cells_of_a_running_agent_show_its_health(tmp_path: Path) -> None:
             check=True,
         )
         assert f"api: ok: listening on {agent.socket}" in done.stdout
+        # The agent has not imported it; its wiring is known all the same.
+        off = done.stdout.partition("\nhttp: disabled (--http-address is not set)\n")[2]
+        assert off.splitlines()[1] == "    needs Metrics (metrics)"
+        (http,) = [item for item in agent.ask("/v1/cells") if item["name"] == "http"]
+        assert (http["enabled"], http["needs"]) == (False, [])
         assert stat.S_IMODE(agent.socket.stat().st_mode) == 0o600
     finally:
         agent.stop()
