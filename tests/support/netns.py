@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -190,6 +190,36 @@ def router_between(link: Link, *pairs: tuple[str, str]) -> Iterator[None]:
     finally:
         with contextlib.suppress(RuntimeError):
             _ip("netns", "del", name)
+
+
+@contextlib.contextmanager
+def nodes_at(link: Link, routers: Sequence[str], nodes: Sequence[str]) -> Iterator[list[Namespace]]:
+    """Make a namespace for each node, each joined to the routers' by a cable of its own.
+
+    The addresses are IPv4; those of the routers are on the loopback interface of ``link.right``.
+    """
+    made: list[Namespace] = []
+    try:
+        link.right.batch(*(f"addr replace {address}/32 dev lo" for address in routers))
+        for number, address in enumerate(nodes):
+            node = Namespace(f"{link.left.name[:-1]}n{number}")
+            _ip("netns", "add", node.name)
+            made.append(node)
+            node.batch(
+                "link set lo up",
+                f"link add {DEVICE} type veth peer name node{number} netns {link.right.name}",
+                f"link set {DEVICE} up",
+                f"addr add {address}/32 dev {DEVICE}",
+                *(f"route add {router}/32 dev {DEVICE} src {address}" for router in routers),
+            )
+            link.right.batch(
+                f"link set node{number} up", f"route add {address}/32 dev node{number}"
+            )
+        yield made
+    finally:
+        for node in made:
+            with contextlib.suppress(RuntimeError):
+                _ip("netns", "del", node.name)
 
 
 def _sweep() -> None:
