@@ -156,8 +156,8 @@ def test_members_of_a_confederation_are_one_as_outside_and_a_sequence_inside(
         )
 
     nodes = cluster()
-    for one in nodes:
-        one["metadata"]["labels"] = {"kubernetes.io/hostname": one["metadata"]["name"]}
+    for value in nodes:
+        value["metadata"]["labels"] = {"kubernetes.io/hostname": value["metadata"]["name"]}
     base = [*nodes, service(clusterIPs=["10.98.14.20"])]
     outside = RouterSettings(
         64600,
