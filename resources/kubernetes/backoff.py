@@ -31,6 +31,10 @@ class Backoff:
         self.failures = 0
         """Pauses since the last `reset`."""
 
+    def bound(self, first: float, longest: float) -> None:
+        """Set the first and the longest pause from now on."""
+        self._first, self._longest = first, longest
+
     def reset(self) -> None:
         """Start again with the shortest pause."""
         self.failures = 0

@@ -30,6 +30,7 @@ from resources.kubernetes.errors import (
 from resources.kubernetes.feed import Feed, Listing
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.lines import Lines
+from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.selection import Selection
 from resources.kubernetes.timeouts import Timeouts
 from resources.source import Event
@@ -48,6 +49,7 @@ class Reflector:
         feed: Feed[Any],
         connection: Connection,
         discovery: Discovery,
+        recovery: Recovery,
         selection: Selection,
         timeouts: Timeouts,
         rng: random.Random,
@@ -59,6 +61,7 @@ class Reflector:
         self.feed = feed
         self._connection = connection
         self._discovery = discovery
+        self._recovery = recovery
         self._selection = selection
         self._timeouts = timeouts
         self._rng = rng
@@ -122,7 +125,10 @@ class Reflector:
                 await self._watch()
             except KubernetesError as error:
                 pause = await self._failed(error)
-                await asyncio.sleep(pause)
+                if self._cause:
+                    await self._recovery.pause(pause)
+                else:
+                    await asyncio.sleep(pause)
 
     def use_restored(self) -> None:
         """Use the restored rows, as no list has been completed."""
@@ -316,6 +322,7 @@ class Reflector:
     async def _failed(self, error: KubernetesError) -> float:
         """Process a failure; returns the pause in seconds."""
         self.failures += 1
+        self._backoff.bound(self._recovery.first, self._recovery.longest)
         failed_list = not self.feed.version or self._check_version
         if failed_list and not isinstance(error, NotServed):
             # Or an outage goes on: both confirm nothing.
@@ -418,5 +425,7 @@ class Reflector:
     def _set(self, phase: Phase, message: str, cause: str = "") -> None:
         state = (phase, message, cause)
         if state != (self._phase, self._message, self._cause):
+            if self._cause and phase in (Phase.FOLLOWING, Phase.HOLDING):
+                self._recovery.end()
             self._phase, self._message, self._cause = state
             self._on_status()

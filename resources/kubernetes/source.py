@@ -7,6 +7,7 @@ a kind that is read by name (Secrets) each object that `KubernetesSource.follow`
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,15 +15,19 @@ from typing import Any, TypeVar
 from reactivex import Observable
 from reactivex.subject import Subject
 
+from resources.core.kinds import NODE
 from resources.kind import Kind
 from resources.kubernetes.connection import Access, Connection
 from resources.kubernetes.discovery import Discovery
+from resources.kubernetes.errors import KubernetesError
 from resources.kubernetes.feed import SOURCE, Feed
 from resources.kubernetes.feed_status import FeedStatus, Phase
 from resources.kubernetes.named_feeds import Emit, NamedFeeds
+from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.reflector import Reflector
 from resources.kubernetes.selection import EVERYTHING, Selection
 from resources.kubernetes.timeouts import Timeouts
+from resources.kubernetes.writer import Writer
 from resources.meta import ObjectKey, Resource
 from resources.source import Event, Replace, SourceProblem
 from resources.streams import isolated
@@ -129,12 +134,14 @@ class KubernetesSource:
             # The first lists are compared with the present rows, as if the last run went on.
             self._restored = self._known()
         connection = Connection(self._access, self._timeouts.connect)
-        discovery = Discovery(connection, self._timeouts.list_silence)
+        timeouts = self._timeouts
+        discovery = Discovery(connection, timeouts.list_silence)
+        recovery = Recovery(self._rng, timeouts.first_retry, timeouts.longest_retry)
         self._of_kinds = tuple(
             reflector
             for kind in self.kinds
             if kind.name not in self._named
-            for reflector in self._reflectors(kind, connection, discovery)
+            for reflector in self._reflectors(kind, connection, discovery, recovery)
         )
 
         def start(
@@ -144,6 +151,7 @@ class KubernetesSource:
                 feed,
                 connection,
                 discovery,
+                recovery,
                 selection,
                 self._timeouts,
                 self._rng,
@@ -158,11 +166,21 @@ class KubernetesSource:
                     group.create_task(reflector.run(), name=f"reflector {reflector.status.name}")
                 for name, named in self._named.items():
                     group.create_task(named.run(start), name=f"objects of {name}")
+                if NODE in self.kinds:
+                    group.create_task(self._measure_cluster(connection, recovery), name="nodes")
         except BaseExceptionGroup as failed:
             # A reflector ends only by a programming error; the first one is reported.
             raise failed.exceptions[0] from None
         finally:
             await connection.close()
+
+    async def _measure_cluster(self, connection: Connection, recovery: Recovery) -> None:
+        """Count the nodes once in a while: a list of one object, whatever this agent reads."""
+        writer = Writer(connection, SOURCE)
+        while True:
+            await asyncio.sleep(self._timeouts.count_nodes * (0.5 + self._rng.random()))
+            with contextlib.suppress(KubernetesError):
+                recovery.nodes = await writer.count(NODE.path(NODE.versions[0]))
 
     def _known(self) -> dict[str, list[Resource]]:
         found: dict[str, list[Resource]] = {}
@@ -171,7 +189,7 @@ class KubernetesSource:
         return found
 
     def _reflectors(
-        self, kind: Kind[Any], connection: Connection, discovery: Discovery
+        self, kind: Kind[Any], connection: Connection, discovery: Discovery, recovery: Recovery
     ) -> list[Reflector]:
         selection = self._selections[kind.name]
         hold = self._timeouts.mass_withdraw_hold
@@ -199,6 +217,7 @@ class KubernetesSource:
                 feed,
                 connection,
                 discovery,
+                recovery,
                 selection,
                 self._timeouts,
                 self._rng,

@@ -23,7 +23,9 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """A watch that lasts this long resets the backoff."""
     first_retry: float = 0.5
     longest_retry: float = 30.0
-    """Bounds of the pause between two attempts."""
+    """Bounds of the pause between two attempts in a small cluster (`Recovery`)."""
+    count_nodes: float = 600.0
+    """Pause between two requests of the number of nodes, by which these bounds grow."""
     longest_retry_after: float = 300.0
     """Limit of a Retry-After of the API server."""
     confirm_list: float = 1.0

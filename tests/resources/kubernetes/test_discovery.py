@@ -12,6 +12,7 @@ from typing import cast
 from resources.kubernetes import Connection, Phase, Selection, Timeouts
 from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.feed import Feed
+from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.reflector import Reflector
 from tests.resources.kubernetes.virtual import Answer
 from tests.support import looptime
@@ -55,6 +56,7 @@ def test_f06_kinds_that_are_not_installed_cost_fewer_than_fifty_requests_an_hour
                 Feed(kind),
                 connection,
                 discovery,
+                Recovery(rng, 0.5, 30.0),
                 Selection(),
                 Timeouts(),
                 rng,

@@ -12,6 +12,7 @@ from resources.kubernetes import Connection, Phase, Selection, Timeouts
 from resources.kubernetes.discovery import Discovery
 from resources.kubernetes.errors import ReadTimeout, Unreachable
 from resources.kubernetes.feed import Feed
+from resources.kubernetes.recovery import Recovery
 from resources.kubernetes.reflector import Reflector
 from resources.source import Event, Replace
 from tests.support.apiserver import ApiServer, event
@@ -104,6 +105,7 @@ async def reflecting(
         Feed(SERVICE, hold=timeouts.mass_withdraw_hold),
         cast("Connection", wire),
         Discovery(cast("Connection", wire), timeouts.list_silence),
+        Recovery(rng, timeouts.first_retry, timeouts.longest_retry),
         Selection(),
         timeouts,
         rng,
