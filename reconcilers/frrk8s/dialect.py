@@ -11,6 +11,7 @@ from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
     Dialect,
+    DraftConverter,
     Fed,
     JoinConflictError,
     Memory,
@@ -22,6 +23,7 @@ from reconcilers.dialect import (
 )
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
+from reconcilers.frrk8s.draft import convert_draft
 from reconcilers.frrk8s.intent import NodeValues, Rows, rows
 from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
@@ -71,6 +73,7 @@ class Frrk8sDialect(Dialect):
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
     rivals: ClassVar = (Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),)
+    draft_converters: ClassVar = (DraftConverter(("draft of FRRConfiguration",), convert_draft),)
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = (FRR_CONFIGURATION,)

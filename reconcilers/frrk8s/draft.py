@@ -1,0 +1,113 @@
+"""FRRConfigurations of the proposal of FRR-k8s (v1alpha1), converted to ``v1beta1``. Pure.
+
+JSON in, JSON and notes out; the result is validated by its kind like any other object. The proposal
+names some fields in two ways, of which both are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reconcilers.model import ObjectRef, Problem
+
+Json = dict[str, Any]
+
+DRAFT: Final = "frrk8s.metallb.io/v1alpha1"
+PRESENT: Final = "frrk8s.metallb.io/v1beta1"
+KIND: Final = "FRRConfiguration"
+_SELECTOR: Final = frozenset({"matchLabels", "matchExpressions"})
+
+
+def convert_draft(value: Mapping[str, Any]) -> tuple[list[Json], list[Problem]] | None:
+    """Return an object of the proposal as one of v1beta1, with notes; None for any other object."""
+    if value.get("apiVersion") != DRAFT or value.get("kind") != KIND:
+        return None
+    draft = _Draft(value)
+    spec = value.get("spec")
+    converted = {
+        **{key: item for key, item in value.items() if key != "status"},
+        "apiVersion": PRESENT,
+        "spec": draft.spec(spec) if isinstance(spec, Mapping) else spec,
+    }
+    return [converted], draft.notes
+
+
+class _Draft:
+    """One object, and what is noted of it."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        metadata = value.get("metadata")
+        names = metadata if isinstance(metadata, Mapping) else {}
+        namespace, name = (str(names.get(key) or "") for key in ("namespace", "name"))
+        self._ref = ObjectRef(KIND, namespace or "default", name)
+        self.notes: list[Problem] = []
+
+    def _note(self, field: str, message: str) -> None:
+        self.notes.append(Problem((self._ref,), field, message))
+
+    def spec(self, given: Mapping[str, Any]) -> Json:
+        found = dict(given)
+        selector = found.pop("nodeselector", None) or found.get("nodeSelector")
+        if isinstance(selector, Mapping):
+            flat = not _SELECTOR & selector.keys()
+            found["nodeSelector"] = {"matchLabels": dict(selector)} if flat else dict(selector)
+        if isinstance(found.get("raw"), str):
+            found["raw"] = {"rawConfig": found["raw"]}
+        bgp = found.get("bgp")
+        if isinstance(bgp, Mapping) and isinstance(bgp.get("routers"), list):
+            routers = [
+                self._router(one, f"spec.bgp.routers[{i}]") if isinstance(one, Mapping) else one
+                for i, one in enumerate(bgp["routers"])
+            ]
+            found["bgp"] = {**bgp, "routers": routers}
+        return found
+
+    def _router(self, given: Mapping[str, Any], path: str) -> Json:
+        found = dict(given)
+        prefixes = _joined(found, "prefixes", "prefixesIpV4", "prefixesIpV6")
+        if prefixes is not None:
+            found["prefixes"] = prefixes
+        if isinstance(found.get("neighbors"), list):
+            found["neighbors"] = [
+                self._neighbor(one, f"{path}.neighbors[{i}]") if isinstance(one, Mapping) else one
+                for i, one in enumerate(found["neighbors"])
+            ]
+        return found
+
+    def _neighbor(self, given: Mapping[str, Any], path: str) -> Json:
+        found = dict(given)
+        password = found.get("password")
+        if isinstance(password, Mapping):
+            found["passwordSecret"] = {"name": password.get("name", "")}
+            del found["password"]
+            if password.get("namespace"):
+                text = "has no effect: the Secret has to be in the namespace of FRR-k8s"
+                self._note(f"{path}.password.namespace", text)
+        for name, selectors in (("toAdvertise", False), ("toReceive", True)):
+            part = found.get(name)
+            if isinstance(part, Mapping) and "allowed" in part:
+                found[name] = {**part, "allowed": _allowed(part["allowed"], selectors=selectors)}
+        return found
+
+
+def _joined(found: Json, *names: str) -> list[Any] | None:
+    """Take lists of several names out of an object; None without any of them."""
+    lists = [found.pop(name) for name in names if isinstance(found.get(name), list)]
+    return [item for one in lists for item in one] if lists else None
+
+
+def _allowed(given: Any, *, selectors: bool) -> Any:  # noqa: ANN401  JSON
+    """Return what is allowed: a bare list is its prefixes, ``allowAll`` the mode all."""
+    found = {"prefixes": given} if isinstance(given, list) else given
+    if not isinstance(found, Mapping):
+        return found
+    result = dict(found)
+    if result.pop("allowAll", False) is True:
+        result["mode"] = "all"
+    prefixes = _joined(result, "prefixes", "prefixesIpV4", "prefixesIpV6")
+    if prefixes is not None:
+        result["prefixes"] = [
+            {"prefix": one} if selectors and isinstance(one, str) else one for one in prefixes
+        ]
+    return result
