@@ -95,7 +95,7 @@ def router_id_errors(text: str | None, path: str) -> Iterator[FieldError]:
         except ValueError:
             value = 0
         if not value or not text.isascii():
-            yield FieldError(path, f"{text!r} is not an IPv4 address other than 0.0.0.0")
+            yield FieldError(path, f"{shortened(text)} is not an IPv4 address other than 0.0.0.0")
 
 
 def _message(text: str, error: ValueError, what: str) -> str:

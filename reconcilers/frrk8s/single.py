@@ -7,6 +7,7 @@ refused as well, with the field.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -55,6 +56,9 @@ PORT: Final = 179
 SECRETS_NAMESPACE: Final = "waggle.dev/secrets-namespace"
 """Annotation of an FRRConfiguration that ``waggle render`` generates: the namespace of the Secrets that
 it refers to, where they are those of another dialect."""
+MAX_SECRET_NAME: Final = 253
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""A DNS subdomain (RFC 1123)."""
 RAW_CONFIG: Final = "RawConfig"
 EVPN: Final = "EVPN"
 BFD: Final = "BFD"
@@ -171,10 +175,11 @@ class _Compiler:
             name, where = vrf_name(one.vrf), f"{path}.imports[{i}].vrf"
             if name == vrf:
                 self._error(where, f"VRF {shown_vrf(vrf)} imports itself")
+            elif name and (errors := list(interface_errors(name, where))):
+                self._errors += errors
             elif name not in self._own and name not in self._elsewhere:
-                self._missing.append(
-                    Missing(where, f"no object of this node has a router of VRF {shown_vrf(name)}")
-                )
+                text = f"no object of this node has a router of VRF {shown_vrf(name)}"
+                self._missing.append(Missing(where, text))
             found.add(name)
         return frozenset(found)
 
@@ -292,6 +297,11 @@ class _Compiler:
         if key.is_interface:
             text = f"{key}: a session by interface cannot have a password"
             self._error(field, text)
+        if secret and (len(secret) > MAX_SECRET_NAME or not _NAME.fullmatch(secret)):
+            self._error(
+                f"{path}.passwordSecret.name",
+                f"{key}: {shortened(secret)} cannot be the name of a Secret",
+            )
         if spec.password is None:
             metadata = self._unit.row.metadata
             namespace = metadata.annotations.get(SECRETS_NAMESPACE, metadata.namespace)
@@ -324,10 +334,10 @@ class _Compiler:
                 name, other = other, name
             self._error(f"{path}.{name}", f"{key} has {name} without {other}")
         elif hold is not None and keepalive is not None:
-            if not (hold // NANOSECONDS == 0 <= hold or 3 <= hold // NANOSECONDS <= 65535):
+            if not (0 <= hold < NANOSECONDS or 3 <= hold // NANOSECONDS <= 65535):
                 text = f"{key}: {shortened(spec.hold_time)} is neither 0 nor 3 s to 65535 s"
                 self._error(f"{path}.holdTime", text)
-            if keepalive < 0 or keepalive > hold:
+            elif keepalive < 0 or keepalive > hold:
                 text = f"{key}: {shortened(spec.keepalive_time)} is not from 0 to holdTime"
                 self._error(f"{path}.keepaliveTime", f"{text} ({shortened(spec.hold_time)})")
             return hold // NANOSECONDS, keepalive // NANOSECONDS

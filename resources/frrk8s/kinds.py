@@ -13,7 +13,7 @@ from resources.frrk8s.frrconfiguration import (
     FRRConfigurationSpec,
 )
 from resources.kind import DEFAULT_NAMESPACE, Kind
-from resources.labels import LabelSelector, selector_errors
+from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta
 from resources.schema import structural_errors, without_nulls
 
@@ -47,7 +47,7 @@ FRR_CONFIGURATION = Kind(
     strict=True,
     definition=DEFINITION,
     table="frr-configurations",
-    errors=lambda row: selector_errors(row.spec.node_selector, SELECTOR),
+    errors=lambda row: strict_selector_errors(row.spec.node_selector, SELECTOR),
     invalid=_invalid,
 )
 
