@@ -1,0 +1,246 @@
+"""Properties of merging, and a model of it that is written from the API's description alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from reconcilers.frrk8s.merge import Merge
+from reconcilers.frrk8s.unit import Unit
+from speaker.nlri import prefix_to_text
+from tests.reconcilers.frrk8s.build import merge, unit
+
+PREFIXES = ("10.1.0.0/16", "10.2.0.0/16", "2001:db8::/32")
+ADDRESSES = ("203.0.113.9", "2001:db8::9")
+FAMILY = {"203.0.113.9": ".", "2001:db8::9": ":"}
+Spec = dict[str, Any]
+
+
+@st.composite
+def neighbors(draw: st.DrawFn, prefixes: list[str]) -> Spec:
+    address = draw(st.sampled_from(ADDRESSES))
+    carried = [prefix for prefix in prefixes if FAMILY[address] in prefix]
+    found: Spec = {"address": address, "asn": draw(st.sampled_from((64950, 64950, 64950, 64951)))}
+    found |= draw(st.sampled_from(({}, {}, {"port": 179}, {"port": 180})))
+    found |= draw(st.sampled_from(({}, {}, {}, {"ebgpMultiHop": True})))
+    found |= draw(st.sampled_from(({}, {"enableGracefulRestart": True})))
+    found |= draw(st.sampled_from(({}, {"holdTime": "180s", "keepaliveTime": "60s"})))
+    mode = draw(st.sampled_from(("all", "filtered")))
+    listed = draw(st.lists(st.sampled_from(carried), unique=True)) if carried else []
+    advertise: Spec = {"allowed": {"mode": mode, "prefixes": listed}}
+    sent = carried if mode == "all" else listed
+    preference = draw(st.sampled_from((None, None, 100, 200)))
+    if sent and preference is not None:
+        advertise["withLocalPref"] = [{"localPref": preference, "prefixes": sent[:1]}]
+    accepted = draw(st.lists(st.sampled_from(PREFIXES), unique=True, max_size=2))
+    receive = {
+        "mode": draw(st.sampled_from(("all", "filtered", "filtered"))),
+        "prefixes": [{"prefix": prefix, "le": 32} for prefix in accepted],
+    }
+    return found | {"toAdvertise": advertise, "toReceive": {"allowed": receive}}
+
+
+@st.composite
+def routers(draw: st.DrawFn) -> Spec:
+    prefixes = draw(st.lists(st.sampled_from(PREFIXES), unique=True))
+    found: Spec = {
+        "asn": draw(st.sampled_from((64900, 64900, 64900, 64901))),
+        "vrf": draw(st.sampled_from(("", "default", "red"))),
+        "prefixes": prefixes,
+        "neighbors": draw(st.lists(neighbors(prefixes), max_size=2)),
+    }
+    router_id = draw(st.sampled_from(("", "", "192.0.2.1", "192.0.2.2")))
+    return found | ({"id": router_id} if router_id else {})
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> dict[str, list[Spec]]:
+    """Return the routers of objects by name."""
+    count = draw(st.integers(1, 4))
+    return {f"o{i}": draw(st.lists(routers(), min_size=1, max_size=2)) for i in range(count)}
+
+
+def units_of(objects: Mapping[str, list[Spec]]) -> list[Unit]:
+    return [unit(name, *of_object) for name, of_object in objects.items()]
+
+
+def flat(result: Merge) -> object:
+    """Return what is merged as plain values, without the objects that it stems from."""
+    if result.routers is None:
+        return None
+    return {
+        router.vrf: (
+            router.asn,
+            router.router_id,
+            sorted(prefix_to_text(*one) for one in router.prefixes),
+            {
+                neighbor.key.end: (
+                    neighbor.session,
+                    neighbor.graceful_restart,
+                    None if neighbor.accept is None else sorted({str(r) for r in neighbor.accept}),
+                    sorted({prefix_to_text(*p) for _, routes in neighbor.exports for p in routes}),
+                    preferences(neighbor.exports),
+                )
+                for neighbor in router.neighbors
+            },
+        )
+        for router in result.routers
+    }
+
+
+def preferences(exports: Any) -> dict[str, int]:  # noqa: ANN401
+    return {
+        prefix_to_text(*one): attributes.local_preference
+        for _, routes in exports
+        for one, attributes in routes.items()
+        if attributes.local_preference is not None
+    }
+
+
+# The model
+
+
+def model(objects: Mapping[str, list[Spec]]) -> Any:  # noqa: ANN401
+    """Return None where two entries contradict each other, else the merged values."""
+    merged: dict[str, Any] = {}
+    for of_object in objects.values():
+        for router in of_object:
+            vrf = router["vrf"].replace("default", "")
+            into = merged.setdefault(
+                vrf, {"asn": set(), "id": set(), "prefixes": set(), "neighbors": {}}
+            )
+            into["asn"].add(router["asn"])
+            into["id"] |= {router["id"]} if "id" in router else set()
+            into["prefixes"].update(router["prefixes"])
+            for neighbor in router["neighbors"]:
+                _add(into["neighbors"], router, neighbor)
+    if any(_contradicts(router) for router in merged.values()):
+        return None
+    return {
+        vrf: (
+            min(router["asn"]),
+            min(router["id"], default=None),
+            sorted(router["prefixes"]),
+            {
+                address: (
+                    found["restart"],
+                    None if found["all"] else sorted(found["accept"]),
+                    sorted(found["routes"]),
+                    {prefix: min(values) for prefix, values in found["preferences"].items()},
+                )
+                for address, found in router["neighbors"].items()
+            },
+        )
+        for vrf, router in merged.items()
+    }
+
+
+def _add(neighbors: dict[str, Any], router: Spec, neighbor: Spec) -> None:
+    address = neighbor["address"]
+    found = neighbors.setdefault(
+        address,
+        {
+            "settings": set(),
+            "restart": False,
+            "all": False,
+            "accept": set(),
+            "routes": set(),
+            "preferences": {},
+        },
+    )
+    found["settings"].add(
+        (neighbor["asn"], neighbor.get("port", 179), neighbor.get("ebgpMultiHop", False))
+    )
+    found["restart"] |= neighbor.get("enableGracefulRestart", False)
+    allowed = neighbor["toAdvertise"]["allowed"]
+    sent = router["prefixes"] if allowed["mode"] == "all" else allowed["prefixes"]
+    found["routes"].update(prefix for prefix in sent if FAMILY[address] in prefix)
+    for entry in neighbor["toAdvertise"].get("withLocalPref", ()):
+        for prefix in entry["prefixes"]:
+            found["preferences"].setdefault(prefix, set()).add(entry["localPref"])
+    received = neighbor["toReceive"]["allowed"]
+    found["all"] |= received["mode"] == "all"
+    found["accept"].update(f"{rule['prefix']} le {rule['le']}" for rule in received["prefixes"])
+
+
+def _contradicts(router: Mapping[str, Any]) -> bool:
+    return (
+        len(router["asn"]) > 1
+        or len(router["id"]) > 1
+        or any(
+            len(found["settings"]) > 1
+            or any(len(values) > 1 for values in found["preferences"].values())
+            for found in router["neighbors"].values()
+        )
+    )
+
+
+def without_sessions(found: Any) -> Any:  # noqa: ANN401
+    """Return merged values in the form of the model."""
+    return found and {
+        vrf: (asn, router_id, prefixes, {end: rest[1:] for end, rest in of_router.items()})
+        for vrf, (asn, router_id, prefixes, of_router) in found.items()
+    }
+
+
+# Properties
+
+
+@given(sets())
+def test_the_model_agrees(objects: dict[str, list[Spec]]) -> None:
+    result = merge(units_of(objects))
+    assert without_sessions(flat(result)) == model(objects)
+    assert (result.routers is None) is bool(result.problems)
+
+
+@given(sets(), st.randoms(use_true_random=False))
+def test_the_order_does_not_matter(objects: dict[str, list[Spec]], order: Any) -> None:  # noqa: ANN401
+    units = units_of(objects)
+    result = merge(units)
+    order.shuffle(units)
+    again = merge(units)
+    assert (flat(again), again.problems) == (flat(result), result.problems)
+
+
+@given(sets())
+def test_the_same_object_twice_is_once(objects: dict[str, list[Spec]]) -> None:
+    copies = {f"copy-of-{name}": of_object for name, of_object in objects.items()}
+    assert flat(merge(units_of(objects | copies))) == flat(merge(units_of(objects)))
+
+
+@given(sets())
+def test_merging_loses_nothing_that_one_object_has_alone(objects: dict[str, list[Spec]]) -> None:
+    whole = flat(merge(units_of(objects)))
+    if not isinstance(whole, dict):
+        return
+    for name, of_object in objects.items():
+        alone = flat(merge(units_of({name: of_object})))
+        assert isinstance(alone, dict)
+        for vrf, (_, _, _, neighbors) in alone.items():
+            for end, (_, _, _, routes, _) in neighbors.items():
+                assert set(routes) <= set(whole[vrf][3][end][3])
+
+
+@given(sets())
+def test_isolation_is_the_merge_of_those_that_it_takes_in(objects: dict[str, list[Spec]]) -> None:
+    units = units_of(objects)
+    result = merge(units, isolate=True)
+    assert result.routers is not None
+    assert flat(result) == flat(merge(result.accepted))
+    left_out = {found.ref for found in units} - {found.ref for found in result.accepted}
+    named = {ref for problem in result.problems for ref in problem.objects}
+    assert left_out <= named
+    for ref in left_out:
+        more = [one for one in units if one.ref == ref or one in result.accepted]
+        assert merge(more).routers is None
+
+
+@given(sets())
+def test_every_conflict_is_of_objects_that_differ_pair_by_pair(
+    objects: dict[str, list[Spec]],
+) -> None:
+    units = {found.ref: found for found in units_of(objects)}
+    for problem in merge(list(units.values())).problems:
+        alone = merge([units[ref] for ref in problem.objects])
+        assert alone.routers is None
