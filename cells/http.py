@@ -1,12 +1,18 @@
 """The http cell: metrics and probes for machines, on loopback, off until an address is given.
 
-Reads only, and no secrets. ``/livez`` fails only if the event loop is blocked: a peer or an API
-server that is down is no reason to restart an agent.
+Reads only, and no secrets. Details (the names of parts and what they wait for) are answered to requests
+from this host, or with the token of ``--http-token-file``. ``/livez`` fails only if the event loop is
+blocked: a peer or an API server that is down is no reason to restart an agent.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import hmac
+import ipaddress
 import os
+from pathlib import Path
 
 import structlog
 from aiohttp import web
@@ -21,9 +27,12 @@ from cells.hive import (
     Wiring,
 )
 from cells.hive.lifecycle import Lifecycle
+from cells.http_connections import Connections, Handler
 from cells.metrics import Metrics
 from cells.options import HttpOptions
 from cells.text import escape
+
+NO_DETAILS = "details are answered on this host, or with the token of --http-token-file\n"
 
 log = structlog.get_logger("waggle.http")
 
@@ -40,6 +49,14 @@ def parse_address(text: str, flag: str = "--http-address") -> tuple[str, int]:
     ):
         raise SettingError("", flag, f"is not [HOST:]PORT: {text!r}")
     return host, int(port)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address of a socket is on loopback, an IPv4-mapped one included."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        parsed = parsed.ipv4_mapped
+    return parsed.is_loopback
 
 
 class HttpServer:
@@ -59,7 +76,10 @@ class HttpServer:
         self._tree = tree
         self._readiness = readiness
         self._metrics = metrics
+        self._token_file = None if options.token_file is None else Path(options.token_file)
         self._runner: web.AppRunner | None = None
+        self._server: asyncio.Server | None = None
+        self.connections = Connections()
         lifecycle.append("http", start=self.start, stop=self.stop)
 
     @property
@@ -69,23 +89,25 @@ class HttpServer:
 
     async def start(self) -> None:
         """Listen. An address that is in use is the start's failure and names the address."""
-        app = web.Application()
+        app = web.Application(middlewares=[self._once])
         app.router.add_get("/metrics", self._get_metrics)
         app.router.add_get("/healthz", self._get_health)
         app.router.add_get("/livez", self._get_live)
         app.router.add_get("/readyz", self._get_ready)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.5)
         await runner.setup()
-        site = web.TCPSite(runner, self._host, self._port)
+        assert runner.server is not None  # noqa: S101 - made by `setup`
+        new = functools.partial(self.connections.new, runner.server)
+        loop = asyncio.get_running_loop()
         try:
-            await site.start()
+            self._server = await loop.create_server(new, self._host, self._port)
         except OSError as error:
             await runner.cleanup()
             where = f"{self._host}:{self._port}"
             why = os.strerror(error.errno) if error.errno else str(error)
             raise StartError(f"--http-address: cannot listen on {where}: {why.lower()}") from error
         self._runner = runner
-        self._host, self._port = runner.addresses[0][:2]
+        self._host, self._port = self._server.sockets[0].getsockname()[:2]
         self._health.ok(f"listening on {self._host}:{self._port}")
         log.info(
             "serving probes and metrics",
@@ -97,8 +119,32 @@ class HttpServer:
     async def stop(self) -> None:
         """Close the listener and what is open."""
         runner, self._runner = self._runner, None
+        if self._server is not None:
+            self._server.close()
         if runner is not None:
             await runner.cleanup()
+
+    @web.middleware
+    async def _once(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer the one request of a connection."""
+        self.connections.requested(request.protocol)
+        response = await handler(request)
+        response.force_close()
+        return response
+
+    def _may_see_details(self, request: web.Request) -> bool:
+        """Whether a request is from this host, or has the token."""
+        peer = request.transport.get_extra_info("peername") if request.transport else None
+        if peer and is_loopback(peer[0]):
+            return True
+        if self._token_file is None:
+            return False
+        try:
+            token = self._token_file.read_bytes().strip()
+        except OSError:
+            return False
+        given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+        return bool(token) and hmac.compare_digest(given, b"Bearer " + token)
 
     async def _get_metrics(self, _: web.Request) -> web.Response:
         return web.Response(
@@ -113,6 +159,8 @@ class HttpServer:
         """Report the health tree. Degraded parts do not change the HTTP status: see /livez."""
         if "verbose" not in request.query:
             return web.Response(text=f"{self._tree.level()}\n")
+        if not self._may_see_details(request):
+            return web.Response(status=403, text=NO_DETAILS)
         marks = {Level.OK: "+", Level.DEGRADED: "-", Level.STOPPED: "."}
         lines = [
             f"[{marks[s.level]}]{'/'.join(s.path)} {s.level}{': ' * bool(s.message)}{s.message}"
@@ -123,7 +171,10 @@ class HttpServer:
     async def _get_ready(self, request: web.Request) -> web.Response:
         waiting = self._readiness.waiting()
         lines = []
-        if "verbose" in request.query or waiting:
+        details = self._may_see_details(request)
+        if "verbose" in request.query and not details:
+            return web.Response(status=403, text=NO_DETAILS)
+        if details and ("verbose" in request.query or waiting):
             for name in self._readiness.gates():
                 what = waiting.get(name)
                 lines.append(f"[+]{name} ok" if what is None else f"[-]{name} waits for {what}")

@@ -53,6 +53,15 @@ class HttpOptions(Options, frozen=True):
             metavar="[HOST:]PORT",
         ),
     ] = None
+    token_file: Annotated[
+        str | None,
+        setting(
+            "answer ?verbose to requests with the bearer token in this file, too; "
+            "by default on loopback only",
+            flag="--http-token-file",
+            metavar="PATH",
+        ),
+    ] = None
 
 
 class NodeOptions(Options, frozen=True):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import aiohttp
 import pytest
 
-from cells import declarations
+from cells import declarations, http_connections
 from cells.hive import HiveError, SettingError, StartError, load
 from cells.hive.hive import Hive
 from cells.http import HttpServer, parse_address
@@ -37,9 +39,9 @@ def test_an_invalid_address_is_named(text: str) -> None:
         parse_address(text)
 
 
-def serve(check: Callable[[Hive, str], Awaitable[None]]) -> None:
+def serve(check: Callable[[Hive, str], Awaitable[None]], **flags: str) -> None:
     """Run a hive with the http cell and call ``check`` with its URL."""
-    hive = Hive(CELLS, load(CELLS, flags={"--http-address": "127.0.0.1:0"}))
+    hive = Hive(CELLS, load(CELLS, flags={"--http-address": "127.0.0.1:0", **flags}))
 
     async def scenario() -> None:
         started = asyncio.Event()
@@ -55,8 +57,9 @@ def serve(check: Callable[[Hive, str], Awaitable[None]]) -> None:
     asyncio.run(scenario())
 
 
-async def get(url: str) -> tuple[int, str]:
-    async with aiohttp.ClientSession() as session, session.get(url) as response:
+async def get(url: str, authorization: str = "") -> tuple[int, str]:
+    headers = {"Authorization": authorization} if authorization else {}
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
         return response.status, await response.text()
 
 
@@ -85,6 +88,89 @@ def test_health_lists_the_tree_with_text_made_safe() -> None:
         assert "[+]http ok: listening on 127.0.0.1:" in text
 
     serve(check)
+
+
+async def half(url: str, octets: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a connection, and send part of a request."""
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(octets)
+    await writer.drain()
+    return reader, writer
+
+
+async def ended(reader: asyncio.StreamReader) -> bool:
+    """Whether the server ends a connection soon."""
+    try:
+        return await asyncio.wait_for(reader.read(), 5) == b""
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "octets", [b"", b"GET /livez HTTP/1.1\r\nHost: a\r\n", b"POST /livez HTTP/1.1\r\nContent-Le"]
+)
+def test_half_a_request_is_ended_in_time(octets: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 0.1)
+
+    async def check(_: Hive, url: str) -> None:
+        reader, writer = await half(url, octets)
+        assert await ended(reader)
+        writer.close()
+        assert await get(f"{url}/livez") == (200, "ok\n")
+
+    serve(check)
+
+
+def test_an_answer_that_is_not_read_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "ANSWER_SECONDS", 0.2)
+
+    async def check(hive: Hive, url: str) -> None:
+        hive.health.scope("large").degraded("x" * 30_000_000)
+        reader, writer = await half(url, b"GET /healthz?verbose HTTP/1.1\r\nHost: a\r\n\r\n")
+        await asyncio.sleep(1)
+        # Ended in the middle: what the buffers held, and no more.
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(1 << 20):
+                assert data
+        assert len(hive.get(HttpServer).connections) == 0
+        writer.close()
+
+    serve(check)
+
+
+def test_half_requests_make_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "MAX_CONNECTIONS", 3)
+
+    async def check(_: Hive, url: str) -> None:
+        silent = [await half(url, b"GET /") for __ in range(10)]
+        for __ in range(5):
+            assert await get(f"{url}/livez") == (200, "ok\n")
+        assert await ended(silent[0][0])
+        for __, one in silent:
+            one.close()
+
+    serve(check)
+
+
+def test_details_are_for_this_host_or_for_the_token(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    monkeypatch.setattr("cells.http.is_loopback", lambda _: False)
+
+    async def check(hive: Hive, url: str) -> None:
+        hive.readiness.gate("sync", "a name")
+        for path in ("healthz?verbose", "readyz?verbose"):
+            assert (await get(f"{url}/{path}"))[0] == 403
+            assert (await get(f"{url}/{path}", "Bearer wrong"))[0] == 403
+            assert (await get(f"{url}/{path}", "Bearer secret"))[0] in (200, 503)
+        assert await get(f"{url}/readyz") == (503, "not ready\n")
+        assert await get(f"{url}/healthz") == (200, "ok\n")
+        assert "a name" in (await get(f"{url}/readyz", "Bearer secret"))[1]
+
+    serve(check, **{"--http-token-file": str(token)})
 
 
 def test_metrics_have_the_documented_names() -> None:

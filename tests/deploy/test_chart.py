@@ -84,6 +84,7 @@ EVERYTHING: Mapping[str, Any] = {
     "routerIdAllocationIpPool": "10.0.0.0/24",
     "secrets": {"namespace": "bgp", "create": True},
     "agent": {
+        "http": {"host": "0.0.0.0"},
         "affinity": {"nodeAffinity": {}},
         "extraEnv": [{"name": "TZ", "value": "UTC"}],
         "extraVolumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  in the Pod
@@ -221,7 +222,7 @@ def test_without_values_both_programs_have_their_settings(helm: Helm) -> None:
     for found in (of_agent, of_operator):
         assert option(found, "kubernetes", KubernetesOptions).kubeconfig == "in-cluster"
         assert option(found, "resources", ResourcesOptions).secrets_namespace == "waggle-system"
-    assert option(of_agent, "http", HttpOptions).address == "0.0.0.0:9877"
+    assert option(of_agent, "http", HttpOptions).address == "127.0.0.1:9877"
     assert option(of_operator, "http", HttpOptions).address == "0.0.0.0:9878"
     assert option(of_operator, "operator", OperatorOptions).lease_namespace == "waggle-system"
     assert option(of_operator, "operator", OperatorOptions).identity == "pod-1"
@@ -354,7 +355,7 @@ def test_privileges_are_minimal(helm: Helm) -> None:
 
 
 def test_probes_have_the_address_of_the_program(helm: Helm) -> None:
-    everywhere = helm.template()
+    everywhere = helm.template({"agent": {"http": {"host": "0.0.0.0"}}})
     for part, port in (("agent", 9877), ("operator", 9878)):
         found = container(everywhere, part)
         assert found["ports"] == [{"name": "http", "containerPort": port}]
@@ -434,12 +435,21 @@ def test_the_chart_accepts_every_build_of_a_supported_version(helm: Helm, versio
     assert helm.template(version=version)
 
 
-def test_prometheus_finds_the_metrics_either_way(helm: Helm) -> None:
+def test_agents_listen_on_loopback_unless_configured(helm: Helm) -> None:
     objects = helm.template()
+    assert "prometheus.io/port" not in pod(objects, "agent")["metadata"].get("annotations", {})
+    with pytest.raises(ValueError, match=r"agent\.http\.host is on loopback"):
+        helm.template({"metrics": {"serviceMonitor": {"enabled": True}}})
+
+
+def test_prometheus_finds_the_metrics_either_way(helm: Helm) -> None:
+    reachable = {"agent": {"http": {"host": "0.0.0.0"}}}
+    objects = helm.template(reachable)
     annotations = pod(objects, "agent")["metadata"]["annotations"]
     assert annotations["prometheus.io/port"] == "9877"
     monitored = helm.template(
         {
+            **reachable,
             "metrics": {
                 "annotations": False,
                 "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},

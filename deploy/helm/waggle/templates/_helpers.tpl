@@ -105,11 +105,16 @@ app.kubernetes.io/part-of: waggle
 {{- end }}
 {{- end -}}
 
+{{/* "true" where an address for metrics is on loopback; takes the values of the part. */}}
+{{- define "waggle.loopback" -}}
+{{- if or (hasPrefix "127." .http.host) (has .http.host (list "localhost" "::1" "[::1]")) }}true{{ end -}}
+{{- end -}}
+
 {{/* Annotations of a Pod; takes {root, part}. */}}
 {{- define "waggle.annotations" -}}
 {{- $own := index .root.Values .part -}}
 checksum/configuration: {{ include "waggle.configuration" . | sha256sum }}
-{{- if .root.Values.metrics.annotations }}
+{{- if and .root.Values.metrics.annotations (not (include "waggle.loopback" $own)) }}
 prometheus.io/scrape: "true"
 prometheus.io/port: {{ $own.http.port | quote }}
 prometheus.io/path: /metrics

@@ -1,0 +1,121 @@
+"""The limits of HTTP connections: their number, and the time for a request and for its answer.
+
+A client that sends half a request, or does not read its answer, must not hold a connection for ever. A
+connection serves one request: probes and scrapes come seconds apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, cast
+
+from aiohttp import web
+
+MAX_CONNECTIONS: Final = 64
+"""A new connection beyond this takes the place of the oldest one without a complete request."""
+REQUEST_SECONDS: Final = 5.0
+"""From the start of a connection to the end of its request."""
+ANSWER_SECONDS: Final = 30.0
+"""From the end of the request until the client has received the answer."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Connections:
+    """The connections of one server."""
+
+    def __init__(self) -> None:
+        self._open: dict[object, _Connection] = {}
+        """By the server's protocol, the oldest first."""
+
+    def __len__(self) -> int:
+        """Return the number of connections."""
+        return len(self._open)
+
+    def new(self, server: Callable[[], asyncio.Protocol]) -> asyncio.Protocol:
+        """Return the protocol of a new connection, for `loop.create_server`.
+
+        ``server`` returns the one that it guards: an `aiohttp.web.Server`.
+        """
+        return _Connection(self, server())
+
+    def requested(self, protocol: object) -> None:
+        """Note that the request of a connection is complete."""
+        connection = self._open.get(protocol)
+        if connection is not None:
+            connection.answer()
+
+    def opened(self, connection: _Connection) -> bool:
+        """Add a connection; False where there is no room for it."""
+        if len(self._open) >= MAX_CONNECTIONS:
+            waiting = next((one for one in self._open.values() if not one.answering), None)
+            if waiting is None:
+                return False
+            self.closed(waiting)
+            waiting.abort()
+        self._open[connection.inner] = connection
+        return True
+
+    def closed(self, connection: _Connection) -> None:
+        """Remove a connection."""
+        self._open.pop(connection.inner, None)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection: passes everything on to the server's protocol, and ends what takes too long."""
+
+    def __init__(self, connections: Connections, inner: asyncio.Protocol) -> None:
+        self._connections = connections
+        self.inner = inner
+        self.answering = False
+        """Whether the request is complete."""
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start with the limit for the request (asyncio)."""
+        self._transport = cast("asyncio.Transport", transport)
+        self.inner.connection_made(transport)
+        if self._connections.opened(self):
+            self._end_after(REQUEST_SECONDS)
+        else:
+            self.abort()
+
+    def answer(self) -> None:
+        """Start with the limit for the answer."""
+        self.answering = True
+        self._end_after(ANSWER_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on (asyncio)."""
+        self.inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Pass on (asyncio)."""
+        return self.inner.eof_received()
+
+    def pause_writing(self) -> None:
+        """Pass on (asyncio)."""
+        self.inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass on (asyncio)."""
+        self.inner.resume_writing()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Remove the connection (asyncio)."""
+        self._connections.closed(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        self.inner.connection_lost(error)
+
+    def abort(self) -> None:
+        """End the connection."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end_after(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
