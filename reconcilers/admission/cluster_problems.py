@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.dialect import ClusterContext, Dialect, Fed, NodeContext
-from reconcilers.model import Problem
+from reconcilers.model import ObjectRef, Problem
 from statedb import Snapshot
 
 
@@ -58,7 +58,7 @@ def cluster_problems(
         for problem in found:
             nodes_of.setdefault(replace(problem, dialect=name), [])
     for members in node_groups(dialects.values(), snapshot, nodes).values():
-        context = NodeContext(members[0], secrets_namespace)
+        context = NodeContext(members[0], secrets_namespace, for_operator=True)
         for problem in _node_problems(dialects, snapshot, context):
             nodes_of.setdefault(problem, []).extend(members)
     return sorted(
@@ -72,15 +72,24 @@ def _node_problems(
     """Return the problems of one node, each with the name of its dialect."""
     problems: list[Problem] = []
     fed: dict[str, list[Fed]] = {}
+    replaced: dict[str, set[ObjectRef]] = {}
     for name, dialect in dialects.items():
+        fed_dialect = dialects.get(dialect.feeds or "")
+        of_dialect = replace(
+            context,
+            fed=tuple(fed.get(name, ())),
+            replaced=frozenset(replaced.get(name, ())),
+            fed_options=None if fed_dialect is None else fed_dialect.options,
+        )
         try:
-            intent = dialect.compile(snapshot, replace(context, fed=tuple(fed.get(name, ()))))
+            intent = dialect.compile(snapshot, of_dialect)
         except Exception as error:  # noqa: BLE001  as above
             problems.append(_failure(dialect, error))
             continue
         problems += (_of_any_node(problem, name) for problem in intent.problems)
         if dialect.feeds is not None:
             fed.setdefault(dialect.feeds, []).extend(intent.fed)
+            replaced.setdefault(dialect.feeds, set()).update(intent.replaced)
     return problems
 
 

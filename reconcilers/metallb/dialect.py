@@ -21,7 +21,7 @@ from reconcilers.frrk8s.conditions import NodesMerge
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.frrk8s.selection import selected
+from reconcilers.frrk8s.selection import example_labels, selected
 from reconcilers.metallb import cluster
 from reconcilers.metallb.explain import Candidate, candidates, explain
 from reconcilers.metallb.generated import (
@@ -53,6 +53,8 @@ from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.metallb import kinds as metallb
+from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.objects import MetalLBObject
 from resources.tables import Tables
 from statedb import Snapshot, Table
 
@@ -100,6 +102,7 @@ class MetalLBDialect(Dialect):
     selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = metallb.CONFIGURATION
+    reviewed_kinds: ClassVar = metallb.CONFIGURATION
 
     options: MetalLBOptions | MetalLBOperatorOptions
 
@@ -260,6 +263,26 @@ class MetalLBDialect(Dialect):
         labels = row.metadata.labels if row is not None else {}
         objects = read_objects(self.tables, snapshot, self.options.namespace, labels)
         return (tuple(ref for ref, _ in objects.refs()), withheld(row, self._ignore_label))
+
+    # Admission
+
+    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
+        """Return labels that the first selector of a peer or an advertisement selects."""
+        kinds: tuple[Kind[Any], ...] = (metallb.BGP_PEER, metallb.BGP_ADVERTISEMENT)
+        kind = next((kind for kind in kinds if kind.name == ref.kind), None)
+        key = (ref.namespace, ref.name)
+        row = None if kind is None else self.tables.of(kind).get(snapshot, key)
+        if row is None or row.errors:
+            return None
+        selectors = row.spec.node_selectors
+        return example_labels(selectors[0]) if selectors else {}
+
+    def review_warnings(self, row: MetalLBObject) -> Iterator[str]:
+        """Yield warnings about what has no effect."""
+        if row.metadata.namespace != self.options.namespace:
+            yield f"only objects of MetalLB in namespace {self.options.namespace} count"
+        if isinstance(row, BGPPeer) and row.spec.disable_mp:
+            yield "spec.disableMP: has no effect"
 
     def rendered(self, snapshot: Snapshot, node: str, intent: IntentTables) -> Iterator[Any]:
         """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""

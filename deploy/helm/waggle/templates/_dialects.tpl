@@ -273,4 +273,28 @@ cilium
       resources: [frrconfigurations]
       operations: [CREATE, UPDATE]
 {{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- dialect: metallb
+  rules:
+    - apiGroups: [metallb.io]
+      apiVersions: [v1beta2]
+      resources: [bgppeers]
+      operations: [CREATE, UPDATE]
+    - apiGroups: [metallb.io]
+      apiVersions: [v1beta1]
+      resources: [bgpadvertisements]
+      operations: [CREATE, UPDATE]
+    - apiGroups: [metallb.io]
+      apiVersions: [v1beta1]
+      resources: [ipaddresspools]
+      operations: [CREATE, UPDATE]
+    - apiGroups: [metallb.io]
+      apiVersions: [v1beta1]
+      resources: [communities]
+      operations: [CREATE, UPDATE]
+    - apiGroups: [metallb.io]
+      apiVersions: [v1beta1]
+      resources: [bfdprofiles]
+      operations: [CREATE, UPDATE]
+{{- end }}
 {{- end }}

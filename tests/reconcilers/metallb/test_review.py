@@ -1,0 +1,104 @@
+"""The admission review of MetalLB's objects, and of FRRConfigurations beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconcilers.admission import Request, Reviewer, Verdict
+from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from reconcilers.metallb.dialect import MetalLBDialect
+from reconcilers.metallb.options import MetalLBOperatorOptions
+from reconcilers.offline import kinds_of
+from resources.tables import Tables
+from statedb import Database
+from tests.reconcilers.metallb.objects import advertisement, community, peer, pool
+from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, node
+
+
+class Cluster:
+    """One node, and stored objects."""
+
+    def __init__(self, *stored: dict[str, Any]) -> None:
+        self.db = Database()
+        self.kinds = kinds_of([MetalLBDialect, Frrk8sDialect])
+        tables = Tables(self.db, self.kinds)
+        for value in (node(), *stored):
+            kind = self.kinds.find(value["apiVersion"], value["kind"])
+            assert kind is not None
+            with self.db.write(tables.of(kind)) as txn:
+                tables.of(kind).upsert(txn, kind.decode(value))
+        dialects = [
+            MetalLBDialect(tables, MetalLBOperatorOptions()),
+            Frrk8sDialect(tables, Frrk8sClusterOptions()),
+        ]
+        self.reviewer = Reviewer(self.db, tables, dialects)
+
+    def review(self, value: dict[str, Any], old: Any = None) -> Verdict:  # noqa: ANN401
+        verb = "CREATE" if old is None else "UPDATE"
+        request = Request(verb, value["apiVersion"], value["kind"], value, old)
+        return self.reviewer.review(request)
+
+
+def test_what_agrees_is_admitted() -> None:
+    cluster = Cluster(peer("a"), FRONT)
+    assert cluster.review(advertisement("x")) == Verdict(allowed=True)
+
+
+@pytest.mark.parametrize(
+    ("stored", "value", "words"),
+    [
+        ([], peer("a", myASN=0), ["spec.myASN"]),
+        ([peer("a")], peer("b"), ["BGPPeer/metallb-system/a", "peerAddress"]),
+        ([FRONT], pool("again", "198.18.30.0/25"), ["IPAddressPool/metallb-system/front"]),
+        (
+            [frr_configuration("x", {"asn": 64951})],
+            peer("a"),
+            ["FRRConfiguration/frr-k8s-system/x", "spec.peerASN", "n1"],
+        ),
+        ([peer("a")], frr_configuration("x", {"asn": 64951}), ["BGPPeer/metallb-system/a"]),
+        ([community("c", vip="1:1")], community("d", vip="1:1"), ["Community/metallb-system/c"]),
+    ],
+)
+def test_what_is_wrong_is_denied_with_its_reason(
+    stored: list[dict[str, Any]], value: dict[str, Any], words: list[str]
+) -> None:
+    verdict = Cluster(*stored).review(value)
+    assert not verdict.allowed
+    assert all(word in verdict.message for word in words), verdict.message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        peer("a", bfdProfile="gone"),
+        peer("a", passwordSecret={"name": "gone"}),
+        advertisement("x", communities=["vip"]),
+    ],
+)
+def test_a_reference_to_what_is_not_there_yet_is_a_warning(value: dict[str, Any]) -> None:
+    verdict = Cluster().review(value)
+    assert verdict.allowed
+    assert len(verdict.warnings) == 1
+
+
+def test_a_repair_that_makes_nothing_worse_is_admitted() -> None:
+    cluster = Cluster(peer("a"), peer("b"))
+    assert cluster.review(peer("b", holdTime="90s"), peer("b")).allowed
+    assert cluster.review(peer("b", "203.0.113.10"), peer("b")) == Verdict(allowed=True)
+
+
+def test_an_object_for_nodes_that_come_later_is_compared() -> None:
+    selectors = [{"matchLabels": {"rack": "9"}}]
+    cluster = Cluster(peer("a", nodeSelectors=selectors))
+    assert not cluster.review(peer("b", nodeSelectors=selectors)).allowed
+
+
+def test_another_namespace_and_disable_mp_are_warnings() -> None:
+    other = peer("a", disableMP=True)
+    other["metadata"]["namespace"] = "team"
+    verdict = Cluster().review(other)
+    assert verdict.allowed
+    assert len(verdict.warnings) == 2
