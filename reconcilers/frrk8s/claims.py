@@ -67,16 +67,24 @@ _INDEXED: Final = tuple(
 )
 
 
-def claims_of(unit: Unit, compiled: Compiled, resolve: Resolve) -> Iterator[tuple[Subject, Claim]]:
-    """Yield the claims of a unit, each with what it is about."""
+def claims_of(unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]:
+    """Yield the claims of a unit but for passwords, each with what it is about."""
     for router in compiled.routers:
         yield from _of_router(unit, router)
         for neighbor in router.neighbors:
             yield from _of_neighbor(unit, neighbor)
-            yield from _of_password(unit, neighbor, resolve)
             yield from _of_preferences(unit, neighbor)
     for profile in compiled.profiles:
         yield _of_profile(unit, profile)
+
+
+def password_claims(
+    unit: Unit, compiled: Compiled, resolve: Resolve
+) -> Iterator[tuple[Subject, Claim]]:
+    """Yield the claims of a unit to passwords, which follow Secrets."""
+    for router in compiled.routers:
+        for neighbor in router.neighbors:
+            yield from _of_password(unit, neighbor, resolve)
 
 
 def _of_router(unit: Unit, router: RouterPart) -> Iterator[tuple[Subject, Claim]]:
@@ -156,6 +164,8 @@ def conflicts(claims: list[Claim], subject: Subject) -> Iterator[Problem]:
 
     An object that contradicts itself is alone in its conflict, and takes no part in others.
     """
+    if len({claim.value for claim in claims}) == 1:
+        return
     by_object: dict[ObjectRef, list[Claim]] = {}
     for claim in claims:
         by_object.setdefault(claim.unit.ref, []).append(claim)

@@ -11,7 +11,7 @@ from reconcilers.model import Attributes
 from resources.errors import FieldError
 from resources.frrk8s.communities import Community, parse_community
 from resources.frrk8s.neighbor import Advertise
-from speaker.nlri import IPV6_UNICAST, prefix_to_text
+from speaker.nlri import IPV6_UNICAST
 
 
 class Exported(NamedTuple):
@@ -88,9 +88,11 @@ class _Exports:
             else:
                 yield one
 
-    def _with(self, texts: tuple[str, ...], allowed: frozenset[Prefix], path: str) -> set[Prefix]:
-        """Return the prefixes that an entry gives an attribute."""
-        found: set[Prefix] = set()
+    def _with(
+        self, texts: tuple[str, ...], allowed: frozenset[Prefix], path: str
+    ) -> dict[Prefix, str]:
+        """Return the prefixes that an entry gives an attribute, as they are written."""
+        found: dict[Prefix, str] = {}
         for i, text in enumerate(texts):
             where = f"{path}[{i}]"
             try:
@@ -104,7 +106,7 @@ class _Exports:
                 self._error(where, f"the session has no routes of the family of {text}")
             elif one not in allowed:
                 self._error(where, f"{text} is not advertised to it by this object")
-            found.add(one)
+            found[one] = text
         return found
 
     def _take_preferences(self, allowed: frozenset[Prefix]) -> None:
@@ -115,10 +117,10 @@ class _Exports:
             if value in seen:
                 self._error(f"{path}.localPref", f"two entries have local preference {value}")
             seen.add(value)
-            for one in sorted(self._with(entry.prefixes, allowed, f"{path}.prefixes")):
+            for one, written in self._with(entry.prefixes, allowed, f"{path}.prefixes").items():
                 before = self._preferences.get(one)
                 if before is not None and before[0] != value:
-                    text = f"{prefix_to_text(*one)} has local preference {before[0]} and {value}"
+                    text = f"{written} has local preference {before[0]} and {value}"
                     self._error(f"{path}.prefixes", text)
                 self._preferences[one] = (value, f"{path}.localPref")
 

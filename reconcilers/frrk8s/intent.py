@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import zlib
 from collections.abc import Iterable, Mapping
@@ -10,7 +11,7 @@ from typing import Final, NamedTuple
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.route_sets import RouteSet, route_sets
 from reconcilers.frrk8s.unit import NeighborKey
-from reconcilers.frrk8s.values import shown_vrf
+from reconcilers.frrk8s.values import Prefix, shown_vrf
 from reconcilers.model import (
     GracefulRestart,
     Instance,
@@ -76,9 +77,19 @@ def _instance(router: MergedRouter, values: NodeValues) -> Instance:
         router.asn,
         router.router_id or router_id_of(values.name, values.node),
         origin=router.origins[0],
-        originates=tuple(prefix_to_text(*one) for one in sorted(router.prefixes)),
+        originates=tuple(
+            _text((family, nlri))
+            for family in (IPV4_UNICAST, IPV6_UNICAST)
+            for nlri in sorted(nlri for of, nlri in router.prefixes if of == family)
+        ),
         imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
     )
+
+
+@functools.lru_cache(maxsize=65536)
+def _text(one: Prefix) -> str:
+    # A change of one prefix writes all prefixes of the router again.
+    return prefix_to_text(*one)
 
 
 def router_id_of(name: str, node: Node | None) -> str:

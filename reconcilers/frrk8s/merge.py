@@ -27,10 +27,17 @@ its objects::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from reconcilers.frrk8s.claims import Claim, Resolve, Subject, claims_of, conflicts
+from reconcilers.frrk8s.claims import (
+    Claim,
+    Resolve,
+    Subject,
+    claims_of,
+    conflicts,
+    password_claims,
+)
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import (
     Compiled,
@@ -112,7 +119,7 @@ class Merger:
         table: dict[Subject, list[Claim]] = {}
         for unit, found in zip(ordered, compiled, strict=True):
             problems += own_problems(unit, found, resolve)
-            for subject, claim in claims_of(unit, found, resolve):
+            for subject, claim in _claims(unit, found, resolve):
                 table.setdefault(subject, []).append(claim)
         for subject, claims in table.items():
             if len(claims) > 1:
@@ -132,16 +139,15 @@ class Merger:
         waiting = sorted(units, key=lambda unit: unit.age)
         taken: list[Unit] = []
         table: dict[Subject, list[Claim]] = {}
-        while True:
-            left = self._take_in(waiting, taken, table, resolve)
-            if not left or len(left) == len(waiting):
-                break
-            waiting = left
+        count = len(waiting) + 1
+        while waiting and len(waiting) < count:
+            count = len(waiting)
+            waiting = self._take_in(waiting, taken, table, resolve)
         problems: list[Problem] = []
         for group in _by_object(waiting):
             given = self._compile_group(group, _vrfs_for(group, taken))
             own = [p for unit, found in given for p in own_problems(unit, found, resolve)]
-            claims = [pair for unit, found in given for pair in claims_of(unit, found, resolve)]
+            claims = [pair for unit, found in given for pair in _claims(unit, found, resolve)]
             problems += own or _disagreements(claims, table)
         compiled = self._compile_all(taken)
         notes = unsupported(taken, compiled)
@@ -159,7 +165,7 @@ class Merger:
         left: list[Unit] = []
         for group in _by_object(waiting):
             given = self._compile_group(group, _vrfs_for(group, taken))
-            claims = [pair for unit, found in given for pair in claims_of(unit, found, resolve)]
+            claims = [pair for unit, found in given for pair in _claims(unit, found, resolve)]
             wrong = any(own_problems(unit, found, resolve) for unit, found in given)
             if wrong or _contradicts(claims, table):
                 left += group
@@ -192,9 +198,16 @@ class Merger:
             if (row is unit.row or row == unit.row) and before == needed:
                 return compiled
         found = compile_unit(unit, needed)
+        found = found._replace(claims=tuple(claims_of(unit, found)))
         known.append((unit.row, needed, found))
         del known[:-COMPILATIONS]
         return found
+
+
+def _claims(unit: Unit, compiled: Compiled, resolve: Resolve) -> Iterator[tuple[Subject, Claim]]:
+    """Iterate over the claims of a unit."""
+    yield from compiled.claims
+    yield from password_claims(unit, compiled, resolve)
 
 
 # Alone

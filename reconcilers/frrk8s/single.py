@@ -419,7 +419,7 @@ class _Compiler:
         except ValueError as error:
             raise _InvalidSelectorError("prefix", str(error)) from None
         longest = 32 if family == IPV4_UNICAST else 128
-        ge, le = selector.ge or None, selector.le or None
+        ge, le = selector.ge, selector.le
         for name, length in (("ge", ge), ("le", le)):
             if length is not None and not nlri[0] <= length <= longest:
                 text = f"{name} {length} of {selector.prefix} is not from {nlri[0]} to {longest}"

@@ -137,6 +137,8 @@ class Compiled(NamedTuple):
     """References to VRFs that no object of the node has a router of."""
     unsupported: tuple[tuple[str, FieldError], ...] = ()
     """What is accepted and not done, with the reason of the condition PartiallyApplied."""
+    claims: tuple[Any, ...] = ()
+    """What may not differ from other units, but for passwords (`reconcilers.frrk8s.claims`)."""
 
 
 VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]

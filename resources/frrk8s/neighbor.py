@@ -13,7 +13,7 @@ from resources.meta import Struct
 from resources.secret_value import SecretValue
 
 Mode = Literal["all", "filtered"]
-PrefixLength = Annotated[int, Meta(ge=0, le=128)]
+PrefixLength = Annotated[int, Meta(ge=1, le=128)]
 
 
 class SecretReference(Struct, frozen=True):
@@ -105,12 +105,12 @@ class PrefixSelector(Struct, frozen=True):
 
     prefix: Annotated[str, doc("The prefix.")] = ""
     le: Annotated[
-        PrefixLength,
+        PrefixLength | None,
         doc(
-            "The greatest accepted length; 0 is unset: the longest with ge, else exactly the prefix."
+            "The greatest accepted length; without one the longest with ge, else the prefix's own."
         ),
-    ] = 0
-    ge: Annotated[PrefixLength, doc("The smallest accepted length; 0 is unset.")] = 0
+    ] = None
+    ge: Annotated[PrefixLength | None, doc("The smallest accepted length.")] = None
 
 
 class AllowedIn(Struct, frozen=True):
