@@ -25,6 +25,7 @@ from speaker.api import (
     StateChanged,
 )
 from speaker.iana import is_assigned
+from speaker.server import MemoryRelease
 
 log = structlog.get_logger("waggle.speaker")
 
@@ -35,6 +36,7 @@ class SpeakerEvents:
     def __init__(self, health: Health) -> None:
         self._health = health
         self._subject: Subject[Event] = Subject()
+        self._memory = MemoryRelease()
         self.transitions: Counter[tuple[str, str, str, str]] = Counter()
         """By instance, peer, old and new state."""
         self.notifications: Counter[tuple[str, str, bool, int, int]] = Counter()
@@ -126,6 +128,7 @@ class SpeakerEvents:
             log.info("session is up", event_name="peer.up", **names)
         elif event.old == ESTABLISHED:
             log.warning("session is down", event_name="peer.down", **names)
+            self._memory.session_ended(event.routes)
         else:
             log.debug("session changed state", event_name="peer.state", **names)
 

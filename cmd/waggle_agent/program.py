@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from cells.hive.hive import Hive
 from cells.hive.show import CellView, dot, tree, views, with_wiring
 from cells.options import ApiOptions
 from reconcilers.apply import Runner
+from speaker.server import settle_memory
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ async def _run(hive: Hive) -> None:
         loop.add_signal_handler(number, hive.shutdown)
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
-    hive.readiness.when_ready(_settle_memory)
+    hive.readiness.when_ready(settle_memory)
 
     def started() -> None:
         if not any(hive.settings.enabled[source] for source in ("manifests", "kubernetes")):
@@ -81,16 +81,6 @@ async def _run(hive: Hive) -> None:
             )
 
     await hive.run(started)
-
-
-def _settle_memory() -> None:
-    """Exempt what the tables hold from the garbage collector, once they are full.
-
-    Present objects (modules, rows, attributes) mostly remain, and a full collection of a million
-    objects would delay every session. Reference counting frees nearly all objects anyway.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ class Lines:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._rest = bytearray()
+        """The line that is not complete yet: one block, whose memory returns to the system at once."""
 
     def feed(self, octets: bytes) -> list[bytes]:
         """Return the complete lines that are not empty. Raises `InvalidResponse` beyond the limit."""
@@ -22,16 +22,16 @@ class Lines:
         if not found:
             self._keep(rest)
             return []
-        self._pieces.append(head)
-        lines = [line for line in b"".join(self._pieces).split(b"\n") if line.strip()]
-        self._pieces.clear()
-        self._size = 0
+        lines = head.split(b"\n")
+        if self._rest:
+            self._rest += lines[0]
+            lines[0] = bytes(self._rest)
+            self._rest = bytearray()
         self._keep(rest)
-        return lines
+        return [line for line in lines if line.strip()]
 
     def _keep(self, rest: bytes) -> None:
         if rest:
-            self._pieces.append(rest)
-            self._size += len(rest)
-            if self._size > self._limit:
+            self._rest += rest
+            if len(self._rest) > self._limit:
                 raise InvalidResponse(f"sends a line of more than {self._limit >> 20} MiB")

@@ -153,6 +153,8 @@ class StateChanged(msgspec.Struct, frozen=True, kw_only=True):
     old: str
     new: str
     reason: str
+    routes: int = 0
+    """The received routes that the session held, where it left Established."""
 
 
 class SessionError(msgspec.Struct, frozen=True, kw_only=True):

@@ -358,13 +358,14 @@ class Peer:
             self._report(before)
             connections.primary.release()
             return
+        routes = 0
         if before is State.ESTABLISHED:
             self.flaps += 1
             self.down_since = self._context.now
-            self.instance.session_down(self, restart=self.may_restart(session))
+            routes = self.instance.session_down(self, restart=self.may_restart(session))
             self.backoff.ended()
             self.session_end.damped()
-        self._report(before)
+        self._report(before, routes)
         if (
             ended
             and before > State.ACTIVE
@@ -391,7 +392,7 @@ class Peer:
             and not self.session_end.hard
         )
 
-    def _report(self, before: State) -> None:
+    def _report(self, before: State, routes: int = 0) -> None:
         self._context.report(
             StateChanged(
                 instance=self.instance.name,
@@ -400,6 +401,7 @@ class Peer:
                 old=str(before),
                 new=str(self.connections.primary.state),
                 reason=self.reason,
+                routes=routes,
             )
         )
 

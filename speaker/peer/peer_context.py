@@ -26,8 +26,11 @@ class PeerContext(Protocol[P_contra]):
     def session_up(self, peer: P_contra, session: Session) -> None:
         """Start the exchange of routes."""
 
-    def session_down(self, peer: P_contra, *, restart: bool) -> None:
-        """Remove the session's routes, or keep them as stale for a peer that restarts."""
+    def session_down(self, peer: P_contra, *, restart: bool) -> int:
+        """Remove the session's routes, or keep them as stale for a peer that restarts.
+
+        Returns their number.
+        """
 
     def keeps_routes(self, peer: P_contra) -> bool:
         """Return whether routes of the peer are kept without a session."""

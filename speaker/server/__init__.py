@@ -5,13 +5,15 @@
 * `transports`, `connection`, `read_queue`: TCP connections
 * `instance_listeners`, `listener`, `sockets`: listening sockets, and socket options
 * `discovery`: IPv6 neighbours of unnumbered peers
+* `memory`: collections and free memory of the process, at times that delay no session
 * `sliced_reader`: long reads in slices, in turn with the sessions
 * `trace_links`, `recording_file`: spans of sent UPDATEs; the file of a recording
 
 Nothing here decides about BGP; docs/speaker.md has the contract of a shell.
 """
 
+from speaker.server.memory import MemoryRelease, settle_memory
 from speaker.server.sliced_reader import SlicedReader
 from speaker.server.speaker import Speaker
 
-__all__ = ["SlicedReader", "Speaker"]
+__all__ = ["MemoryRelease", "SlicedReader", "Speaker", "settle_memory"]

@@ -453,7 +453,7 @@ def test_prometheus_finds_the_metrics_either_way(helm: Helm) -> None:
             "metrics": {
                 "annotations": False,
                 "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
-            }
+            },
         }
     )
     assert "prometheus.io/port" not in pod(monitored, "agent")["metadata"]["annotations"]

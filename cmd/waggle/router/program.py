@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from speaker.api import (
     SessionError,
     StateChanged,
 )
-from speaker.server import Speaker
+from speaker.server import MemoryRelease, Speaker, settle_memory
 from waggle.output import complain
 from waggle.router.api import Api, ApiError
 from waggle.router.config import Config, ConfigError, load
@@ -47,6 +46,7 @@ class _Events:
     """Prints events of sessions on standard error, and the listening addresses on standard output."""
 
     def __init__(self, config: Config) -> None:
+        self._memory = MemoryRelease()
         self.configured(config)
 
     def configured(self, config: Config) -> None:
@@ -62,6 +62,7 @@ class _Events:
             case StateChanged(new="Established"):
                 self._print(f"{event.peer}: Established")
             case StateChanged(old="Established"):
+                self._memory.session_ended(event.routes)
                 self._print(f"{event.peer}: {event.new}: {event.reason}")
             case SessionError(peer=peer, text=text, survived=True):
                 self._print(f"{peer}: {text}")
@@ -111,11 +112,7 @@ async def _main(path: Path, config: Config, speaker: Speaker, events: _Events) -
             f"waggle router AS {config.asn} ({config.router_id}) runs without a listening address",
             flush=True,
         )
-    # Objects of the start remain: the garbage collector skips them. A route is no object of its own,
-    # so young objects are few and a higher threshold costs little memory.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
+    settle_memory()
     reloading = asyncio.create_task(_reload_at(hangup, path, config, speaker, events))
     await stopped.wait()
     reloading.cancel()

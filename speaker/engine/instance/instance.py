@@ -326,11 +326,12 @@ class Instance:
             self._slot.observer.peer_up(established)
         self._end_deferral_if_complete()
 
-    def session_down(self, peer: Peer, *, restart: bool) -> None:
-        """Remove the session's routes, or keep them as stale (`PeerContext`)."""
+    def session_down(self, peer: Peer, *, restart: bool) -> int:
+        """Remove the session's routes, or keep them as stale; returns their number (`PeerContext`)."""
         established = self.established.pop(peer, None)
         if established is None:
-            return
+            return 0
+        routes = sum(map(established.adj_in.received, established.adj_in.families))
         if self._slot.observer is not None:
             self._slot.observer.peer_down(established)
         self.outbound.leave(established)
@@ -339,6 +340,7 @@ class Instance:
         else:
             established.stale.clear()
         self._follow_neighbor(peer)
+        return routes
 
     def _follow_neighbor(self, peer: Peer) -> None:
         """Apply, after a session, the address that was discovered last on the interface."""
