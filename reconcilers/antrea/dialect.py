@@ -61,7 +61,7 @@ class AntreaDialect(Dialect):
     explained_kinds: ClassVar[Mapping[str, str]] = {"egress": EGRESS.name, "egresses": EGRESS.name}
     named_secrets: ClassVar = (NamedSecret(SECRET),)
     selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})
-    rbac: ClassVar = (RbacRule((NODE,), ("patch",), operator=True),)
+    rbac: ClassVar = (RbacRule((NODE,), ("get", "patch"), operator=True),)
 
     converters: ClassVar[tuple[Converter, ...]] = CONVERTERS
     draft_converters: ClassVar[tuple[DraftConverter, ...]] = DRAFT_CONVERTERS

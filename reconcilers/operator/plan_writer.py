@@ -48,7 +48,7 @@ class PlanClient(ApplyClient, Protocol):
         """Delete the object with this UID."""
 
     async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> dict[str, Any]:
-        """Apply annotations under a field manager of the dialect's own, without force."""
+        """Apply annotations under a field manager of the dialect's own; others' values are kept."""
 
 
 class WriteOutcome(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ class Apply(msgspec.Struct, frozen=True):
 class Annotate(msgspec.Struct, frozen=True):
     """Set annotations of another writer's object, and nothing else; values that exist are kept.
 
-    Server-side apply by a field manager of the dialect's own, without force.
+    Server-side apply by a field manager of the dialect's own.
     """
 
     object: ObjectRef

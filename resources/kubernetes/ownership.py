@@ -51,6 +51,16 @@ def adopted(
     return [ours, *kept]
 
 
+def annotations_of(entries: Sequence[Mapping[str, Any]], manager: str) -> frozenset[str]:
+    """Return the keys of the annotations that a manager has applied."""
+    found: set[str] = set()
+    for entry in entries:
+        if (entry.get("manager"), entry.get("operation")) == (manager, "Apply"):
+            metadata = (entry.get("fieldsV1") or {}).get("f:metadata") or {}
+            found.update(metadata.get("f:annotations") or ())
+    return frozenset(key.removeprefix("f:") for key in found)
+
+
 def _split(fields: JsonObject) -> tuple[JsonObject, JsonObject]:
     """Return the part of a field set that is within `OWNED_PARTS`, and the rest."""
     part: JsonObject = {}

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, final
 from resources.kubernetes import wire
 from resources.kubernetes.connection import Connection, body_of
 from resources.kubernetes.errors import StatusError
-from resources.kubernetes.ownership import adopted
+from resources.kubernetes.ownership import adopted, annotations_of
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -92,11 +92,25 @@ class Writer:
     async def annotate(self, path: str, content: Mapping[str, Any], dialect: str) -> JsonObject:
         """Apply annotations of an object of another writer. Raises `KubernetesError`.
 
-        The field manager is ``<manager>-<dialect>``. Without force: a value that another manager has
-        set meanwhile is a `StatusError` with status 409.
+        The field manager is ``<manager>-<dialect>``. A value of another manager is kept, and an object
+        that has changed since it was read is not written: both are a `StatusError` with status 409.
         """
-        parameters = [("fieldManager", f"{self._manager}-{dialect}")]
-        return await self._send("PATCH", path, content, parameters, content_type=_APPLY)
+        manager = f"{self._manager}-{dialect}"
+        stored = await self.get(path)
+        if stored is None:
+            raise StatusError(404, "there is no such object")
+        metadata = stored.get("metadata") or {}
+        wanted = content["metadata"]
+        owned = annotations_of(metadata.get("managedFields") or (), manager)
+        present = metadata.get("annotations") or {}
+        for key, value in wanted["annotations"].items():
+            if present.get(key, value) != value and key not in owned:
+                raise StatusError(409, f"another manager has set the annotation {key}")
+        # Forced, as a manager may own the annotations as a whole: an empty map is one field.
+        version = {"resourceVersion": metadata.get("resourceVersion", "")}
+        parameters = [("fieldManager", manager), ("force", "true")]
+        body = {**content, "metadata": {**wanted, **version}}
+        return await self._send("PATCH", path, body, parameters, content_type=_APPLY)
 
     async def merge(self, path: str, content: Mapping[str, Any]) -> JsonObject:
         """Send a JSON merge patch (RFC 7386) for an existing object. Raises `KubernetesError`.

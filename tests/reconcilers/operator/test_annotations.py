@@ -72,7 +72,7 @@ def test_render_shows_it() -> None:
 
 
 def test_a_value_that_another_manager_has_set_is_kept() -> None:
-    """Written without force: the API server answers 409, and the write is retried until re-planned."""
+    """The write fails with 409, and is retried until the plan is another one."""
 
     class Taken(Run):
         def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resources.kubernetes.ownership import adopted
+from resources.kubernetes.ownership import adopted, annotations_of
 
 OWNERS: dict[str, Any] = {"f:ownerReferences": {".": {}, 'k:{"uid":"old"}': {}}}
 SPEC: dict[str, Any] = {
@@ -61,3 +61,17 @@ def test_without_fields_of_other_managers_nothing_is_transferred() -> None:
     odd = {"manager": "odd", "operation": "Update"}
     assert adopted([mine, labels, odd], "us", "cilium.io/v2") is None
     assert adopted([], "us", "cilium.io/v2") is None
+
+
+def test_the_annotations_that_a_manager_has_applied() -> None:
+    def entry(manager: str, operation: str, *keys: str) -> dict[str, Any]:
+        fields: dict[str, Any] = {"f:metadata": {"f:annotations": {f"f:{key}": {} for key in keys}}}
+        return {"manager": manager, "operation": operation, "fieldsV1": fields}
+
+    entries = [
+        entry("us", "Apply", "a", "b"),
+        entry("us", "Update", "c"),
+        entry("person", "Apply", "d"),
+        {"manager": "us", "operation": "Apply", "fieldsV1": {"f:metadata": {"f:annotations": {}}}},
+    ]
+    assert annotations_of(entries, "us") == {"a", "b"}

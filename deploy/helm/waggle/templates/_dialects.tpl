@@ -110,7 +110,7 @@
 - apiGroups: [""]
   resources:
     - nodes
-  verbs: [patch]
+  verbs: [get, patch]
 {{- end }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 - apiGroups: [cilium.io]

@@ -1,0 +1,198 @@
+"""BGPPolicies on a real API server with Antrea's definition, by accounts of the chart's roles."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cells.dialects.antrea import DIALECT
+from cells.dialects.cell import agent_cell
+from deploy import rbac
+from tests.cmd.lab import established, routers
+from tests.dialects import antrea_definition as definitions
+from tests.reconcilers.antrea.build import NODE, ROUTER_ID, node, policy, secret
+from tests.support.agent import Agent
+from tests.support.daemon import Daemon
+from tests.support.kubernetes.accounts import CRDS, access, grant, put, rules, undefine
+from tests.support.kubernetes.server import ApiServer
+from tests.support.wait import eventually
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+POLICIES = "/apis/crd.antrea.io/v1alpha1/bgppolicies"
+EGRESSES = "/apis/crd.antrea.io/v1beta1/egresses"
+SECRETS = "/api/v1/namespaces/kube-system/secrets"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
+MANAGER = "waggle-operator-antrea"
+QUIET = 3.0
+"""Seconds in which a second write would have come."""
+
+
+def serves(server: ApiServer, *paths: str) -> None:
+    assert all(server.request("GET", path).ok for path in paths)
+
+
+@pytest.fixture
+def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+    """Define the kinds as Antrea does, and put in the Node with its status."""
+    for definition in (definitions.BGP_POLICY, definitions.EGRESS):
+        put(apiserver, CRDS, definition)
+    eventually(lambda: serves(apiserver, POLICIES, EGRESSES), within=60)
+    value = node(router_id=None)
+    status = value.pop("status")
+    value["metadata"].pop("uid")
+    put(apiserver, "/api/v1/nodes", value)
+    answer = apiserver.request(
+        "PATCH", f"/api/v1/nodes/{NODE}/status", {"status": status}, "merge-patch+json"
+    )
+    assert answer.ok, answer.body
+    yield apiserver
+    names = [d["metadata"]["name"] for d in (definitions.BGP_POLICY, definitions.EGRESS)]
+    undefine(apiserver, names)
+    for path in (f"/api/v1/nodes/{NODE}", f"{SECRETS}/antrea-bgp-passwords", LEASE):
+        apiserver.request("DELETE", path)
+
+
+def apply(server: ApiServer, value: dict[str, Any]) -> str:
+    """Apply an object with kubectl."""
+    value = {**value, "metadata": {"name": value["metadata"]["name"]}}
+    return server.kubectl("apply", "-f", "-", text=json.dumps(value))
+
+
+def account(server: ApiServer, part: str, path: Path) -> Path:
+    """Make an account with what the chart grants a part for BGPPolicies; return its kubeconfig."""
+    name, cell = f"antrea-{part}", agent_cell(DIALECT)
+    made = {"agent": rbac.agent_rules, "operator": rbac.operator_rules}[part]
+    of_dialect: list[dict[str, Any]] = yaml.safe_load("".join(made(cell)))
+    shared = [r for r in rules(part, "Cluster") if r["resources"] in (["nodes"], ["events"])]
+    grant(server, name, "Cluster", [*shared, *of_dialect])
+    one_secret = {
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["antrea-bgp-passwords"],
+        "verbs": ["list", "watch"],
+    }
+    leases = [r for r in rules(part, "") if r["resources"] != ["secrets"]]
+    grant(server, name, "", [*leases, *([one_secret] if part == "agent" else [])])
+    return access(server, name, path)
+
+
+VALID = policy()["spec"]
+PEER = VALID["bgpPeers"][0]
+REJECTED: dict[str, dict[str, Any]] = {
+    "spec.nodeSelector": {**VALID, "nodeSelector": None},
+    "spec.localASN": {**VALID, "localASN": 65536},
+    "spec.listenPort": {**VALID, "listenPort": 0},
+    "spec.advertisements.service.ipTypes[0]": {
+        **VALID,
+        "advertisements": {"service": {"ipTypes": ["NodePort"]}},
+    },
+    "spec.bgpPeers[0].asn": {**VALID, "bgpPeers": [{"address": "10.30.4.1"}]},
+    "spec.bgpPeers[0].address": {**VALID, "bgpPeers": [{**PEER, "address": "rtr1.example.test"}]},
+    "spec.bgpPeers[0].multihopTTL": {**VALID, "bgpPeers": [{**PEER, "multihopTTL": 256}]},
+    "spec.bgpPeers[0].gracefulRestartTimeSeconds": {
+        **VALID,
+        "bgpPeers": [{**PEER, "gracefulRestartTimeSeconds": 0}],
+    },
+}
+
+
+def test_what_the_original_definition_rejects(server: ApiServer) -> None:
+    for field, spec in REJECTED.items():
+        with pytest.raises(RuntimeError) as caught:
+            apply(server, {**policy("bad"), "spec": spec})
+        assert field in str(caught.value)
+    apply(server, policy("twice", peers=[PEER, PEER]))
+    apply(server, {**policy("no-peers"), "spec": {"nodeSelector": {}, "localASN": 64620}})
+
+
+def test_policies_are_applied_and_the_annotation_alone_is_written_once(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    before = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
+    with routers(tmp_path, 1) as (port,):
+        peers = [{"address": "127.0.0.2", "asn": 65000, "port": port}]
+        apply(server, policy("edge", pod=True, localASN=65001, listenPort=1179, peers=peers))
+        keys = secret({"10.30.4.1-64600": "unused"})
+        put(server, SECRETS, keys)
+        switches = ("--enable-cell", "antrea", "--disable-cell", "cilium")
+        operator = Daemon(
+            "waggle-operator",
+            [
+                *(sys.executable, "-m", "waggle_operator", *switches),
+                *("--kubeconfig", account(server, "operator", tmp_path / "operator-access")),
+                *("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290"),
+            ],
+            log=tmp_path / "operator.log",
+        )
+        agent = Agent(
+            None,
+            tmp_path / "agent",
+            node=NODE,
+            arguments=switches,
+            kubeconfig=account(server, "agent", tmp_path / "agent-access"),
+        )
+        operator.start()
+        agent.start()
+        try:
+            agent.wait_ready()
+            established(agent, 1)
+            eventually(lambda: _check_routes(agent, "10.201.7.0/24"), within=30)
+            eventually(
+                lambda: _check_annotation(server, "10.30.4.17"), within=60, context=operator.tail
+            )
+            written = _node(server)["metadata"]
+            (ours,) = (e for e in written["managedFields"] if e["manager"] == MANAGER)
+            fields: dict[str, Any] = {"f:metadata": {"f:annotations": {f"f:{ROUTER_ID}": {}}}}
+            assert (ours["operation"], ours["fieldsV1"]) == ("Apply", fields)
+            _check_readable(agent)
+            server.kubectl("annotate", "--overwrite", "node", NODE, f"{ROUTER_ID}=10.255.0.7")
+            eventually(lambda: _check_router_id(agent, "10.255.0.7"), within=30)
+            time.sleep(QUIET)
+            _check_annotation(server, "10.255.0.7")
+            stored = server.request("GET", f"{POLICIES}/edge").body
+            managers = {entry["manager"] for entry in stored["metadata"]["managedFields"]}
+            assert (managers, "status" in stored) == ({"kubectl-client-side-apply"}, False)
+            after = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
+            assert after["generation"] == before["generation"]
+        finally:
+            agent.stop()
+            operator.stop()
+
+
+def _node(server: ApiServer) -> dict[str, Any]:
+    found: dict[str, Any] = server.request("GET", f"/api/v1/nodes/{NODE}").body
+    return found
+
+
+def _check_annotation(server: ApiServer, expected: str) -> None:
+    assert _node(server)["metadata"].get("annotations", {}).get(ROUTER_ID) == expected
+
+
+def _check_routes(agent: Agent, *prefixes: str) -> None:
+    assert [route["prefix"] for route in agent.routes("advertised")] == list(prefixes)
+
+
+def _check_router_id(agent: Agent, expected: str) -> None:
+    from cells.api.client import get_plain
+
+    status, body = get_plain(agent.socket, "/bgppolicy", {})
+    assert (status, json.loads(body)["routerID"]) == (200, expected)
+
+
+def _check_readable(agent: Agent) -> None:
+    """Check that every kind can be read, the Secret included."""
+    reports = {".".join(item["path"]): item for item in agent.ask("/v1/health")}
+    wrong = {
+        path: item.get("message")
+        for path, item in reports.items()
+        if path.startswith("kubernetes") and item["level"] not in ("ok", "stopped")
+    }
+    assert wrong == {}
