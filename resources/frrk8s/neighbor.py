@@ -140,9 +140,14 @@ class Neighbor(Struct, frozen=True):
     """One neighbour of a router."""
 
     cel: ClassVar[tuple[Rule, ...]] = (
+        # Apart: an API server limits the estimated cost of each rule.
         Rule(
-            "!has(self.connectTime) || duration(self.connectTime).getSeconds() >= 1 && "
-            "duration(self.connectTime).getSeconds() <= 65535",
+            "!has(self.connectTime) || duration(self.connectTime).getSeconds() >= 1",
+            "is not from 1 to 65535 seconds",
+            "connectTime",
+        ),
+        Rule(
+            "!has(self.connectTime) || duration(self.connectTime).getSeconds() <= 65535",
             "is not from 1 to 65535 seconds",
             "connectTime",
         ),

@@ -30,7 +30,13 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 def agent(directory: Path, *arguments: str) -> Agent:
     """Return an agent with the test dialects, which are off by default."""
-    return Agent(None, directory / "agent", node=NODE, arguments=arguments, program=PROGRAM)
+    return Agent(
+        None,
+        directory / "agent",
+        node=NODE,
+        arguments=(*arguments, "--mass-withdraw-hold=0"),
+        program=PROGRAM,
+    )
 
 
 def own(port: int) -> dict[str, Any]:

@@ -48,7 +48,9 @@ def test_the_views_of_an_agent(
     tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--enable-cell=antrea", "--disable-cell=cilium"]
-    it = Agent(None, tmp_path / "agent", node="edge-7", arguments=flags)
+    it = Agent(
+        None, tmp_path / "agent", node="edge-7", arguments=(*flags, "--mass-withdraw-hold=0")
+    )
     it.write_objects("all.json", *objects(port))
     it.start()
     try:
