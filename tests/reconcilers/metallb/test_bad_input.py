@@ -115,7 +115,7 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]: 
 
 def changed(specimen: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return a specimen with one part exchanged."""
-    found = json.loads(json.dumps(specimen))
+    found: dict[str, Any] = json.loads(json.dumps(specimen))
     at: Any = found
     for key in path[:-1]:
         at = at[key]
