@@ -16,7 +16,7 @@ from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.community import parse_community
 from resources.metallb.ipaddresspool import blocks
 from resources.metallb.kinds import BGP_ADVERTISEMENT
-from speaker.nlri import IPV4_UNICAST, Family, covering_prefixes, prefix_to_wire
+from speaker.nlri import IPV4_UNICAST, Family, aggregate, prefix_to_wire
 
 Withheld: TypeAlias = tuple[str, str]
 """Why something is not advertised: one word, and a sentence without its end."""
@@ -57,13 +57,19 @@ class NodeRules(msgspec.Struct, frozen=True):
     advertisements: tuple[Advertisement, ...]
     """Those that are for this node."""
     by_pool: Mapping[str, tuple[Advertisement, ...]] = {}
+    lengths: Mapping[Family, tuple[int, ...]] = {}
+    """The lengths of the prefixes of the pools: few, where an address has 32 or 128."""
     withheld: Withheld | None = None
     """Why the node advertises nothing, or None."""
 
     def pool_of(self, family: Family, nlri: bytes) -> str | None:
         """Return the pool with an address, given as its host route, or None."""
         prefixes = self.pools.get(family, {})
-        return next((prefixes[p] for p in covering_prefixes(nlri) if p in prefixes), None)
+        for length in self.lengths.get(family, ()):
+            pool = prefixes.get(aggregate(nlri, length))
+            if pool is not None:
+                return pool
+        return None
 
     def without(self, refs: frozenset[ObjectRef]) -> NodeRules:
         """Return the rules without some advertisements."""
@@ -110,7 +116,8 @@ def node_rules(objects: Objects, withheld: Withheld | None) -> NodeRules:
         pool.metadata.name: tuple(a for a in advertisements if pool.metadata.name in a.pools)
         for pool in objects.pools
     }
-    return NodeRules(pools, advertisements, by_pool, withheld)
+    lengths = {family: tuple({p[0]: None for p in prefixes}) for family, prefixes in pools.items()}
+    return NodeRules(pools, advertisements, by_pool, lengths, withheld)
 
 
 def _attributes(row: BGPAdvertisement, names: Mapping[str, str]) -> Attributes:
