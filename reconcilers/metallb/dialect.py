@@ -287,7 +287,7 @@ class MetalLBDialect(Dialect):
     def rendered(self, snapshot: Snapshot, node: str, intent: IntentTables) -> Iterator[Any]:
         """Yield the FRRConfiguration and the ServiceBGPStatuses that MetalLB's speaker would write."""
         state = self._state
-        if not state.objects.peers:
+        if not any(state.objects):
             return
         routes = peer_routes(snapshot, intent)
         yield configuration(node, state.frr_namespace, state.objects, routes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
@@ -16,6 +17,10 @@ from resources.schema import shape_of
 MAX_ASN: Final = 4294967295
 AnyAsn = Annotated[int, Meta(ge=0, le=MAX_ASN)]
 """An AS number as the schema takes it; 0 is refused where it is used."""
+SELECTING: Final = frozenset(
+    {"ipAddressPools", "ipAddressPoolSelectors", "nodeSelectors", "peers", "serviceSelectors"}
+)
+"""Fields without which an object selects everything."""
 MAX_PASSWORD_OCTETS: Final = 80
 """TCP_MD5SIG_MAXKEYLEN of Linux."""
 
@@ -64,6 +69,8 @@ def _expression(requirement: LabelSelectorRequirement) -> object:
 def misplaced_errors(value: Any, spec: type[Struct]) -> Iterator[FieldError]:  # noqa: ANN401
     """Yield an error for ``spec``, or a field of it, that is beneath ``metadata`` or beside ``spec``.
 
+    And for a misspelled field that selects.
+
     Without it the object would be read as one whose spec is empty, which for an advertisement is
     every pool to every peer.
     """
@@ -77,3 +84,9 @@ def misplaced_errors(value: Any, spec: type[Struct]) -> Iterator[FieldError]:  #
     for name in value:
         if name in fields and name not in ("metadata", "spec", "status"):
             yield FieldError(str(name), "belongs beneath spec")
+    given = value.get("spec")
+    for name in given if isinstance(given, dict) else ():
+        meant = [] if name in fields else difflib.get_close_matches(str(name), fields, 1, 0.8)
+        if meant and meant[0] in SELECTING:
+            text = f"is no field; without {meant[0]} the object would select everything"
+            yield FieldError(f"spec.{str(name)[:64]}", text)

@@ -270,6 +270,15 @@ def test_a_misplaced_field_does_not_widen_an_advertisement(
     assert broken(BGP_ADVERTISEMENT, None, **value) == [field]
 
 
+@pytest.mark.parametrize("name", ["ipAddressPool", "peer", "nodeselectors", "serviceSelector"])
+def test_a_misspelled_field_does_not_widen_an_advertisement(name: str) -> None:
+    assert broken(BGP_ADVERTISEMENT, {name: ["a"]}) == [f"spec.{name}"]
+
+
+def test_an_unknown_field_that_selects_nothing_is_ignored() -> None:
+    assert broken(BGP_ADVERTISEMENT, {"asPathPrepend": 3, "x" * 100_000: 1}) == []
+
+
 @pytest.mark.parametrize(
     ("addresses", "fields"),
     [
