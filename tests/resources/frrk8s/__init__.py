@@ -1,0 +1,1 @@
+"""Tests of FRR-k8s's kinds."""
