@@ -31,11 +31,19 @@ _ATTRIBUTES: Final = Attributes()
 """ORIGIN IGP, next hop self, nothing else."""
 
 
+FAMILY_NOT_ENABLED: Final = "FamilyNotEnabled"
+
+
 class Reason(NamedTuple):
     """Why an address is not advertised: one word, and a sentence without its end."""
 
     reason: str
     message: str
+
+
+def family_not_enabled(family: Family) -> Reason:
+    """Return why no address of a family is advertised by the node."""
+    return Reason(FAMILY_NOT_ENABLED, f"the node has no pod CIDR and InternalIP of {family}")
 
 
 class Candidate(NamedTuple):
@@ -52,13 +60,16 @@ class Candidate(NamedTuple):
 
 def reject(candidate: Candidate, route_set: RouteSet) -> Reason | None:
     """Return why a set does not have a candidate, or None."""
+    withheld = candidate.withheld
+    if withheld is not None and withheld.reason == FAMILY_NOT_ENABLED:
+        return withheld
     if candidate.family not in (None, route_set.family):
         return Reason("Family", f"its routes go to peers of {candidate.family}")
     if candidate.type not in route_set.types:
         named = ", ".join(sorted(route_set.types)) or "nothing"
         text = f"{route_set.policy} advertises {named}, and not {candidate.type}"
         return Reason("NotAdvertised", text)
-    return candidate.withheld
+    return withheld
 
 
 def contributions(

@@ -11,7 +11,7 @@ from reconcilers.antrea.command import COMMAND
 from reconcilers.antrea.convert import CONVERTERS, DRAFT_CONVERTERS
 from reconcilers.antrea.effective import choose
 from reconcilers.antrea.explain import explain
-from reconcilers.antrea.node import node_facts, router_id
+from reconcilers.antrea.node import NodeFacts, node_facts, router_id
 from reconcilers.antrea.options import AntreaOperatorOptions, AntreaOptions
 from reconcilers.antrea.passwords import SECRET
 from reconcilers.antrea.route_sets import RouteSet
@@ -111,17 +111,25 @@ class AntreaDialect(Dialect):
         target: Target | None,
     ) -> Iterator[Candidate]:
         """Yield the addresses of Services, of Egresses and of the node."""
-        t, node = self.tables, context.node
-        row = t.nodes.get(snapshot, ("", node))
-        if row is not None:
-            yield from addresses.of_node(ObjectRef(NODE.name, "", node), node_facts(row))
+        node = self.tables.nodes.get(snapshot, ("", context.node))
+        facts = NodeFacts({}, {}) if node is None else node_facts(node)
+        for one in self._candidates(snapshot, context.node, facts, target):
+            if one.family is None or one.family in facts.transport:
+                yield one
+            else:
+                yield one._replace(withheld=addresses.family_not_enabled(one.family))
+
+    def _candidates(
+        self, snapshot: Snapshot, node: str, facts: NodeFacts, target: Target | None
+    ) -> Iterator[Candidate]:
+        t, ready = self.tables, self._of_node.ready_endpoints
+        yield from addresses.of_node(ObjectRef(NODE.name, "", node), facts)
         for egress in t.of(EGRESS).all(snapshot):
             yield from addresses.of_egress(egress, node, enabled=self._of_node.egress)
         for service in t.services.all(snapshot):
             ref = ObjectRef(SERVICE.name, *service.key)
             if target is None or target.prefix is not None or target.names(ref):
                 slices = t.endpoint_slices.find(snapshot, BY_SERVICE, service.key)
-                ready = self._of_node.ready_endpoints
                 yield from addresses.of_service(service, slices, node, ready_only=ready)
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:

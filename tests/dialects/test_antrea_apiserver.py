@@ -15,12 +15,13 @@ import yaml
 from cells.dialects.antrea import DIALECT
 from cells.dialects.cell import agent_cell
 from deploy import rbac
+from resources.antrea.kinds import BGP_POLICY
 from tests.cmd.lab import established, routers
 from tests.dialects import antrea_definition as definitions
 from tests.reconcilers.antrea.build import NODE, ROUTER_ID, node, policy, secret
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
-from tests.support.kubernetes.accounts import CRDS, access, grant, put, rules, undefine
+from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, rules, undefine
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
@@ -111,6 +112,25 @@ def test_what_the_original_definition_rejects(server: ApiServer) -> None:
         assert field in str(caught.value)
     apply(server, policy("twice", peers=[PEER, PEER]))
     apply(server, {**policy("no-peers"), "spec": {"nodeSelector": {}, "localASN": 64620}})
+
+
+def test_our_own_definition_takes_what_the_rules_take(apiserver: ApiServer) -> None:
+    names = define(apiserver, [BGP_POLICY])
+    try:
+        proposed = {"holdTimeSeconds": 30, "gracefulRestartEnabled": False, "asn": 4200000000}
+        apply(apiserver, policy("next", localASN=4200000001, peers=[{**PEER, **proposed}]))
+        apply(apiserver, {**policy("no-peers"), "spec": {"nodeSelector": {}, "localASN": 64620}})
+        wrong = {**PEER, "holdTimeSeconds": 30, "keepaliveIntervalSeconds": 30}
+        rejected = REJECTED | {
+            "spec.localASN": {**VALID, "localASN": 4294967295},
+            "spec.bgpPeers[0].keepaliveIntervalSeconds": {**VALID, "bgpPeers": [wrong]},
+        }
+        for field, spec in rejected.items():
+            with pytest.raises(RuntimeError) as caught:
+                apply(apiserver, {**policy("bad"), "spec": spec})
+            assert field in str(caught.value)
+    finally:
+        undefine(apiserver, names)
 
 
 def test_policies_are_applied_and_the_annotation_alone_is_written_once(
