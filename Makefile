@@ -6,7 +6,7 @@ ARGS ?=
 # Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: run test unit check format lock manifests compiled test-compiled bench bench-speed sbom clean help
+.PHONY: run test unit mutants check format lock manifests compiled test-compiled bench bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,9 @@ test: $(VENV)/.installed-dev  ## everything, with real routers and an API server
 
 unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples
 	@$(BIN)/python -m pytest --hypothesis-profile quick -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)
+
+mutants: $(VENV)/.installed-dev  ## a mutant of each rule of docs/rfcs.md against the tests that the page names (ARGS="-k 8212")
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """The part of kubernetes_asyncio that is used: configuration, credentials, and the HTTP client.
 
-The library's packages import all of its 800 generated models and APIs: 48 MB on disk, a second, and 40
+The library's packages import all of its 800 generated models and APIs: 48 MB on disk, and 30
 MB of memory. None is used here, as objects are decoded by `resources.kind`. So the packages whose
 ``__init__`` would import them are entered without it. The image has no others.
 """

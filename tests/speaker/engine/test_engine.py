@@ -16,6 +16,7 @@ from speaker.api import (
     StateChanged,
     UnknownName,
 )
+from speaker.engine.export_rules import next_hop
 from speaker.engine.inputs import (
     RemoveInstance,
     RemovePeer,
@@ -25,6 +26,7 @@ from speaker.engine.inputs import (
     Shutdown,
     TransportAccepted,
 )
+from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST
 from tests.speaker.network import INSTANCE, Host, Network
 
@@ -288,6 +290,31 @@ def test_a_refused_connection_is_retried_with_the_reason_in_the_status() -> None
     network.run(20)
     assert a.status().established
     assert a.status().reason == ""
+
+
+def test_rfc8950_4_without_the_capability_ipv4_routes_have_no_ipv6_next_hop() -> None:
+    own, config = b"\xfd" + bytes(14) + b"\1", PeerConfig(name="b", address="fd00::2")
+    without = Negotiated(families=frozenset({IPV4_UNICAST}))
+    assert next_hop(IPV4_UNICAST, own, config, without) == b""
+    capable = Negotiated(extended_next_hop=frozenset({IPV4_UNICAST}))
+    assert next_hop(IPV4_UNICAST, own, config, capable) == own
+
+
+def test_rfc2918_4_a_route_refresh_is_answered_by_the_whole_table() -> None:
+    network = Network()
+    a, b = network.host("a", A, 65001), network.host("b", B, 65002)
+    a.peer(PeerConfig(name="b", address=B, peer_asn=65002, export="all"))
+    b.peer(PeerConfig(name="a", address=A, peer_asn=65001, passive=True, import_="all"))
+    a.routes({"10.1.0.0/16": RouteAttributes(), "10.2.0.0/16": RouteAttributes(med=1)})
+    network.run(5)
+    before = b.status().updates_received
+    network.run(5)
+    assert b.status().updates_received == before
+    b.refresh("a")
+    network.run(1)
+    # Two attribute sets are two UPDATEs, and End-of-RIB is none of the answer's.
+    assert b.status().updates_received >= before + 2
+    assert set(b.received(IPV4_UNICAST)) == {"10.1.0.0/16", "10.2.0.0/16"}
 
 
 def test_connection_attempts_back_off_to_the_configured_time() -> None:

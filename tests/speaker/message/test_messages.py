@@ -306,9 +306,11 @@ def test_an_ipv6_next_hop_of_ipv4_prefixes_has_to_be_negotiated() -> None:
     assert decode(body, session).announced[0].nlri == [PREFIX]
 
 
-def test_h41_a_family_that_was_not_negotiated_is_ignored() -> None:
+@pytest.mark.parametrize("size", [16, 24])
+def test_h41_a_family_that_was_not_negotiated_is_ignored(size: int) -> None:
+    """Also with a next hop of a size that no negotiated family has."""
     session = Negotiated(families=frozenset({IPV4_UNICAST}))
-    hop = bytes.fromhex("20010db8" + "00" * 11 + "01")
+    hop = bytes.fromhex("20010db8" + "00" * 19 + "01")[:size]
     found = decode(update(MANDATORY + reach(hop, b"\x10\xfd\0"), PREFIX), session)
     assert found.ignored == (IPV6_UNICAST,)
     assert [part.family for part in found.announced] == [IPV4_UNICAST]

@@ -178,7 +178,7 @@ def test_a_connection_while_established_is_rejected_with_a_cease() -> None:
     assert raw.state == "Established"
 
 
-def test_route_refresh_sends_the_table_again_rfc_2918() -> None:
+def test_a_route_refresh_of_any_family_leaves_the_session_established() -> None:
     raw = Raw(export="all")
     raw.to_established(open_message(capabilities=(*FAMILIES, RouteRefreshCapability())))
     raw.engine.instance(INSTANCE)

@@ -1,0 +1,102 @@
+"""Run the tests that docs/rfcs.md names against each mutant; exit status 1 if one survives.
+
+Each mutant is a change of a copy of the project, so the working tree stays as it is. ``-k RULE``
+selects rules: ``make mutants ARGS="-k 8212"``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutants.page import ROOT, named_tests
+from tests.mutants.rules import MUTANTS, Mutant
+
+COPIED = ("cells", "cmd", "deploy", "docs", "examples", "reconcilers", "resources", "speaker")
+TIMEOUT_SECONDS = 600
+
+
+def main() -> int:
+    """Run; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("-k", metavar="RULE", default="", help="only rules that begin so")
+    chosen = [one for one in MUTANTS if one.rule.startswith(parser.parse_args().k)]
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
+        copy = Path(name)
+        for folder in (*COPIED, "statedb", "tests"):
+            shutil.copytree(
+                ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        for file in ("pyproject.toml", "README.md", "Makefile"):
+            shutil.copy(ROOT / file, copy / file)
+        for number, mutant in enumerate(chosen, 1):
+            began = time.monotonic()
+            killer = _killer(mutant, copy)
+            took = f"{time.monotonic() - began:.1f} s"
+            text = " ".join(mutant.text.split())
+            result = f"fails {killer}" if killer else "SURVIVES"
+            head = f"{number}/{len(chosen)} RFC {mutant.rule} {mutant.module}: {text}"
+            _print(f"{head}: {result} ({took})")
+            if not killer:
+                survivors.append(mutant)
+    _print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants fail a test of their rule")
+    return 1 if survivors else 0
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _killer(mutant: Mutant, copy: Path) -> str:
+    """Return the test of the mutant's rule that fails, or nothing."""
+    module = copy / mutant.module
+    original = module.read_text()
+    assert original.count(mutant.text) == 1, f"{mutant.module}: {mutant.text!r} is not there once"
+    module.write_text(original.replace(mutant.text, mutant.replaced_by))
+    try:
+        return _first_failure(named_tests(mutant.rule), copy)
+    finally:
+        module.write_text(original)
+
+
+def _first_failure(names: list[str], copy: Path) -> str:
+    files = [
+        file
+        for file in sorted((copy / "tests").rglob("test_*.py"))
+        if any(f"def {name}(" in file.read_text() for name in names)
+    ]
+    nodes = [
+        f"{file.relative_to(copy)}::{name}"
+        for file in files
+        for name in names
+        if re.search(rf"^(?:async )?def {name}\(", file.read_text(), re.MULTILINE)
+    ]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *nodes]
+    done = subprocess.run(
+        command,
+        cwd=copy,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    if done.returncode == 0:
+        return ""
+    if done.returncode not in (1, 2):
+        raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+    found = re.search(r"^(?:FAILED|ERROR) \S*?(?:::(\w+)|(\S+))", done.stdout, re.MULTILINE)
+    return (found[1] or found[2]) if found else "the import"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
