@@ -1,0 +1,83 @@
+"""A real API server takes the definitions, and refuses only what the agent refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from resources.kind import Kind
+from resources.metallb.kinds import (
+    BFD_PROFILE,
+    BGP_ADVERTISEMENT,
+    BGP_PEER,
+    COMMUNITY,
+    IP_ADDRESS_POOL,
+    KINDS,
+)
+from tests.resources.metallb.test_kinds import ADVERTISEMENTS, BAD_PEERS, GOOD_PEERS, broken, peer
+from tests.support.kubernetes.accounts import define, undefine
+from tests.support.kubernetes.server import Answer, ApiServer
+from tests.support.wait import eventually
+
+pytestmark = pytest.mark.apiserver
+
+
+@pytest.fixture(scope="module")
+def server(apiserver: ApiServer) -> Iterator[ApiServer]:
+    """A server with the definitions."""
+    names = define(apiserver, KINDS)
+    yield apiserver
+    undefine(apiserver, names)
+
+
+def create(server: ApiServer, kind: Kind[Any], spec: Any, query: str = "?dryRun=All") -> Answer:  # noqa: ANN401
+    """Create an object, strictly."""
+
+    def created() -> Answer:
+        path = f"{kind.path(kind.versions[0], 'default')}{query}&fieldValidation=Strict"
+        value = {
+            "apiVersion": kind.api_versions[0],
+            "kind": kind.name,
+            "metadata": {"name": "x", "namespace": "default"},
+            "spec": spec,
+        }
+        answer = server.request("POST", path, value)
+        assert answer.status != 404
+        return answer
+
+    return eventually(created)
+
+
+@pytest.mark.parametrize("spec", GOOD_PEERS, ids=str)
+def test_the_server_takes_a_peer_that_is_valid(server: ApiServer, spec: dict[str, Any]) -> None:
+    answer = create(server, BGP_PEER, peer(**spec))
+    assert answer.ok, answer.body
+
+
+@pytest.mark.parametrize(("kind", "specs"), [
+    (BGP_PEER, [peer(**spec) for spec, _ in BAD_PEERS]),
+    (BGP_ADVERTISEMENT, [spec for spec, _ in ADVERTISEMENTS if spec is not None]),
+    (BFD_PROFILE, [{"receiveInterval": 9}, {"minimumTtl": 255}, {"echoMode": True}, {}]),
+    (IP_ADDRESS_POOL, [{"addresses": ["198.18.30.0/24"]}, {}, {"addresses": "x"}]),
+    (COMMUNITY, [{"communities": [{"name": "a", "value": "1:1"}]}, {"communities": "x"}]),
+], ids=["peer", "advertisement", "profile", "pool", "community"])  # fmt: skip
+def test_what_the_server_refuses_the_agent_refuses(
+    server: ApiServer, kind: Kind[Any], specs: list[Any]
+) -> None:
+    for spec in specs:
+        answer = create(server, kind, spec)
+        assert answer.ok or answer.status in (400, 422), answer.body
+        assert answer.ok or broken(kind, spec), (spec, answer.body)
+
+
+def test_graceful_restart_cannot_be_changed(server: ApiServer) -> None:
+    answer = create(server, BGP_PEER, peer(), query="?")
+    assert answer.ok, answer.body
+    path = BGP_PEER.object_path("x", "default")
+    changed = {**answer.body, "spec": {**answer.body["spec"], "enableGracefulRestart": True}}
+    refused = server.request("PUT", path, changed)
+    assert refused.status == 422
+    assert "cannot be changed" in str(refused.body)
+    server.request("DELETE", path)
