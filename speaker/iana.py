@@ -306,6 +306,7 @@ def is_assigned(code: int, subcode: int) -> bool:
 
 WELL_KNOWN_COMMUNITIES: Final[dict[str, int]] = {
     "internet": 0x00000000,
+    "graceful-shutdown": 0xFFFF0000,
     "planned-shut": 0xFFFF0000,
     "accept-own": 0xFFFF0001,
     "route-filter-translated-v4": 0xFFFF0002,

@@ -143,11 +143,11 @@ def test_half_requests_make_room_for_another(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(http_connections, "MAX_CONNECTIONS", 3)
 
     async def check(_: Hive, url: str) -> None:
-        silent = [await half(url, b"GET /") for __ in range(10)]
-        for __ in range(5):
+        silent = [await half(url, b"GET /") for _attempt in range(10)]
+        for _attempt in range(5):
             assert await get(f"{url}/livez") == (200, "ok\n")
         assert await ended(silent[0][0])
-        for __, one in silent:
+        for _reader, one in silent:
             one.close()
 
     serve(check)

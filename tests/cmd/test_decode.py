@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import json
 import struct
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
+from speaker.capability.values import AddPath, Capability, FourOctetAs, Multiprotocol
+from speaker.message import Open
+from speaker.nlri import IPV4_UNICAST
 from waggle.__main__ import main
 
 KEEPALIVE = "ff" * 16 + "001304"
@@ -156,6 +160,98 @@ def test_a_capture_is_reassembled_from_segments(
     file.write_bytes(capture)
     assert main(["decode", "--pcap", str(file)]) == 0
     assert [line["kind"] for line in _lines(capsys)] == ["keepalive", "update"]
+
+
+A, B = b"\x0a\0\0\1", b"\x0a\0\0\2"
+
+
+def packet(source: bytes, target: bytes, ports: tuple[int, int], octets: bytes) -> bytes:
+    tcp = struct.pack("!HHIIBBHHH", *ports, 1000, 0, 0x50, 0x18, 512, 0, 0) + octets
+    return struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0) + source + target + tcp
+
+
+def pcap(packets: Iterable[bytes], order: str = "<") -> bytes:
+    capture = struct.pack(f"{order}IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    for octets in packets:
+        capture += struct.pack(f"{order}IIII", 0, 0, len(octets), len(octets)) + octets
+    return capture
+
+
+def block(order: str, kind: int, body: bytes) -> bytes:
+    body += bytes(-len(body) % 4)
+    size = struct.pack(f"{order}I", len(body) + 12)
+    return struct.pack(f"{order}I", kind) + size + body + size
+
+
+def pcapng(packets: Iterable[bytes], order: str = "<") -> bytes:
+    """A section with an Ethernet interface and one of raw IP, and blocks that are skipped."""
+    capture = block(order, 0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
+    capture += block(order, 1, struct.pack(f"{order}HHI", 1, 0, 0))
+    capture += block(order, 1, struct.pack(f"{order}HHI", 101, 0, 0) + b"\0\x02\0\x03any\0")
+    for octets in packets:
+        capture += block(order, 5, bytes(12))  # interface statistics
+        head = struct.pack(f"{order}IIIII", 1, 0, 0, len(octets), len(octets))
+        capture += block(order, 6, head + octets)
+    return capture
+
+
+def session(
+    client: tuple[Capability, ...], server: tuple[Capability, ...], *, asns: tuple[int, int]
+) -> list[bytes]:
+    """The packets of a connection: the OPENs, and an UPDATE of the client."""
+    as4 = all(FourOctetAs in map(type, found) for found in (client, server))
+    add_path = all(AddPath in map(type, found) for found in (client, server))
+    path = b"\x02\x01" + asns[0].to_bytes(4 if as4 else 2, "big")
+    attributes = b"\x40\1\1\0" + bytes((0x40, 2, len(path))) + path + b"\x40\3\4\x0a\0\0\1"
+    if asns[0] == asns[1]:
+        attributes += b"\x40\5\4\0\0\0\x64"
+    nlri = (b"\0\0\0\7" if add_path else b"") + b"\x18\xc0\0\2"
+    body = b"\0\0" + len(attributes).to_bytes(2, "big") + attributes + nlri
+    update = b"\xff" * 16 + (19 + len(body)).to_bytes(2, "big") + b"\2" + body
+    first = Open(asn=asns[0], hold_time=90, router_id=1, capabilities=client).encode()
+    other = Open(asn=asns[1], hold_time=90, router_id=2, capabilities=server).encode()
+    return [packet(B, A, (179, 40000), other), packet(A, B, (40000, 179), first + update)]
+
+
+@pytest.mark.parametrize("file", [pcap, pcapng])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_the_opens_of_a_capture_determine_how_its_updates_are_decoded(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    file: Callable[[Iterable[bytes], str], bytes],
+    order: str,
+) -> None:
+    ipv4 = Multiprotocol(IPV4_UNICAST)
+    many = AddPath(((IPV4_UNICAST, 3),))
+    cases = (
+        session((ipv4,), (ipv4,), asns=(65001, 65002)),  # two-octet AS numbers
+        session((ipv4, FourOctetAs(65001)), (ipv4, FourOctetAs(65002)), asns=(65001, 65002)),
+        session((ipv4, many), (ipv4, many), asns=(65001, 65002)),
+        session((ipv4,), (ipv4,), asns=(65001, 65001)),  # iBGP: LOCAL_PREF
+    )
+    path = tmp_path / "bgp"
+    for number, packets in enumerate(cases):
+        path.write_bytes(file(packets, order))
+        assert main(["decode", "--pcap", str(path)]) == 0
+        update = next(line for line in _lines(capsys) if line["kind"] == "update")
+        assert (update["announce"], update["asPath"]) == (["192.0.2.0/24"], "65001"), number
+        assert "error" not in update
+        assert update.get("localPreference") == (100 if number == 3 else None)
+
+
+def test_a_cut_capture_ends_where_it_is_cut_and_another_file_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    ipv4 = (Multiprotocol(IPV4_UNICAST),)
+    whole = pcapng(session(ipv4, ipv4, asns=(65001, 65002)))
+    path = tmp_path / "bgp"
+    for size in range(12, len(whole), 7):
+        path.write_bytes(whole[:size])
+        assert main(["decode", "--pcap", str(path)]) in (0, 2)
+    capsys.readouterr()
+    path.write_bytes(b"no capture at all, but text")
+    assert main(["decode", "--pcap", str(path)]) == 2
+    assert "neither a pcap nor a pcapng file" in capsys.readouterr().err
 
 
 def test_an_invalid_hex_text_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

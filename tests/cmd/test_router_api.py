@@ -164,6 +164,22 @@ def test_idle_clients_make_room_for_another_the_longest_idle_first(
     asyncio.run(main())
 
 
+def test_a_community_has_a_name(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path / "api") as client:
+            reader, writer = await client()
+            names = ["graceful-shutdown", "no-export", "65001:5"]
+            request = {"op": "announce", "prefixes": ["10.9.0.0/16"], "communities": names}
+            writer.write(json.dumps(request).encode() + b"\n" + ASK)
+            done, answer = [json.loads(await reader.readline()) for _ in range(2)]
+            assert done["ok"], done
+            (route,) = answer["routes"]
+            assert route["communities"] == ["65535:0", "65535:65281", "65001:5"]
+            writer.close()
+
+    asyncio.run(main())
+
+
 PREFIXES = [f"10.{index >> 8}.{index & 255}.0/24" for index in range(20_000)]
 
 

@@ -25,7 +25,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument("hex", nargs="*", metavar="HEX", help="messages, markers included")
-    parser.add_argument("--pcap", metavar="FILE", help="a capture file with BGP over TCP")
+    parser.add_argument(
+        "--pcap",
+        metavar="FILE",
+        help="a capture file (pcap, pcapng) with BGP over TCP; a connection whose OPENs are in it is "
+        "decoded as they negotiate, others as the options say",
+    )
     parser.add_argument(
         "--jsonl",
         nargs="?",

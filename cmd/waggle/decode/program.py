@@ -122,11 +122,14 @@ def main(args: argparse.Namespace) -> int:
             add_path_receive=_families(args.add_path),
         )
         if args.pcap is not None:
-            found: Iterable[bytes] = messages(Path(args.pcap))
+            _print(
+                decode_message(octets, of_capture or session)
+                for octets, of_capture in messages(Path(args.pcap))
+            )
         else:
             texts = args.hex or sys.stdin.read().splitlines()
             found = (part for text in texts for part in _cut(_octets(text)))
-        _print(decode_message(octets, session) for octets in found)
+            _print(decode_message(octets, session) for octets in found)
     except (ValueError, OSError, NotACapture) as error:
         complain("waggle decode", f"{_why(error)}; see waggle decode --help")
         return EXIT_USAGE

@@ -146,7 +146,7 @@ def _add_attributes(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="communities",
         metavar="A:B",
-        help="a community; may be given several times",
+        help="a community, or a name such as graceful-shutdown; may be given several times",
     )
     parser.add_argument(
         "--large-community",

@@ -32,6 +32,7 @@ from speaker.api import (
     UnknownName,
     parse_prefix,
 )
+from speaker.iana import WELL_KNOWN_COMMUNITIES
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
 from speaker.server import SlicedReader, Speaker
 from waggle.router.config import INSTANCE, route_to_wire
@@ -357,6 +358,9 @@ def _numbers(text: str, count: int, limit: int) -> list[int]:
 
 
 def _community(text: str) -> int:
+    known = WELL_KNOWN_COMMUNITIES.get(text)
+    if known is not None:
+        return known
     high, low = _numbers(text, 2, 0xFFFF)
     return high << 16 | low
 
