@@ -6,6 +6,8 @@ import ipaddress
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from msgspec.structs import replace
+
 from reconcilers.dialect import (
     Candidate,
     ClusterContext,
@@ -45,6 +47,8 @@ from reconcilers.model import (
     Contribution,
     ObjectRef,
     PasswordRef,
+    Peer,
+    RouteExplanation,
     SecretRef,
     ref_to,
 )
@@ -290,6 +294,15 @@ class Frrk8sDialect(Dialect):
             raise JoinConflictError("localPref", f"it has local preference {found}")
         return united(one.attributes for one in contributions)
 
+    explained_kinds: ClassVar[Mapping[str, str]] = {
+        "frrconfiguration": FRR_CONFIGURATION.name,
+        "frrconfigurations": FRR_CONFIGURATION.name,
+    }
+
+    def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
+        """Explain which object allows a prefix, or that none does."""
+        return _explained(super().explain(candidate, peer, rules), candidate, peer)
+
     def candidates(
         self,
         snapshot: Snapshot,  # noqa: ARG002
@@ -318,3 +331,14 @@ def _is_interface(text: str) -> bool:
     except ValueError:
         return True
     return False
+
+
+def _explained(found: RouteExplanation, candidate: Candidate, peer: Peer) -> RouteExplanation:
+    """Return the explanation of a prefix that is not advertised in the words of the API."""
+    if found.reason == "Advertised":
+        return found
+    if candidate.family not in peer.families:
+        text = f"the session has no family {candidate.family}"
+        return replace(found, reason="FamilyNotConfigured", message=text)
+    text = f"no object allows it towards {peer.address or peer.interface} (toAdvertise.allowed)"
+    return replace(found, reason="NotInAllowList", message=text)
