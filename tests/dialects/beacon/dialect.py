@@ -54,7 +54,7 @@ class BeaconDialect(api.Dialect):
             spec = row.spec
             rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
             instance = Instance(
-                spec.instance, None, spec.asn, spec.router_id, spec.listen_port, ref
+                spec.instance, None, spec.asn, spec.router_id, spec.listen_port, origin=ref
             )
             peer = Peer(
                 spec.instance, "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,

@@ -314,6 +314,14 @@ def test_an_import_of_itself_or_of_one_instance_twice_is_invalid() -> None:
         )
 
 
+def test_an_invalid_filter_of_an_import_changes_nothing() -> None:
+    hub = Hub(red=65001, blue=65001)
+    before = hub.host.engine.instance("blue").config
+    with pytest.raises(InvalidConfig, match="blue imports red"):
+        hub.imports("blue", "red", import_=(PrefixRule("10.0.0.0/8", ge=4),))
+    assert hub.host.engine.instance("blue").config == before
+
+
 def _choice(rng: random.Random, names: Iterable[str]) -> list[str]:
     return [name for name in names if rng.random() < 0.5]
 
