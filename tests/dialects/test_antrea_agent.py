@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from cells.api.client import get_plain
-from tests.cmd.lab import established, routers
+from tests.cmd.lab import established, free_port, routers
 from tests.reconcilers.antrea.build import node, policy, service
 from tests.support.agent import Agent
 from tests.support.wait import eventually
@@ -47,7 +48,8 @@ def run(it: Agent, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int
 def test_the_views_of_an_agent(
     tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    flags = ["--enable-cell=antrea", "--disable-cell=cilium"]
+    http = free_port("127.0.0.1")
+    flags = ["--enable-cell=antrea", "--disable-cell=cilium", f"--http-address=127.0.0.1:{http}"]
     it = Agent(
         None, tmp_path / "agent", node="edge-7", arguments=(*flags, "--mass-withdraw-hold=0")
     )
@@ -56,6 +58,10 @@ def test_the_views_of_an_agent(
     try:
         it.wait_ready()
         established(it, 1)
+        with urllib.request.urlopen(f"http://127.0.0.1:{http}/metrics") as answer:
+            metrics = answer.read().decode()
+        up = [line for line in metrics.splitlines() if line.startswith("waggle_bgp_session_up{")]
+        assert [("127.0.0.2" in line, line.endswith(" 1.0")) for line in up] == [(True, True)]
         expected = {"name": "edge", "routerID": "10.30.4.17", "localASN": 65001, "listenPort": 1179}
         for words in (("policy",), ("bgppolicy",), ("get", "bgppolicy")):
             assert json.loads(run(it, capsys, *words, "-o", "json")[1]) == expected

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(30
 POLICIES = "/apis/crd.antrea.io/v1alpha1/bgppolicies"
 EGRESSES = "/apis/crd.antrea.io/v1beta1/egresses"
 SECRETS = "/api/v1/namespaces/kube-system/secrets"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
 MANAGER = "waggle-operator-antrea"
 QUIET = 3.0
@@ -173,6 +174,7 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
             fields: dict[str, Any] = {"f:metadata": {"f:annotations": {f"f:{ROUTER_ID}": {}}}}
             assert (ours["operation"], ours["fieldsV1"]) == ("Apply", fields)
             _check_readable(agent)
+            eventually(lambda: _check_event(server), within=60)
             server.kubectl("annotate", "--overwrite", "node", NODE, f"{ROUTER_ID}=10.255.0.7")
             eventually(lambda: _check_router_id(agent, "10.255.0.7"), within=30)
             time.sleep(QUIET)
@@ -190,6 +192,13 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
 def _node(server: ApiServer) -> dict[str, Any]:
     found: dict[str, Any] = server.request("GET", f"/api/v1/nodes/{NODE}").body
     return found
+
+
+def _check_event(server: ApiServer) -> None:
+    """Check that the session is an Event of the policy."""
+    events = server.request("GET", EVENTS).body["items"]
+    found = [e["reason"] for e in events if e["regarding"].get("kind") == "BGPPolicy"]
+    assert found, [e["regarding"] for e in events]
 
 
 def _check_annotation(server: ApiServer, expected: str) -> None:
