@@ -20,7 +20,7 @@ def add_parser(
     parser = subparsers.add_parser(
         NAME,
         help="print the CustomResourceDefinitions, for kubectl apply",
-        description="Print the CustomResourceDefinitions of the kinds that Waggle reads, generated "
+        description="Print the CustomResourceDefinitions of the kinds that Waggle knows, generated "
         "from the types that decode the objects. Keep definitions that the owner of an API has "
         "installed.",
         epilog=exit_statuses(
@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     from reconcilers.offline import kinds_of
     from resources.crds.generate import custom_resource_definition, defined
 
-    known_kinds = defined(kinds_of(args.dialects.load()))
+    dialects = args.dialects.load()
+    known_kinds = defined((*kinds_of(dialects), *(k for d in dialects for k in d.defined_kinds)))
     by_name = {word.lower(): kind for kind in known_kinds for word in (kind.name, kind.plural)}
     unknown = [name for name in args.kinds if name.lower() not in by_name]
     if unknown:

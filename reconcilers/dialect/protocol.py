@@ -50,6 +50,8 @@ class Dialect:
     """The kinds that the operator reads."""
     options_type: ClassVar[type[Options]] = Options
     """The options of an agent and of ``waggle render``."""
+    defined_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """Kinds that are not read, and whose definitions ``waggle crds`` prints as well."""
     operator_options_type: ClassVar[type[Options]] = Options
     feeds: ClassVar[str | None] = None
     """The dialect that reads the objects which this one generates; instances are then its own."""

@@ -103,6 +103,7 @@ class MetalLBDialect(Dialect):
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = metallb.CONFIGURATION
     reviewed_kinds: ClassVar = metallb.CONFIGURATION
+    defined_kinds: ClassVar = (metallb.SERVICE_BGP_STATUS, metallb.CONFIGURATION_STATE)
 
     options: MetalLBOptions | MetalLBOperatorOptions
 
