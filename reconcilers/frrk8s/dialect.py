@@ -76,7 +76,10 @@ class Frrk8sDialect(Dialect):
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS)
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
-    rivals: ClassVar = (Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),)
+    rivals: ClassVar = (
+        Rival("FRR-k8s", "app.kubernetes.io/name=frr-k8s"),
+        Rival("FRR-k8s", "app=frr-k8s"),
+    )
     draft_converters: ClassVar = (DraftConverter(("draft of FRRConfiguration",), convert_draft),)
     selecting_kinds: ClassVar = frozenset({FRR_CONFIGURATION.name})
     managed_conditions: ClassVar = condition_types.TYPES
@@ -146,7 +149,12 @@ class Frrk8sDialect(Dialect):
             compiled.instances,
             compiled.peers,
             compiled.route_sets,
-            problems=(*found.problems, *merged.problems, *compiled.problems),
+            # With an earlier state in force its own problems are no longer news of these objects.
+            problems=(
+                *found.problems,
+                *merged.problems,
+                *(compiled.problems if merged.routers is not None else ()),
+            ),
             recompiled={SOURCE: self._recompiled(compiled)},
         )
 
