@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import given, settings
 
 from reconcilers.frrk8s.merge import Merge
 from reconcilers.frrk8s.unit import Unit
@@ -13,6 +13,8 @@ from tests.reconcilers.frrk8s.build import merge, unit
 
 PREFIXES = ("10.1.0.0/16", "10.2.0.0/16", "2001:db8::/32")
 ADDRESSES = ("203.0.113.9", "2001:db8::9")
+UNHURRIED = settings(deadline=None)
+"""An example may take long on a busy machine."""
 FAMILY = {"203.0.113.9": ".", "2001:db8::9": ":"}
 Spec = dict[str, Any]
 
@@ -187,6 +189,7 @@ def without_sessions(found: Any) -> Any:  # noqa: ANN401
 # Properties
 
 
+@UNHURRIED
 @given(sets())
 def test_the_model_agrees(objects: dict[str, list[Spec]]) -> None:
     result = merge(units_of(objects))
@@ -194,6 +197,7 @@ def test_the_model_agrees(objects: dict[str, list[Spec]]) -> None:
     assert (result.routers is None) is bool(result.problems)
 
 
+@UNHURRIED
 @given(sets(), st.randoms(use_true_random=False))
 def test_the_order_does_not_matter(objects: dict[str, list[Spec]], order: Any) -> None:  # noqa: ANN401
     units = units_of(objects)
@@ -203,12 +207,14 @@ def test_the_order_does_not_matter(objects: dict[str, list[Spec]], order: Any) -
     assert (flat(again), again.problems) == (flat(result), result.problems)
 
 
+@UNHURRIED
 @given(sets())
 def test_the_same_object_twice_is_once(objects: dict[str, list[Spec]]) -> None:
     copies = {f"copy-of-{name}": of_object for name, of_object in objects.items()}
     assert flat(merge(units_of(objects | copies))) == flat(merge(units_of(objects)))
 
 
+@UNHURRIED
 @given(sets())
 def test_merging_loses_nothing_that_one_object_has_alone(objects: dict[str, list[Spec]]) -> None:
     whole = flat(merge(units_of(objects)))
@@ -222,6 +228,7 @@ def test_merging_loses_nothing_that_one_object_has_alone(objects: dict[str, list
                 assert set(routes) <= set(whole[vrf][3][end][3])
 
 
+@UNHURRIED
 @given(sets())
 def test_isolation_is_the_merge_of_those_that_it_takes_in(objects: dict[str, list[Spec]]) -> None:
     units = units_of(objects)
@@ -236,6 +243,7 @@ def test_isolation_is_the_merge_of_those_that_it_takes_in(objects: dict[str, lis
         assert merge(more).routers is None
 
 
+@UNHURRIED
 @given(sets())
 def test_every_conflict_is_of_objects_that_differ_pair_by_pair(
     objects: dict[str, list[Spec]],
