@@ -59,6 +59,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_filters
 	@$(BIN)/python -m bench.bench_questions
 	@$(BIN)/python -m bench.bench_status_writes
+	@$(BIN)/python -m bench.bench_leave
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
 

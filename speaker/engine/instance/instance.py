@@ -35,6 +35,8 @@ from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
+UNSENT_ROUTES: Final = 20_000
+"""Routes of ended sessions after which their withdrawals are sent, before the end of the turn."""
 SILENT_SECONDS: Final = 2.0
 """How long a dynamic peer may keep its place without an OPEN while other addresses wait for one."""
 
@@ -69,6 +71,8 @@ class Instance:
         self.restarting_peers: dict[Peer, EstablishedPeer] = {}
         """The peers without a session whose routes are kept as stale (RFC 4724)."""
         self.rejected_connections = RejectedConnections(config.name)
+        self._unsent_routes = 0
+        """Routes of sessions that ended since `send_pending` was last called for them."""
         self._context = context
         self._slot = slot
         self._neighbors = neighbors
@@ -339,6 +343,12 @@ class Instance:
             self.restarting_peers[peer] = established
         else:
             established.stale.clear()
+        self._unsent_routes += routes
+        if self._unsent_routes >= UNSENT_ROUTES:
+            # Many sessions may end in one turn of the loop: the changes of all of them at once would
+            # take as much memory as the routes.
+            self._unsent_routes = 0
+            self.outbound.send_pending()
         self._follow_neighbor(peer)
         return routes
 
