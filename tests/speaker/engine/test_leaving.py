@@ -39,7 +39,7 @@ def test_withdrawals_of_many_ended_sessions_are_sent_within_the_turn(
     connections = {
         established.session.connection
         for peer, established in instance.established.items()
-        if peer.name != "watcher"
+        if peer.name != "watcher" and established.session.connection is not None
     }
     taken: list[int] = []
     table = instance.outbound.loc.tables[IPV4_UNICAST]
