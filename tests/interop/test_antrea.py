@@ -247,7 +247,7 @@ def test_the_agent_takes_over_from_the_speaker_of_the_node_without_a_gap(
                 if set(router.all_routes(own)) != {prefix}:
                     # Not an AssertionError, which would be waited for.
                     raise RuntimeError(f"{prefix} was gone for a moment")
-                assert agent.peers()[ROUTER]["state"] == "Established"
+                assert agent.peers().get(ROUTER, {}).get("state") == "Established"
 
             eventually(router.answers, within=5)
             settles(taken_over, stays=1.0, within=40, context=router.daemon.tail)

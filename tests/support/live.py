@@ -218,6 +218,7 @@ class Lab:
             asns = {far.own: asns for far, asns in sorted(sessions.items()) if far.end == end}
             made[end] = _router(kind, end, asns, index, link, directory)
         self._made = tuple(made.values())
+        self._ends = made
         self.routers = {far: made[far.end] for far in sessions}
         self.agent = Agent(
             link.left, directory / "agent", node=scenario.node, arguments=scenario.agent_flags
@@ -246,6 +247,7 @@ class Lab:
         """Do what a step does."""
         step = stage.step
         self._known |= stage.peers
+        self._change_ends(stage)
         if step.agent in ("stop", "restart"):
             self.agent.stop()
         elif step.agent == "kill":
@@ -271,6 +273,18 @@ class Lab:
         )
         router.settings = dataclasses.replace(router.settings, peers=peers)
         router.restart()
+
+    def _change_ends(self, stage: Stage) -> None:
+        """Let only those routers run that a step has, of several with one address and port."""
+        needed = {session.end for session in stage.peers.values()}
+        taken = {end[:2] for end in needed}
+        for end, router in self._ends.items():
+            if end not in needed and end[:2] in taken and router.daemon.running:
+                router.stop()
+        for end in needed:
+            if not self._ends[end].daemon.running:
+                self._ends[end].start()
+                self._ends[end].wait_ready()
 
     def tokens(self, stage: Stage) -> dict[str, tuple[Far, str]]:
         """Return something for each session that changes when it is established anew."""
