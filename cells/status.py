@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 
+import structlog
+
 from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -19,6 +21,8 @@ from reconcilers.report.object_statuses import ObjectStatuses
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from statedb import Database, Table
+
+log = structlog.get_logger("waggle.status")
 
 EVERY = 5.0
 """Polling interval for route counts, which emit no event, in seconds."""
@@ -60,6 +64,8 @@ class StatusLoop:
         self._health = health
         followed = (*statuses.followed, sessions.table)
         self._signal = Signal(*(table.observable for table in followed))
+        self._failing: dict[str, str] = {}
+        """The errors of the last run, by dialect."""
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:
@@ -68,6 +74,27 @@ class StatusLoop:
     async def _report(self, _: float | None) -> None:
         if self._intent.ready:
             self._statuses.run(time.time())
+            self._report_failures()
+
+    def _report_failures(self) -> None:
+        """Set the health, and log an error that the run before did not have."""
+        texts = {
+            name: f"{type(error).__name__}: {error}"
+            for name, error in self._statuses.failures.items()
+        }
+        for name, text in texts.items():
+            if self._failing.get(name) != text:
+                log.error(
+                    "a dialect cannot report; its last statuses are kept",
+                    event_name="status.dialect_failed",
+                    dialect=name,
+                    exc_info=self._statuses.failures[name],
+                )
+        self._failing = texts
+        if texts:
+            named = "; ".join(f"{name}: {text}" for name, text in texts.items())
+            self._health.degraded(f"statuses cannot be computed: {named}")
+        else:
             self._health.ok("follows the sessions")
 
 

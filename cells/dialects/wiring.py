@@ -14,7 +14,7 @@ import msgspec
 from prometheus_client.core import GaugeMetricFamily
 
 from cells.api.resource import ApiPlain, ApiResource, BadRequestError, NotFoundError, Query
-from cells.hive import CompositionError, SettingError, Wiring, provide
+from cells.hive import CompositionError, Health, SettingError, Wiring, provide
 from cells.hive.cell import Constructor, Provider
 from cells.metrics import MetricsCollector
 from reconcilers.dialect import ApiPath, Dialect, PlainPath, ViewContext
@@ -124,15 +124,26 @@ def plain_resources(
 
 
 class DialectMetrics:
-    """The metrics of a dialect."""
+    """The metrics of a dialect; one that fails has none, and the other metrics remain."""
 
-    def __init__(self, dialect: Dialect, database: Database) -> None:
+    def __init__(self, dialect: Dialect, database: Database, health: Health) -> None:
         self._dialect = dialect
         self._database = database
+        self._health = health
+        self._failed = False
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics."""
-        for gauge in self._dialect.metrics(self._database.snapshot()):
+        try:
+            gauges = list(self._dialect.metrics(self._database.snapshot()))
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            text = f"cannot be computed: {type(error).__name__}: {error}"
+            self._health.scope("metrics").degraded(text)
+            self._failed = True
+            return
+        if self._failed:
+            self._health.scope("metrics").ok("computed at each scrape")
+        for gauge in gauges:
             family = GaugeMetricFamily(gauge.name, gauge.help, labels=gauge.labels)
             for labels, value in gauge.values.items():
                 family.add_metric(labels, value)

@@ -1,6 +1,7 @@
 """The status of each object that this node reports on, as rows of the table ``object-statuses``.
 
-Level-triggered: every dialect computes its statuses whole, and a row is written where it differs.
+Level-triggered: every dialect computes its statuses whole, and a row is written where it differs. Of a
+dialect that fails the last statuses are kept; the others are not affected.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class ObjectStatuses:
         self._node = node
         self._sessions = sessions
         self._dialects = [dialect for dialect in dialects if dialect.reported_kinds]
+        self.failures: dict[str, Exception] = {}
+        """Errors of the last run, by dialect."""
 
     @property
     def followed(self) -> tuple[Table[Any], ...]:
@@ -63,16 +66,19 @@ class ObjectStatuses:
         snapshot = self._database.snapshot()
         before = {row.object: row for row in self.table.all(snapshot)}
         sessions, instances = self._sessions(), self._instances()
-        rows = [
-            replace(row, dialect=dialect.name)
-            for dialect in self._dialects
-            for row in dialect.statuses(
-                snapshot,
-                ReportContext(
-                    self._node, dialect.name, self._intent, sessions, before, now, instances
-                ),
+        self.failures.clear()
+        rows: list[ObjectStatus] = []
+        for dialect in self._dialects:
+            name = dialect.name
+            context = ReportContext(
+                self._node, name, self._intent, sessions, before, now, instances
             )
-        ]
+            try:
+                found = [replace(row, dialect=name) for row in dialect.statuses(snapshot, context)]
+            except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+                self.failures[name] = error
+                found = [row for row in before.values() if row.dialect == name]
+            rows += found
         if {row.object: row for row in rows} == before:
             return False
         with self._database.write(self.table) as txn:

@@ -27,3 +27,10 @@ def test_every_file_that_the_page_names_exists() -> None:
         n for n in names if not (ROOT / n).exists() and not example & set(re.split(r"[/.]", n))
     ]
     assert missing == []
+
+
+def test_kinds_and_dialect_of_the_example_are_as_short_as_the_page_says() -> None:
+    page = (ROOT / "docs" / "dialects.md").read_text()
+    (limit,) = re.findall(r"kinds and dialect are under (\d+) lines", page)
+    files = [ROOT / "tests/dialects/beacon" / name for name in ("kinds.py", "dialect.py")]
+    assert sum(len(file.read_text().splitlines()) for file in files) < int(limit)

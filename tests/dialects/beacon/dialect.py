@@ -53,15 +53,13 @@ class BeaconDialect(api.Dialect):
         for ref, row in [(ref_to(BEACON, stored), stored)] if stored is not None else found:
             spec = row.spec
             rules = Rules(spec.namespace, ref, Attributes(communities=(self.options.community,)))
-            instance = Instance(
-                spec.instance, None, spec.asn, spec.router_id, spec.listen_port, origin=ref
-            )
+            router = Instance(spec.instance, None, spec.asn, spec.router_id, spec.listen_port, ref)
             peer = Peer(
                 spec.instance, "router", spec.peer_address, None, spec.peer_asn, spec.peer_port,
                 local_address=spec.local_address, connect_retry_time=1, route_set=rules.name,
                 origins=(ref,),
             )  # fmt: skip
-            return api.NodeIntent((instance,), (peer,), {rules.name: rules})
+            return api.NodeIntent((router,), (peer,), {rules.name: rules})
         return api.NodeIntent()
 
     def operate(self, snapshot: Snapshot, *_: object) -> api.ClusterIntent:
