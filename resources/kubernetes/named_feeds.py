@@ -54,6 +54,12 @@ class NamedFeeds:
         self._wanted = frozenset(key for key in keys if all(key))
         self._changed.set()
 
+    def use_restored(self) -> None:
+        """Count as read without a list, as the API server does not answer: the rest must not wait."""
+        if not self._has_emitted:
+            self._has_emitted = True
+            self._emit_all()
+
     async def run(self, start: Start) -> None:
         """Start and end feeds until cancelled; may be run again."""
         async with asyncio.TaskGroup() as group:

@@ -100,6 +100,8 @@ class KubernetesSource:
         waiting = [one for one in self.reflectors if not one.feed.synced]
         for reflector in waiting:
             reflector.use_restored()
+        for named in self._named.values():
+            named.use_restored()
         return tuple(reflector.status.name for reflector in waiting)
 
     @property

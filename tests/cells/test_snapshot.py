@@ -129,7 +129,6 @@ def test_f02_an_agent_that_starts_without_api_server_goes_on_from_its_disk(tmp_p
             await server.start()
             await until(lambda: names(hive) == {"db", "new"})
             await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
-            await until(lambda: secrets(hive) == 1)
 
     run(scenario)
 
@@ -188,14 +187,14 @@ def test_f02_an_empty_list_removes_rows_of_the_file_only_when_lists_confirm_it(
     async def scenario(server: ApiServer) -> None:
         await lived(server, tmp_path)
         server.once("list", "services", text(200, EMPTY, "application/json"))
-        async with agent(server, tmp_path, after=30.0, mass_withdraw_hold="0.2") as hive:
+        async with agent(server, tmp_path, after=30.0, mass_withdraw_hold="2") as hive:
             await until(lambda: complete(hive))
             assert names(hive) == {"web", "db"}
             await until(lambda: len(server.queries("list", "services")) >= 3)
             await until(lambda: levels(hive)["kubernetes/Service"][0] is Level.OK)
             assert names(hive) == {"web", "db"}
             server.always("list", "services", text(200, EMPTY, "application/json"))
-        async with agent(server, tmp_path, after=30.0, mass_withdraw_hold="0.2") as hive:
+        async with agent(server, tmp_path, after=30.0, mass_withdraw_hold="2") as hive:
             await until(lambda: complete(hive))
             assert names(hive) == {"web", "db"}
             await until(lambda: names(hive) == set())
