@@ -126,7 +126,7 @@ _LABEL_VALUE: Final = re.compile(LABEL_VALUE)
 def strict_selector_errors(selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
     """Check a selector as ``metav1.LabelSelectorAsSelector`` does: keys and values of labels as well.
 
-    For kinds whose definition says nothing of them, so that an API server stores any text.
+    For kinds whose definition does not restrict them, so that an API server stores any text.
     """
     if selector is None:
         return

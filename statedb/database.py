@@ -170,7 +170,7 @@ class Database:
     def trial(self, *tables: Table[Any]) -> WriteTxn:
         """Return a transaction on tables that is never committed, to see what writes would result in.
 
-        It locks nothing and nobody else sees it. Its revisions are those that a later commit has
+        It locks nothing, and no other reader sees it. Its revisions are those that a later commit has
         again, with other rows.
         """
         return WriteTxn(self._root, tables)

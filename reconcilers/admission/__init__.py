@@ -2,7 +2,7 @@
 
 `Reviewer` compares the problems of all nodes without and with a change, and decides as an admission
 webhook does. ``waggle check`` lists the problems of all nodes in manifests. Pure, but for the trial
-transactions of the database, which nobody else sees.
+transactions of the database, which no other reader sees.
 """
 
 from reconcilers.admission.cluster_problems import (

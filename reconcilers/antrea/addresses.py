@@ -47,7 +47,7 @@ def family_not_enabled(family: Family) -> Reason:
 
 
 class Candidate(NamedTuple):
-    """One address of one object; without an address it says that the object has none of the type."""
+    """One address of one object; without an address: the object has none of the type."""
 
     object: ObjectRef
     type: str

@@ -23,7 +23,7 @@ FLAG: Final = "--antrea-next-fields"
 
 
 class Choice(NamedTuple):
-    """The policy that counts, if any, and what is said of all policies."""
+    """The policy that counts, if any, and the conditions and problems of all policies."""
 
     policy: BGPPolicy | None
     conditions: tuple[Condition, ...]

@@ -1,4 +1,4 @@
-"""What a Node says: its families, pod CIDRs and transport addresses, and its router ID. Pure."""
+"""The facts of a Node: its families, pod CIDRs and transport addresses, and its router ID. Pure."""
 
 from __future__ import annotations
 

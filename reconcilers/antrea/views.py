@@ -170,7 +170,7 @@ def _name(row: Instance) -> str:
 
 
 def _families(query: Mapping[str, str]) -> frozenset[Family]:
-    """Return the families that are asked for; the flags have no value. Raises `RefusedError`."""
+    """Return the requested families; the flags have no value. Raises `RefusedError`."""
     if query.get(IPV4_ONLY) or query.get(IPV6_ONLY) or {IPV4_ONLY, IPV6_ONLY} <= query.keys():
         raise RefusedError(400, INVALID_QUERY)
     if IPV4_ONLY in query:

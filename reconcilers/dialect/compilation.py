@@ -63,7 +63,7 @@ class NodeIntent(msgspec.Struct, frozen=True):
     fed: tuple[Fed, ...] = ()
     """For the dialect that this one feeds."""
     replaced: frozenset[ObjectRef] = frozenset()
-    """Objects of the dialect that this one feeds which say the same as ``fed``: they do not count."""
+    """Objects of the dialect that this one feeds which equal ``fed``: they do not count."""
     recompiled: Mapping[str, frozenset[Key]] = {}
     """By route source: objects whose contributions the compilation has changed."""
 
@@ -84,7 +84,7 @@ class NodeContext(msgspec.Struct, frozen=True):
     fed: tuple[Fed, ...] = ()
     """The objects of dialects that feed this one."""
     replaced: frozenset[ObjectRef] = frozenset()
-    """Own objects that do not count, as dialects that feed this one say the same."""
+    """Own objects that do not count, as dialects that feed this one have equal ones."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
     for_operator: bool = False

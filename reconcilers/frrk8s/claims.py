@@ -1,7 +1,7 @@
 """The values that may not differ between objects: each object's claims, and the conflicts. Pure.
 
-A claim is what one object says of one field of one subject (a router, a neighbour, a prefix towards a
-neighbour, a BFD profile). Objects conflict exactly where their claims to one field differ.
+A claim is the value that one object gives one field of one subject (a router, a neighbour, a prefix
+towards a neighbour, a BFD profile). Objects conflict exactly where their claims to one field differ.
 Where not setting a field counts as a value, every object with the subject has a claim; where it does
 not, only the objects that set it. Source: FRR-k8s internal/controller/merge.go.
 """
@@ -25,7 +25,7 @@ Resolve: TypeAlias = Callable[[PasswordRef, SecretValue | None], Resolved]
 
 
 class Claim(NamedTuple):
-    """What one object says of one field."""
+    """The value that one object gives one field."""
 
     unit: Unit
     path: str
@@ -44,7 +44,7 @@ class _Field(NamedTuple):
     json: str
     title: str
     optional: bool = False
-    """True where objects that do not set it have no say."""
+    """True where objects that do not set it do not count."""
     suffix: str = ""
 
 

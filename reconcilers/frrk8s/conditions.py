@@ -73,7 +73,7 @@ def conditions(
 
 
 def _take(found: Mapping[ObjectRef, _Found], one: NodesMerge, *, isolate: bool) -> None:
-    """Add what a merge says of the objects."""
+    """Add the conditions of the objects of a merge."""
     taken = {unit.ref for unit in one.merge.accepted}
     for ref in found.keys() & set(one.objects):
         found[ref].nodes.update(one.nodes)

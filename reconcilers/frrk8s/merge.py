@@ -1,4 +1,4 @@
-"""Merges the objects of a node to its routers, or says what is in the way. Pure.
+"""Merges the objects of a node to its routers, or returns the conflicts. Pure.
 
 The result does not depend on the order of the objects. Every conflict is found, not the first alone.
 
@@ -13,7 +13,7 @@ its objects::
         rules=rules,  # of the feeding dialect's own routes for the neighbours of this row, or None
     )
 
-* One ``Fed`` for each object that has a say: a BGPPeer is a router with one neighbour, a BFDProfile
+* One ``Fed`` for each object that counts: a BGPPeer is a router with one neighbour, a BFDProfile
   a BFD profile. Several with one origin are several entries of that object.
 * A local preference that is to be compared with those of others is a ``Fed`` of the object that sets
   it, with the prefix and ``withLocalPref``.
@@ -124,11 +124,11 @@ class Merger:
         for subject, claims in table.items():
             if len(claims) > 1:
                 problems += conflicts(claims, subject)
-        told = tuple(sorted(dict.fromkeys(problems)))
+        reported = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(unsupported(ordered, compiled))
         partial = _partial(ordered, compiled)
-        if told:
-            return Merge(None, (*told, *notes), (), partial)
+        if reported:
+            return Merge(None, (*reported, *notes), (), partial)
         return Merge(united(ordered, compiled), notes, tuple(ordered), partial)
 
     def isolate(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
@@ -151,8 +151,8 @@ class Merger:
             problems += own or _disagreements(claims, table)
         compiled = self._compile_all(taken)
         notes = unsupported(taken, compiled)
-        told = (*sorted(dict.fromkeys(problems)), *notes)
-        return Merge(united(taken, compiled), told, tuple(taken), _partial(taken, compiled))
+        reported = (*sorted(dict.fromkeys(problems)), *notes)
+        return Merge(united(taken, compiled), reported, tuple(taken), _partial(taken, compiled))
 
     def _take_in(
         self,
@@ -235,7 +235,7 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Probl
 
 
 def unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
-    """Return what is accepted and not done; the middle says so of BFD, for every dialect."""
+    """Return what is accepted and not done; the middle reports that of BFD, for every dialect."""
     return [
         Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
         for unit, found in zip(units, compiled, strict=True)

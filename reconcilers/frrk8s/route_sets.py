@@ -107,7 +107,7 @@ class ConfiguredPrefixes:
         """The objects of the last compilation."""
 
     def affected(self, table: Table[Any], changes: Sequence[Change[Any]]) -> Iterable[Key]:  # noqa: ARG002
-        """Return nothing: a compilation says which objects have changed."""
+        """Return nothing: a compilation returns the objects that have changed."""
         return ()
 
     def keys(self, snapshot: Snapshot) -> Iterable[Key]:  # noqa: ARG002

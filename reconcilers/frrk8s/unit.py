@@ -77,7 +77,7 @@ class Session(NamedTuple):
 
 
 class NeighborPart(NamedTuple):
-    """What one entry of a unit says of a neighbour."""
+    """The fields that one entry of a unit sets of a neighbour."""
 
     key: NeighborKey
     path: str
@@ -97,7 +97,7 @@ class NeighborPart(NamedTuple):
 
 
 class RouterPart(NamedTuple):
-    """What one entry of a unit says of a router."""
+    """The fields that one entry of a unit sets of a router."""
 
     vrf: str
     path: str

@@ -92,7 +92,7 @@ def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
 
 
 def _says(values: Mapping[ObjectRef, object]) -> str:
-    """Return who says what, for people; at most eight objects are named."""
+    """Return the value of each object, for people; at most eight objects are named."""
     parts = [f"{ref} says {value}" for ref, value in itertools.islice(sorted(values.items()), 8)]
     more = len(values) - len(parts)
     return ", ".join(parts) + (f", and {more} more" if more > 0 else "")
@@ -200,16 +200,16 @@ def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding]:
         for entry in blocks(pool)
         for network in entry.networks
     )
-    told: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     live: list[tuple[int, int, int, int, Block]] = []
     for span in spans:
         version, start, _, i, entry = span
         live = [one for one in live if one[0] == version and one[2] >= start]
         for other in live:
             pair = (min(i, other[3]), max(i, other[3]))
-            if other[3] == i or pair in told:
+            if other[3] == i or pair in reported:
                 continue
-            told.add(pair)
+            reported.add(pair)
             refs = [ref_to(IP_ADDRESS_POOL, pools[k]) for k in pair]
             texts = _says(
                 {
@@ -245,15 +245,15 @@ def _advertised_pools(objects: Objects) -> Iterator[Finding]:
         for name in pools_of(row, objects.pools):
             of_pool[name].append(row)
             yield from _too_short(row, pools[name], shortest[name])
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for name, rows in of_pool.items():
         versions = [version for version, length in shortest[name].items() if length is not None]
         for first, second in itertools.combinations(rows, 2):
             pair = (first.metadata.name, second.metadata.name)
-            if pair in told or first.spec.service_selectors or second.spec.service_selectors:
+            if pair in reported or first.spec.service_selectors or second.spec.service_selectors:
                 continue
             if preferences_collide(first, second, versions):
-                told.add(pair)
+                reported.add(pair)
                 yield _two_preferences(first, second, name)
 
 
@@ -313,16 +313,16 @@ def _echo(objects: Objects) -> Iterator[Finding]:
         for row in objects.pools
         if any(entry.networks[0].version == 6 for entry in blocks(row))
     }
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for row in objects.advertisements:
         pools = [name for name in pools_of(row, objects.pools) if name in six]
         for peer in peers:
             if row.spec.peers and peer.metadata.name not in row.spec.peers:
                 continue
             for name in pools:
-                if (peer.metadata.name, name) in told:
+                if (peer.metadata.name, name) in reported:
                     continue
-                told.add((peer.metadata.name, name))
+                reported.add((peer.metadata.name, name))
                 refs = (
                     ref_to(BFD_PROFILE, echoing[peer.spec.bfd_profile]),
                     ref_to(BGP_ADVERTISEMENT, row),
@@ -355,15 +355,15 @@ def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
     """
     rows = dict(objects.refs())
     present = set(rows)
-    told: dict[Finding, None] = {}
+    reported: dict[Finding, None] = {}
     while True:
         found = findings(objects.only(frozenset(present)), secrets, namespace)
         if not found:
             taken = objects.only(frozenset(present))
-            return Isolated(taken, tuple(told), frozenset(rows.keys() - present))
+            return Isolated(taken, tuple(reported), frozenset(rows.keys() - present))
         alone = [one for one in found if len(one.objects) == 1]
         if alone:
-            told.update(dict.fromkeys(alone))
+            reported.update(dict.fromkeys(alone))
             present -= {one.objects[0] for one in alone}
             continue
         # Only those that disagree with any other one have to be taken in one after another.
@@ -374,6 +374,6 @@ def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
         for ref in suspects:
             tried = objects.only(frozenset(present | {ref}))
             against = [one for one in findings(tried, secrets, namespace) if ref in one.objects]
-            told.update(dict.fromkeys(against))
+            reported.update(dict.fromkeys(against))
             if not against:
                 present.add(ref)

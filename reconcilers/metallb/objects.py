@@ -21,7 +21,7 @@ class Finding(NamedTuple):
     """What is wrong with one object, or between several."""
 
     objects: tuple[ObjectRef, ...]
-    """All that have a say in it, sorted."""
+    """All objects that it concerns, sorted."""
     field: str
     """A path in the first of the objects."""
     message: str

@@ -138,7 +138,7 @@ def contributions(
 ) -> Iterator[Contributed | Rejected]:
     """Yield the prefixes of a Service in each route set, given as its name and its rules.
 
-    A Service with two local preferences is a problem of its own, and is advertised to nobody.
+    A Service with two local preferences is a problem of its own, and is not advertised.
     """
     decisions: dict[int, Decision] = {}
     for route_set, one in rules:

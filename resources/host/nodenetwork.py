@@ -53,7 +53,7 @@ class NodeNetworkSpec(Struct, frozen=True):
     devices: tuple[NetworkDevice, ...] = ()
     default_routes: tuple[NetworkDefaultRoute, ...] = ()
     vrfs: tuple[NetworkVrf, ...] | None = None
-    """None where it is not said which VRFs there are."""
+    """None where the VRFs of the host are not known."""
 
 
 class NodeNetwork(Resource, frozen=True):

@@ -1,6 +1,6 @@
 """Which kinds an API server serves, and in which version: discovery, shared by all feeds of a source.
 
-A custom kind that is not installed is asked for here and not by lists of its own: one request in some
+A custom kind that is not installed is looked up here and not by lists of its own: one request in some
 minutes covers all of them. Source: the Kubernetes API, ``/apis`` (APIGroupList) and
 ``/apis/GROUP/VERSION`` (APIResourceList).
 """
@@ -30,7 +30,7 @@ class Discovery:
         self._served: frozenset[str] = frozenset()
         """``group/version`` of all groups."""
         self._kinds: dict[str, frozenset[str]] = {}
-        """The plural names of kinds by ``group/version``, as far as they have been asked for."""
+        """The plural names of kinds by ``group/version``, as far as they have been requested."""
 
     async def version_of(self, kind: Kind[Any], *, max_age: float) -> str | None:
         """Return the version in which a kind is served, or None; the first of several.

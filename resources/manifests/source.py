@@ -204,7 +204,7 @@ class ManifestsSource:
         ]
 
     def note(self, change: Change) -> bool:
-        """Record a change at this moment; False if only a scan can tell what has changed."""
+        """Record a change at this moment; False if only a scan finds what has changed."""
         path: str | None = os.path.join(change.directory, change.name)  # noqa: PTH118
         if change.directory not in self._found.directories:
             path = self._root_files.get((change.directory, change.name))

@@ -1,7 +1,7 @@
 """Routes of one instance in the Loc-RIB of another (VRF route leaking), kept up with every change.
 
 An importing instance has the best of the paths that the other one originates or accepts itself, so
-that nothing is passed on twice and there is no loop. It is told the changes of the other's Loc-RIB as
+that nothing is passed on twice and there is no loop. It receives the changes of the other's Loc-RIB as
 its peers are, before any UPDATE of the same turn is sent. Paths are converted once for each attribute
 set, not for each prefix.
 """

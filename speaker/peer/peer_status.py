@@ -32,7 +32,7 @@ def reason(session: Session, config: PeerConfig, *, address: str | None, down: s
 
 
 def likely_cause(session: Session, config: PeerConfig) -> str:
-    """Return what to check where a peer does not come up; empty if `reason` says it all.
+    """Return what to check where a peer does not come up; empty if `reason` suffices.
 
     A kernel drops segments with a wrong TCP MD5 digest, or without one, and answers nothing
     (RFC 2385 section 2): to either side that is the same as an unreachable peer.

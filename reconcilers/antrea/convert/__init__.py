@@ -1,7 +1,7 @@
 """Conversions of drafts of BGPPolicy, and of BGPPolicy itself to Cilium's API.
 
 `draft` reads a draft of any form, and `shipped` a BGPPolicy, to `description.Description`; `to_shipped`
-and `to_cilium` write it. What the result cannot say is a note with the field.
+and `to_cilium` write it. A field that the result has no equivalent of is a note.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a draft or a BGPPolicy says, in one form, and the notes on what a result cannot say."""
+"""The content of a draft or a BGPPolicy in one form, and the notes on fields without an equivalent."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def is_draft(value: Any) -> bool:  # noqa: ANN401  JSON
 
 
 def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
-    """Read a draft; what it says in no way that is known is a note."""
+    """Read a draft; a field of no known form is a note."""
     metadata = _object(value.get("metadata"))
     name = str(metadata.get("name") or DEFAULT_NAME)
     spec, path = _object(value.get("spec")), "spec"

@@ -11,7 +11,7 @@ from resources.antrea.bgppolicy import BGPPeer
 
 
 def read_policy(row: BGPPolicy) -> Description:
-    """Return what a policy says."""
+    """Return the content of a policy."""
     spec, wanted = row.spec, row.spec.advertisements
     types = wanted.service.ip_types if wanted.service is not None else ()
     path = "spec.advertisements.service"

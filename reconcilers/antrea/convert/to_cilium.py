@@ -1,4 +1,4 @@
-"""Writes the objects of Cilium's API v2 that say the same, as JSON. Pure.
+"""Writes the equivalent objects of Cilium's API v2, as JSON. Pure.
 
 A policy is a CiliumBGPClusterConfig with an instance for each process; each peer has a
 CiliumBGPPeerConfig, each process a CiliumBGPAdvertisement.

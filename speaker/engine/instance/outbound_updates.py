@@ -58,7 +58,7 @@ class OutboundUpdates:
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
         self.followers: dict[LocRibFollower, None] = {}
-        """What is told the changes of the Loc-RIB, before the peers: other instances' imports."""
+        """What receives the changes of the Loc-RIB, before the peers: other instances' imports."""
         self._reapplying: dict[EstablishedPeer, None] = {}
         """Sessions with a changed import policy that is not applied to all received routes yet."""
 
