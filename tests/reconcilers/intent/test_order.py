@@ -31,10 +31,12 @@ from tests.support import scenario
 from tests.support.examples import examples
 
 FIRST_COME = {
-    "C47-C49-conflict": "a node stays with the ClusterConfig that has it",
-    "C72-first-policy-wins": "a node stays with the policy that it follows",
-    "v1-translated": "the same, of ClusterConfigs that policies are translated to",
-    "C53-router-id-pool": "a router ID stays with the instance that has it",
+    "cilium/C47-C49-conflict": "a node stays with the ClusterConfig that has it",
+    "cilium/C72-first-policy-wins": "a node stays with the policy that it follows",
+    "cilium/v1-translated": "the same, of ClusterConfigs that policies are translated to",
+    "cilium/C53-router-id-pool": "a router ID stays with the instance that has it",
+    "frrk8s/conflict-keep": "the last good state stays while objects contradict each other",
+    "frrk8s/passwords": "the same, of passwords",
 }
 """Where the one that came first keeps what it has, on purpose."""
 SCENARIOS = [path for path in scenario.directories() if scenario.load(path).steps]
@@ -123,12 +125,14 @@ ROUND = 0.7
 """How often a round follows an event."""
 EVERY = pytest.mark.parametrize("directory", SCENARIOS, ids=lambda path: path.name)
 LEVEL = pytest.mark.parametrize(
-    "directory", [p for p in SCENARIOS if p.name not in FIRST_COME], ids=lambda path: path.name
+    "directory",
+    [p for p in SCENARIOS if f"{p.parent.name}/{p.name}" not in FIRST_COME],
+    ids=lambda path: path.name,
 )
 
 
 def test_the_documented_dependence_on_history_is_tested() -> None:
-    assert FIRST_COME.keys() <= {path.name for path in SCENARIOS}
+    assert FIRST_COME.keys() <= {f"{path.parent.name}/{path.name}" for path in SCENARIOS}
 
 
 @EVERY
