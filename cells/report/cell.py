@@ -96,6 +96,7 @@ class Report:
             report=self._record,
             resolved=self._events.resolve,
             now=time.time,
+            on_error=_log_failed_dialect,
         )
         self._problems = Signal(
             tables.source_problems.observable,
@@ -217,6 +218,15 @@ class Report:
             writes.add_metric([what], self._writes[what])
             failures.add_metric([what], self._failures[what])
         return [writes, failures]
+
+
+def _log_failed_dialect(dialect: str, error: Exception) -> None:
+    log.error(
+        "a dialect cannot name the object of an Event; it is regarding the Node",
+        event_name="events.dialect_failed",
+        dialect=dialect,
+        exc_info=error,
+    )
 
 
 WIRING = Wiring(

@@ -37,13 +37,16 @@ class Occurrences:
         report: Callable[[Occurrence], None],
         resolved: Callable[[Occurrence], None],
         now: Callable[[], float],
+        on_error: Callable[[str, Exception], None],
     ) -> None:
         """``sessions`` returns the state of all sessions, ``now`` Unix time.
 
-        ``report`` receives each occurrence, ``resolved`` those that no longer apply.
+        ``report`` receives each occurrence, ``resolved`` those that no longer apply; ``on_error`` takes
+        the name of a dialect that cannot name its object, and the error.
         """
         self._sessions = sessions
         self._now = now
+        self._on_error = on_error
         self._database = database
         self._tables = tables
         self._intent = intent
@@ -181,7 +184,11 @@ class Occurrences:
     def _of_node(self, snapshot: Snapshot) -> Regarding:
         """Return the object that a dialect reports on for this node, or the Node."""
         for dialect in self._dialects:
-            ref = dialect.reported_object(snapshot, self._node)
+            try:
+                ref = dialect.reported_object(snapshot, self._node)
+            except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+                self._on_error(dialect.name, error)
+                continue
             found = self._regarding(snapshot, ref)
             if found is not None:
                 return found

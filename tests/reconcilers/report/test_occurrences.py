@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence
 from reconcilers.report.occurrences import Occurrences
@@ -22,6 +23,7 @@ class Found:
         self.now = NOW
         self.reported: list[Occurrence] = []
         self.resolved: list[Occurrence] = []
+        self.errors: list[tuple[str, str]] = []
         self._occurrences = Occurrences(
             cluster.db,
             cluster.resources,
@@ -32,6 +34,7 @@ class Found:
             report=self.reported.append,
             resolved=self.resolved.append,
             now=lambda: self.now,
+            on_error=lambda dialect, error: self.errors.append((dialect, str(error))),
         )
 
     def compare(self) -> None:
@@ -75,3 +78,18 @@ def test_a_session_that_is_not_tried_is_no_event() -> None:
     found.now += 1000
     found.compare()
     assert found.reported == []
+
+
+def test_where_a_dialect_cannot_name_its_object_the_event_is_regarding_the_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("on purpose")
+
+    monkeypatch.setattr(CiliumDialect, "reported_object", fail)
+    found = Found(down())
+    found.now += overdue.DOWN_SECONDS
+    found.compare()
+    (occurrence,) = found.reported
+    assert occurrence.regarding.ref.kind == "Node"
+    assert found.errors == [("cilium", "'on purpose'")]
