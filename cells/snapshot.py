@@ -122,10 +122,12 @@ class SnapshotFile:
         signal = Signal(*(table.observable for table in tables))
         await run_rounds(signal, self._write_changes, settle_turns=SETTLE_TURNS, poll=EVERY)
 
-    async def _write_changes(self, _: float | None) -> None:
-        if self._complete:
-            await self._write()
-            await asyncio.sleep(PAUSE)
+    async def _write_changes(self, _: float | None) -> float | None:
+        if not self._complete:
+            return PAUSE
+        await self._write()
+        await asyncio.sleep(PAUSE)
+        return None
 
     async def _stop(self) -> None:
         if self._complete and self._revisions != self._written:
@@ -133,9 +135,11 @@ class SnapshotFile:
 
     @property
     def _complete(self) -> bool:
-        """Whether every kind has been read once."""
+        """Whether every kind has been read once, and the API server has confirmed it at some time."""
         snapshot = self._database.snapshot()
-        return all(self._tables.of(kind).initialized(snapshot) for kind in self._kinds)
+        is_read = all(self._tables.of(kind).initialized(snapshot) for kind in self._kinds)
+        # A Secret, which is not in the file, may still be waited for.
+        return is_read and (self._confirmed > 0 or self._source.current)
 
     @property
     def _revisions(self) -> tuple[int, ...]:

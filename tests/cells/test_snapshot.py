@@ -25,9 +25,10 @@ from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
 from tests.cells.test_kubernetes import levels, names
+from tests.reconcilers.build import peer_config
 from tests.resources.kubernetes.objects import advertisement, service
 from tests.support import kinds
-from tests.support.apiserver import ApiServer, text
+from tests.support.apiserver import ApiServer, status, text
 from tests.support.wait import until
 
 CELLS = (
@@ -129,6 +130,23 @@ def test_f02_an_agent_that_starts_without_api_server_goes_on_from_its_disk(tmp_p
             await server.start()
             await until(lambda: names(hive) == {"db", "new"})
             await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
+
+    run(scenario)
+
+
+def test_f02_a_file_is_written_once_the_api_server_has_confirmed_everything(tmp_path: Path) -> None:
+    async def scenario(server: ApiServer) -> None:
+        path = tmp_path / "state" / "snapshot"
+        server.put({"kind": "CiliumBGPPeerConfig", **peer_config("p", authSecretRef="k")})
+        server.always("list", "secrets", status(500, "", "not now"))
+        async with agent(server, tmp_path, after=30.0) as hive:
+            await until(lambda: "answers 500" in levels(hive)["kubernetes/Secret/kube-system/k"][1])
+            await asyncio.sleep(0.1)  # several times the pause between two writes
+            assert not path.exists()
+            server.always("list", "secrets", None)
+            await until(path.exists)
+        found = decode(path.read_bytes(), kinds.KINDS.without(kinds.SECRET))
+        assert found.confirmed > 0
 
     run(scenario)
 

@@ -90,3 +90,21 @@ def test_what_is_no_longer_named_is_forgotten_and_not_watched(tmp_path: Path) ->
                 await until(lambda: observed.names("Secret") == set())
 
     run(scenario)
+
+
+def test_without_an_api_server_nothing_waits_for_a_named_object(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with ApiServer() as server:
+            server.always("list", "secrets", status(500, "", "not now"))
+            async with reader(server, tmp_path, selections=WANTED) as observed:
+                observed.source.follow(SECRET, [("bgp", "a")])
+                await until(lambda: "Secret/bgp/a" in observed.statuses)
+                await until(lambda: observed.phase("Secret/bgp/a") is Phase.FAILING)
+                assert observed.events["Secret"] == []
+                observed.source.use_restored()
+                assert observed.events["Secret"] == [Replace(())]
+                server.put(secret("a"))
+                server.always("list", "secrets", None)
+                await until(lambda: observed.names("Secret") == {"a"})
+
+    run(scenario)
