@@ -16,15 +16,12 @@ from cells.hive.jobs import Jobs
 from cells.hive.signal import Signal
 from cells.intent import IntentLoop
 from cells.resources import MassWithdrawHold
+from reconcilers.intent.usable import reason_unusable
 from reconcilers.tables import IntentTables
-from resources.core.kinds import ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE
 from resources.tables import Tables
 from statedb import Database
 
 GATE = "configuration"
-NOT_CONFIGURING = frozenset(kind.name for kind in (ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE))
-"""Kinds without which there may be peers all the same."""
-
 SETTLE_TURNS = 16
 """Turns of the loop in which the intent follows a change of the sources."""
 
@@ -88,18 +85,8 @@ class ConfigurationGate:
     def unusable(self) -> str:
         """Return why the configuration cannot be used, or is not there; empty if it is."""
         snapshot = self._database.snapshot()
-        lost = sorted(problem for problem in self._problems.all(snapshot) if problem.lost)
-        for problem in lost:
-            if problem.object is None and not problem.document:
-                return f"nothing of it can be used: {problem}"
-        if self._peers.count(snapshot):
-            return ""
-        for problem in lost:
-            if problem.object is None or problem.object.kind not in NOT_CONFIGURING:
-                return f"there is no peer, and an object cannot be used: {problem}"
-        if self._claims.remembered and self._hold:
-            return (
-                f"there is no peer, and the last run had {self._claims.remembered} "
-                "(--mass-withdraw-hold=0 accepts that)"
-            )
-        return ""
+        return reason_unusable(
+            self._problems.all(snapshot),
+            peers=self._peers.count(snapshot),
+            remembered=self._claims.remembered if self._hold else 0,
+        )

@@ -1,0 +1,36 @@
+"""Whether an agent has the configuration that it should have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from resources.core.kinds import ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE
+from resources.source import SourceProblem
+
+NOT_CONFIGURING: Final = frozenset(
+    kind.name for kind in (ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE)
+)
+"""Kinds without which there may be peers all the same."""
+
+
+def reason_unusable(problems: Iterable[SourceProblem], *, peers: int, remembered: int) -> str:
+    """Return why a configuration cannot be used, or is not there; empty if it can.
+
+    ``peers`` is the number of peers, ``remembered`` that of the last run, 0 where it does not count.
+    """
+    lost = sorted(problem for problem in problems if problem.lost)
+    for problem in lost:
+        if problem.object is None and not problem.document:
+            return f"nothing of it can be used: {problem}"
+    if peers:
+        return ""
+    for problem in lost:
+        if problem.object is None or problem.object.kind not in NOT_CONFIGURING:
+            return f"there is no peer, and an object cannot be used: {problem}"
+    if remembered:
+        return (
+            f"there is no peer, and the last run had {remembered} "
+            "(--mass-withdraw-hold=0 accepts that)"
+        )
+    return ""
