@@ -20,7 +20,6 @@ from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
 from reconcilers.apply import Runner
 from reconcilers.tables import IntentTables
-from resources.tables import Tables
 from statedb import Database
 
 log = structlog.get_logger("waggle.apply")
@@ -36,7 +35,6 @@ class ApplyLoop:
     def __init__(
         self,
         database: Database,
-        tables: Tables,
         intent_tables: IntentTables,
         intent: IntentLoop,
         trace_links: IntentTraceLinks,
@@ -61,7 +59,8 @@ class ApplyLoop:
         self._runner = runner
         self._statuses = intent_tables.reconcile_statuses.changes(database)
         self._failing: dict[tuple[str, str], str] = {}
-        self._signal = Signal(intent.done, tables.secrets.observable)
+        # Not the Secrets: the intent follows them, and may keep a password that is missing.
+        self._signal = Signal(intent.done)
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:

@@ -176,7 +176,6 @@ def test_probes_succeed_after_the_first_pass(tmp_path: Path) -> None:
     arguments = ["--http-address", str(port), "--ready-timeout-seconds=2"]
     agent = Agent(None, tmp_path, node=NODE, arguments=arguments)
     agent.write_objects("bgp.json", *configuration([free_port("127.0.0.2")]))
-    agent.write("broken.yaml", "kind: [\n")
     agent.start()
     url = f"http://127.0.0.1:{port}"
     try:
@@ -188,6 +187,8 @@ def test_probes_succeed_after_the_first_pass(tmp_path: Path) -> None:
             within=5,
         )
         eventually(lambda: _equals(fetch(f"{url}/readyz"), (200, "ok\n")), within=10)
+        agent.write("broken.yaml", "kind: [\n")
+        eventually(lambda: _in("broken.yaml", fetch(f"{url}/healthz?verbose")[1]), within=5)
         # A peer that refuses the connection and an invalid file degrade the health, and fail no probe.
         status, text = fetch(f"{url}/healthz?verbose")
         assert status == 200

@@ -142,7 +142,10 @@ def _connect(rack: Link) -> str:
 def _check_listener_told(agent: Agent) -> None:
     listener = agent.health().get("speaker/i/listener 0.0.0.0:179", {})
     assert listener.get("level") == "degraded"
-    assert listener.get("message") == "listen on 0.0.0.0 port 179: permission denied"
+    assert listener.get("message") == (
+        "listen on 0.0.0.0 port 179: permission denied: a port below 1024 needs the capability "
+        "NET_BIND_SERVICE (or root): set another port"
+    )
 
 
 def _check_advertises(agent: Agent, prefix: str) -> None:
