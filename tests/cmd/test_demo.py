@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,15 +25,17 @@ pytestmark = pytest.mark.program
 
 
 @pytest.fixture(name="examples")
-def copied(tmp_path: Path) -> Path:
-    """Copy the examples, with a port that is free."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    with socket.create_server(("127.0.0.2", 0)) as probe:
-        port = probe.getsockname()[1]
-    for file in ("router.yaml", "quickstart/bgp.yaml"):
-        path = tmp_path / "examples" / file
-        path.write_text(path.read_text().replace("1790", str(port)))
-    return tmp_path / "examples"
+def copied() -> Iterator[Path]:
+    """Copy the examples, with a port that is free; the path of a socket has 108 octets at most."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as name:
+        examples = Path(name) / "examples"
+        shutil.copytree(ROOT / "examples", examples)
+        with socket.create_server(("127.0.0.2", 0)) as probe:
+            port = probe.getsockname()[1]
+        for file in ("router.yaml", "quickstart/bgp.yaml"):
+            path = examples / file
+            path.write_text(path.read_text().replace("1790", str(port)))
+        yield examples
 
 
 def command(examples: Path, *arguments: str) -> list[str]:

@@ -463,5 +463,5 @@ def _bind(path: Path) -> socket.socket:
         path.chmod(0o600)
     except OSError as error:
         sock.close()
-        raise ApiError(f"apiSocket {path}: {error.strerror}") from None
+        raise ApiError(f"apiSocket {path}: {error.strerror or error}") from None
     return sock
