@@ -1,8 +1,9 @@
 """Wait for a condition instead of for a time.
 
 A check is a function that asserts; it is called again until it passes or the deadline is over,
-and then its last failure is what the test shows. Never sleeps longer than one poll interval, and
-never hides an error that is not one of the expected kinds.
+and then its last failure is what the test shows. An answer that does not have yet what the check
+asks it for (a key, an entry, a whole document) is a failure of the check like any other. Never
+sleeps longer than one poll interval, and never hides an error that is not one of these kinds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ class NotReadyError(Exception):
     """Something outside cannot answer yet (a control socket is not there, a daemon starts)."""
 
 
+_NOT_YET = (AssertionError, NotReadyError, LookupError, ValueError)
+
+
 def eventually(
     check: Callable[[], T],
     *,
@@ -26,7 +30,7 @@ def eventually(
     interval: float = 0.03,
     context: Callable[[], str] | None = None,
 ) -> T:
-    """Call ``check`` until it neither asserts nor reports `NotReadyError`; give its answer.
+    """Call ``check`` until it passes: neither asserts, nor lacks what it asks for; give its answer.
 
     ``within`` and ``interval`` are seconds. ``context`` returns more text (logs), called only when
     the deadline is over. Raises AssertionError with the check's last failure.
@@ -37,10 +41,11 @@ def eventually(
         tries += 1
         try:
             return check()
-        except (AssertionError, NotReadyError) as failure:
+        except _NOT_YET as failure:
             if time.monotonic() >= deadline:
                 more = f"\n{context()}" if context is not None else ""
-                message = f"not within {within:g} s ({tries} tries): {failure}{more}"
+                reason = failure if isinstance(failure, AssertionError) else repr(failure)
+                message = f"not within {within:g} s ({tries} tries): {reason}{more}"
                 raise AssertionError(message) from failure
         time.sleep(interval)
 
@@ -75,7 +80,7 @@ def settles(
         nonlocal passing_since
         try:
             answer = check()
-        except (AssertionError, NotReadyError):
+        except _NOT_YET:
             passing_since = None
             raise
         now = time.monotonic()
