@@ -3,7 +3,7 @@
 * `path`, `local_routes`: attribute sets as shared paths, received or originated
 * `inbound`, `inbound_fast_path`: received UPDATEs into the Adj-RIB-In; `usable_next_hop` and
   `route_leaks` decide about eligibility
-* `adj_in`, `adj_in_shared`, `received_prefix_log`: the Adj-RIB-In, mostly held within the Loc-RIB
+* `adj_in`: the Adj-RIB-In, mostly held within the Loc-RIB
 * `decision`, `loc_rib`, `loc_rib_fast_path`: route selection and its table, also that of a route set
 * `export`, `update_group`, `update_encoder`, `adj_out_add_path`: routes and attributes for a group
   of peers

@@ -18,10 +18,10 @@ from speaker.message.update import CACHE_OCTETS
 from speaker.negotiated import Negotiated
 from speaker.nlri import Family, PathNlri, encode_add_path
 from speaker.rib.adj_in import AdjRibIn
+from speaker.rib.adj_in.path_ids import MAX_PATHS
 from speaker.rib.inbound_fast_path import InboundFastPath
 from speaker.rib.path import Path, Source
 from speaker.rib.path_cache import PathCache
-from speaker.rib.received_path_ids import MAX_PATHS
 from speaker.rib.route_leaks import check_route_leak
 from speaker.rib.usable_next_hop import is_loopback, unusable_reason
 

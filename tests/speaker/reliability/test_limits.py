@@ -26,7 +26,7 @@ from speaker.engine.inputs import QueueChanged, UpdateRoutes
 from speaker.message import KEEPALIVE, RouteRefresh, UpdateDecoder
 from speaker.negotiated import Negotiated
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, prefix_to_wire
-from speaker.rib.received_path_ids import MAX_PATHS
+from speaker.rib.adj_in.path_ids import MAX_PATHS
 from tests.speaker.hostile import RICH, Arena
 from tests.speaker.raw import ATTRIBUTES, FAMILIES, INSTANCE, NLRI, Raw, open_message, update
 

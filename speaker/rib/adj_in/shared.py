@@ -11,10 +11,10 @@ from functools import partial
 from itertools import chain
 from typing import final
 
+from speaker.rib.adj_in.prefix_log import ReceivedPrefixLog
 from speaker.rib.key_slices import key_slices
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.received_prefix_log import ReceivedPrefixLog
 
 
 @final

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speaker.iana import Afi
-from speaker.rib.received_prefix_log import CHECKS_PER_PREFIX, SLACK_PREFIXES, ReceivedPrefixLog
+from speaker.rib.adj_in.prefix_log import CHECKS_PER_PREFIX, SLACK_PREFIXES, ReceivedPrefixLog
 
 
 def prefix(number: int) -> bytes:

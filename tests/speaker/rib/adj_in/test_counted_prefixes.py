@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speaker.rib.counted_prefixes import CountedPrefixes
+from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
 
 KEYS = st.lists(st.integers(0, 40).map(lambda n: bytes((24, 10, 0, n))), max_size=30)
 

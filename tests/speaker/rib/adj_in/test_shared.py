@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from speaker.attribute import PathAttributes
 from speaker.iana import Afi
-from speaker.rib.adj_in_shared import SharedAdjRibIn
+from speaker.rib.adj_in.prefix_log import SLACK_PREFIXES
+from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
-from speaker.rib.received_prefix_log import SLACK_PREFIXES
 
 SOURCE = Source("p", address=bytes((10, 0, 0, 1)), router_id=1, ebgp=True)
 PATH = Path(PathAttributes(), SOURCE)

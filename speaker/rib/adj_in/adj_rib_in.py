@@ -2,8 +2,7 @@
 
 Holds paths as received, before the import policy, and announces to the Loc-RIB those that are
 eligible and accepted; so a changed policy applies without a ROUTE-REFRESH (soft reconfiguration
-inbound). Holds no object per prefix: a family is one dictionary from wire octets to shared paths, or
-no dictionary at all where the import policy leaves routes unchanged (`speaker.rib.adj_in_shared`).
+inbound). Holds no object per prefix (`speaker.rib.adj_in.held_routes`).
 
 With ADD-PATH (RFC 7911) the key of a route is the prefix behind its path identifier, as on the wire,
 and each identifier is a source of its own for the Loc-RIB.
@@ -15,39 +14,24 @@ withdrawn or swept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 
-from speaker.api import PolicyDecision
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
-from speaker.rib.adj_in_reapply import PendingKeys
-from speaker.rib.adj_in_shared import SharedAdjRibIn
-from speaker.rib.counted_prefixes import CountedPrefixes
-from speaker.rib.key_slices import key_slices
+from speaker.rib.adj_in.counted_prefixes import CountedPrefixes
+from speaker.rib.adj_in.held_routes import HeldRoutes
+from speaker.rib.adj_in.path_ids import ReceivedPathIds
+from speaker.rib.adj_in.reapply import PendingKeys
+from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import CompiledPolicy, changed_prefixes
-from speaker.rib.received_path_ids import ReceivedPathIds
 
 
-class AdjRibIn:
-    """The received routes of one session."""
+class AdjRibIn(HeldRoutes):
+    """The received routes of one session, and their changes."""
 
-    __slots__ = (
-        "_counted",
-        "_keep",
-        "_loc",
-        "_not_installed",
-        "_policy",
-        "_reapply",
-        "_shared",
-        "_stale",
-        "_tables",
-        "path_ids",
-        "rejected_by_policy",
-        "source",
-    )
+    __slots__ = ("_keep", "_loc", "_reapply", "rejected_by_policy")
 
     def __init__(
         self,
@@ -64,25 +48,13 @@ class AdjRibIn:
         policy of None accepts every route unchanged. ``keep`` is the number of routes that are kept
         while the policy accepts nothing; None keeps all.
         """
+        super().__init__(source, policy, loc_rib, ReceivedPathIds(source, numbers, add_path))
         self._keep = keep
-        self._counted: dict[Family, CountedPrefixes] = {}
-        """The routes that are not kept, of families that have any."""
-        self.source = source
-        self.path_ids = ReceivedPathIds(source, numbers, add_path)
-        self._tables: dict[Family, dict[bytes, Path]] = {family: {} for family in loc_rib}
-        """Received routes by key. Of families in `_shared` only the ineligible ones."""
-        self._policy = policy
         self._loc = loc_rib
-        self._not_installed: dict[Family, set[bytes]] = {family: set() for family in loc_rib}
-        """Keys that are held but not in the Loc-RIB; empty if the policy rejects everything."""
         self._reapply = PendingKeys()
         """The keys to which a changed policy is still to be applied."""
-        self._stale: dict[Family, set[bytes]] = {}
-        """The keys of stale routes, for families that have any."""
         self.rejected_by_policy = 0
         """Announced prefixes that the import policy rejected."""
-        self._shared: dict[Family, SharedAdjRibIn] = {}
-        """The families whose eligible routes are held in the Loc-RIB alone."""
         for family in loc_rib:
             self._choose_storage(family)
 
@@ -170,10 +142,6 @@ class AdjRibIn:
             taken += 1
         return taken
 
-    @property
-    def _rejects_all(self) -> bool:
-        return self._policy is not None and self._policy.accepts_nothing
-
     def _apply_policy(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Announce to the Loc-RIB what the policy accepts, and withdraw the other routes."""
         policy = self._policy
@@ -202,10 +170,6 @@ class AdjRibIn:
             return
         for source, prefixes in self.path_ids.by_source(keys):
             self._loc[family].withdraw(source, prefixes)
-
-    def source_of(self, path_id: int) -> Source:
-        """Return the source of the paths with a path identifier."""
-        return self.path_ids.source_of(path_id)
 
     def forget_unused_sources(self) -> None:
         """Forget path identifiers without a route; see `ReceivedPathIds.forget_unused_sources`."""
@@ -291,19 +255,6 @@ class AdjRibIn:
         self.withdraw(family, gone)
         return gone
 
-    def stale(self, family: Family) -> int:
-        """Return the number of stale routes."""
-        return len(self._stale.get(family, ()))
-
-    def stale_paths(self, family: Family) -> dict[Path, list[bytes]]:
-        """Return the keys of the stale routes by path."""
-        stale = self._stale.get(family, ())
-        groups: dict[Path, list[bytes]] = {}
-        for nlri, path in self.items(family):
-            if nlri in stale:
-                groups.setdefault(path, []).append(nlri)
-        return groups
-
     def replace_stale(self, family: Family, path: Path, nlri: Sequence[bytes]) -> None:
         """Replace the path of stale routes; they remain stale."""
         stale = self._stale.pop(family, set())
@@ -317,10 +268,7 @@ class AdjRibIn:
             if not stale:
                 del self._stale[family]
 
-    @property
-    def not_kept(self) -> int:
-        """The number of received routes that are counted and not kept, of all families."""
-        return sum(map(len, self._counted.values()))
+    # ------------------------------------------------------------------ policy
 
     @property
     def keeps_all(self) -> bool:
@@ -412,135 +360,3 @@ class AdjRibIn:
             for path, keys in by_path.items():
                 self.announce(family, path, keys)
         self._stale = stale
-
-    @property
-    def families(self) -> KeysView[Family]:
-        """The families of the session."""
-        return self._tables.keys()
-
-    def items(self, family: Family) -> Iterator[tuple[bytes, Path]]:
-        """Iterate over the held routes of a family: key, and path as received."""
-        if family in self._shared:
-            yield from self._shared[family].items()
-        yield from self._tables.get(family, {}).items()
-
-    def received(self, family: Family) -> int:
-        """Return the number of received routes: held, or counted only."""
-        shared = self._shared.get(family)
-        held = len(self._tables.get(family, ())) + (0 if shared is None else shared.count)
-        return held + self.counted(family)
-
-    def counted(self, family: Family) -> int:
-        """Return the number of received routes of a family that are counted and not kept."""
-        return len(self._counted.get(family, ()))
-
-    def accepted(self, family: Family) -> int:
-        """Return the number of held routes that are in the Loc-RIB."""
-        shared = self._shared.get(family)
-        if shared is not None:
-            return shared.count
-        if self._rejects_all or family not in self._tables:
-            return 0
-        return len(self._tables[family]) - len(self._not_installed[family])
-
-    def by_path(
-        self, family: Family, keys: Iterable[bytes]
-    ) -> tuple[dict[Path, list[bytes]], list[bytes]]:
-        """Group keys by path as received; the second list is the keys that are not held."""
-        table = self._tables.get(family, {})
-        shared = self._shared.get(family)
-        if shared is not None and not table:
-            return shared.by_path(keys)
-        groups: dict[Path, list[bytes]] = {}
-        gone: list[bytes] = []
-        for key in keys:
-            path = table.get(key)
-            if path is None and shared is not None:
-                path = shared.path(key)
-            if path is None:
-                gone.append(key)
-            else:
-                groups.setdefault(path, []).append(key)
-        return groups, gone
-
-    def keys(self, family: Family) -> Iterator[Sequence[bytes]]:
-        """Iterate over lists with every key held now; duplicates may be among them.
-
-        Keys that are no longer held may be among them, too. Routes may change between two lists.
-        """
-        shared = self._shared.get(family)
-        lists = () if shared is None else shared.prefix_lists()
-        return chain(lists, (list(self._tables.get(family, ())),))
-
-    def decide(self, family: Family, path: Path, nlri: bytes) -> PolicyDecision:
-        """Return what the import policy decides about a held route, and by what."""
-        if self._policy is None:
-            return PolicyDecision(accepted=True)
-        return self._policy.decide(path, family, nlri)
-
-    @property
-    def accepts_all(self) -> bool:
-        """Whether every eligible route is imported unchanged."""
-        return self._policy is None
-
-    def imported(
-        self, family: Family, path: Path, keys: Sequence[bytes]
-    ) -> Iterable[tuple[Path | None, Sequence[bytes]]]:
-        """Return routes by their path in the Loc-RIB; None for those that are not imported."""
-        policy = self._policy
-        if path.rejected is not None or self._rejects_all:
-            return ((None, keys),)
-        if policy is None:
-            return ((path, keys),)
-        skip = 4 if family in self.path_ids.families else 0
-        return (
-            (policy.apply(path, family, lists), part)
-            for lists, part in policy.group_by_matching_lists(family, keys, skip)
-        )
-
-    def routes(
-        self, family: Family, size: int, prefixes: Iterable[bytes] | None = None
-    ) -> Iterator[list[tuple[bytes, Path, Path | None]]]:
-        """Iterate over the routes: prefix, path as received, and path in the Loc-RIB or None.
-
-        In slices of about ``size`` looked-up keys; a slice may be empty, and routes may change
-        between two slices. With ``prefixes`` only over their routes, in their order.
-        """
-        if prefixes is None:
-            shared, table = self._shared.get(family), self._tables.get(family, {})
-            eligible = () if shared is None else shared.distinct_prefixes(size)
-            others = key_slices((list(table),), size)
-            # The log may have prefixes that became ineligible since.
-            slices: Iterator[Sequence[bytes]] = chain(
-                ([key for key in keys if key not in table] for keys in eligible), others
-            )
-        else:
-            slices = key_slices((self._keys_of(family, nlri) for nlri in prefixes), size)
-        for keys in slices:
-            yield list(self._routes_of(family, keys))
-
-    def _keys_of(self, family: Family, nlri: bytes) -> Sequence[bytes]:
-        """Return the keys that a prefix may have."""
-        return self.path_ids.keys_of(family, nlri) if family in self.path_ids.families else (nlri,)
-
-    def _routes_of(
-        self, family: Family, keys: Iterable[bytes]
-    ) -> Iterator[tuple[bytes, Path, Path | None]]:
-        """Iterate over the routes that some keys have now."""
-        table = self._tables.get(family, {})
-        shared = self._shared.get(family)
-        not_installed = self._not_installed.get(family, set())
-        skip = 4 if family in self.path_ids.families else 0
-        policy = self._policy
-        for key in keys:
-            path = table.get(key)
-            if path is None and shared is not None:
-                path = shared.path(key)
-            if path is None:
-                continue
-            used: Path | None = path
-            if path.rejected is not None or self._rejects_all or key in not_installed:
-                used = None
-            elif policy is not None:
-                used = policy.apply(path, family, policy.matching_lists(family, key[skip:]))
-            yield key[skip:], path, used

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from speaker.api import Match, Policy, PrefixRule, Term
 from speaker.attribute import PathAttributes
 from speaker.nlri import IPV4_UNICAST, Family
-from speaker.rib import adj_in_reapply, received_prefix_log
-from speaker.rib.adj_in import AdjRibIn
-from speaker.rib.adj_in_reapply import PendingKeys
-from speaker.rib.adj_in_shared import SharedAdjRibIn
+from speaker.rib.adj_in import AdjRibIn, prefix_log, reapply
+from speaker.rib.adj_in.reapply import PendingKeys
+from speaker.rib.adj_in.shared import SharedAdjRibIn
 from speaker.rib.loc_rib import LocRib
 from speaker.rib.path import Path, Source
 from speaker.rib.policy import PrefixList, compile_import
@@ -137,16 +136,16 @@ class Model:
 
 @pytest.mark.parametrize(
     ("slack", "slice_keys", "factor"),
-    [(0, 2, 1000), (received_prefix_log.SLACK_PREFIXES, adj_in_reapply.SLICE_KEYS, 0)],
+    [(0, 2, 1000), (prefix_log.SLACK_PREFIXES, reapply.SLICE_KEYS, 0)],
 )
 @given(steps=st.lists(STEP, max_size=30))
 def test_held_and_used_routes_equal_the_model(
     slack: int, slice_keys: int, factor: int, steps: list[Step]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(received_prefix_log, "SLACK_PREFIXES", slack)
-        patch.setattr(adj_in_reapply, "SLICE_KEYS", slice_keys)
-        patch.setattr(adj_in_reapply, "LOOKUP_FACTOR", factor)
+        patch.setattr(prefix_log, "SLACK_PREFIXES", slack)
+        patch.setattr(reapply, "SLICE_KEYS", slice_keys)
+        patch.setattr(reapply, "LOOKUP_FACTOR", factor)
         loc = {IPV4_UNICAST: LocRib()}
         models = [Model(source, loc) for source in SOURCES]
         for what, who, which, nlri in steps:
@@ -173,7 +172,7 @@ def test_announced_and_withdrawn_routes_leave_no_state() -> None:
     assert routes.count == 4
     assert sum(
         map(len, routes.prefix_lists())
-    ) <= 5 * routes.count + 2 * received_prefix_log.SLACK_PREFIXES + len(PREFIXES)
+    ) <= 5 * routes.count + 2 * prefix_log.SLACK_PREFIXES + len(PREFIXES)
 
 
 TABLE = {bytes((24, 10, n >> 8, n & 255)): GOOD[0][0] for n in range(20_000)}
@@ -200,6 +199,6 @@ def test_a_narrow_selector_is_looked_up_and_not_searched() -> None:
 
 def test_a_wide_selector_is_searched_in_slices() -> None:
     slices, keys = looked_at(PrefixList([PrefixRule("10.1.0.0/16", le=32)]))
-    assert slices == 20_000 // adj_in_reapply.SLICE_KEYS + 1
+    assert slices == 20_000 // reapply.SLICE_KEYS + 1
     assert keys == {bytes((24, 10, 1, n)) for n in range(256)}
     assert looked_at(None) == (slices, set(TABLE))
