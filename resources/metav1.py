@@ -37,8 +37,8 @@ class Condition(Struct, frozen=True):
     observed_generation: Annotated[
         int | None,
         doc(
-            "The metadata.generation that was looked at. When it is lower than the object's, the "
-            "condition speaks of an older specification.",
+            "The metadata.generation that the condition was computed for. When it is lower than "
+            "the object's, the condition is of an older specification.",
             {"minimum": 0},
         ),
     ] = None

@@ -79,7 +79,7 @@ SERVICE_BGP_STATUS = Definition(
     status=ServiceBGPStatusStatus,
 )
 CONFIGURATION_STATE = Definition(
-    "ConfigurationState says whether a component can use MetalLB's objects as they are.",
+    "ConfigurationState reports whether a component can use MetalLB's objects as they are.",
     columns=(
         Column("Result", ".status.result"),
         Column("ErrorSummary", ".status.errorSummary"),
