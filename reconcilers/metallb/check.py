@@ -33,6 +33,8 @@ from resources.metallb.rules import MAX_PASSWORD_OCTETS
 PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
 PASSWORD_KEY: Final = "password"  # noqa: S105
 DEFAULT_VRF: Final = "default"
+MAX_LISTED_OBJECTS: Final = 8
+"""Objects that a message names; of the others it has the number."""
 
 Secrets = Callable[[ObjectKey], Secret | None]
 """Namespace and name to a Secret, or None."""
@@ -91,11 +93,14 @@ def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
     return groups
 
 
-def _says(values: Mapping[ObjectRef, object]) -> str:
-    """Return the value of each object, for people; at most eight objects are named."""
-    parts = [f"{ref} says {value}" for ref, value in itertools.islice(sorted(values.items()), 8)]
-    more = len(values) - len(parts)
-    return ", ".join(parts) + (f", and {more} more" if more > 0 else "")
+def _listed(values: Mapping[ObjectRef, object]) -> str:
+    """List the values, each with the objects that have it; at most eight objects are named."""
+    objects: dict[object, list[str]] = {}
+    for ref, value in itertools.islice(sorted(values.items()), MAX_LISTED_OBJECTS):
+        objects.setdefault(value, []).append(str(ref))
+    more = len(values) - MAX_LISTED_OBJECTS
+    parts = [f"{value} in {', '.join(refs)}" for value, refs in objects.items()]
+    return "; ".join(parts) + (f"; and {more} more objects" if more > 0 else "")
 
 
 # Communities
@@ -114,7 +119,7 @@ def _aliases(objects: Objects) -> Iterator[Finding]:
     )
     for name, uses in named.items():
         if len(uses) > 1:
-            text = f"the name {name[:64]!r} is there more than once: {_says(dict(uses))}"
+            text = f"community name {name[:64]!r} is defined more than once: {_listed(dict(uses))}"
             yield finding((ref for ref, _ in uses), "spec.communities", text, "conflict")
 
 
@@ -168,16 +173,16 @@ def _secret_problem(secret: Secret | None) -> str:
 
 def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
     refs = {row.metadata.name: ref_to(BGP_PEER, row) for row in peers}
-    ids = {refs[row.metadata.name]: row.spec.router_id or "none" for row in peers}
+    ids = {refs[row.metadata.name]: row.spec.router_id or "unset" for row in peers}
     if len(set(ids.values())) > 1:
-        text = f"the peers of a node have one router ID: {_says(ids)}"
+        text = f"routerID differs between BGPPeers of a node: {_listed(ids)}"
         yield finding(ids, "spec.routerID", text, "conflict")
     of_vrf = _grouped((vrf_of(row), row) for row in peers)
     for vrf, rows in of_vrf.items():
         where = f"VRF {vrf or DEFAULT_VRF}"
         numbers = {refs[row.metadata.name]: row.spec.my_asn for row in rows}
         if len(set(numbers.values())) > 1:
-            text = f"the peers of {where} have one AS of ours: {_says(numbers)}"
+            text = f"myASN differs between BGPPeers of {where}: {_listed(numbers)}"
             yield finding(numbers, "spec.myASN", text, "conflict")
         ends = _grouped(((bool(row.spec.interface), end_of(row)), row) for row in rows)
         for (is_interface, end), same in ends.items():
@@ -185,7 +190,7 @@ def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
                 field = "interface" if is_interface else "peerAddress"
                 of_end = [refs[row.metadata.name] for row in same]
                 names = ", ".join(map(str, sorted(of_end)))
-                text = f"{end} in {where} is the peer of more than one: {names}"
+                text = f"{end} in {where} is configured by several BGPPeers: {names}"
                 yield finding(of_end, f"spec.{field}", text, "conflict")
 
 
@@ -211,7 +216,7 @@ def _overlaps(pools: Sequence[IPAddressPool]) -> Iterator[Finding]:
                 continue
             reported.add(pair)
             refs = [ref_to(IP_ADDRESS_POOL, pools[k]) for k in pair]
-            texts = _says(
+            texts = _listed(
                 {
                     ref_to(IP_ADDRESS_POOL, pools[i]): entry.text[:64],
                     ref_to(IP_ADDRESS_POOL, pools[other[3]]): other[4].text[:64],
@@ -298,7 +303,7 @@ def preferences_collide(
 
 def _two_preferences(first: BGPAdvertisement, second: BGPAdvertisement, pool: str) -> Finding:
     values = {ref_to(BGP_ADVERTISEMENT, row): row.spec.local_pref for row in (first, second)}
-    text = f"the addresses of pool {pool} have one local preference: {_says(values)}"
+    text = f"localPref differs for pool {pool}: {_listed(values)}"
     return finding(values, "spec.localPref", text, "conflict")
 
 

@@ -166,7 +166,7 @@ def test_a_policy_and_what_it_becomes_advertise_the_same(
     path.write_text(json.dumps(policies))
     made, _ = convert(capsys, path, "--to", "cilium")
 
-    def told(dialect: Any, *objects: dict[str, Any]) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    def sessions(dialect: Any, *objects: dict[str, Any]) -> list[tuple[Any, ...]]:  # noqa: ANN401
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, *others]})
         directory = tmp_path / dialect.name
         directory.mkdir()
@@ -186,7 +186,7 @@ def test_a_policy_and_what_it_becomes_advertise_the_same(
             for p in i["peers"]
         ]
 
-    assert told(CiliumDialect, *made) == told(AntreaDialect, policies)
+    assert sessions(CiliumDialect, *made) == sessions(AntreaDialect, policies)
 
 
 def test_render_names_the_group_of_the_shipped_kind(

@@ -54,7 +54,7 @@ def merge(units: Sequence[Unit], *, isolate: bool = False, **secrets: str) -> Me
     return (merger.isolate if isolate else merger.merge)(units, resolve)
 
 
-def told(result: Merge) -> list[tuple[str, str, str]]:
+def reported(result: Merge) -> list[tuple[str, str, str]]:
     """Return category, names of objects and field of each problem."""
     return [
         (p.category, " ".join(ref.name for ref in p.objects), p.field.removeprefix("spec.bgp."))

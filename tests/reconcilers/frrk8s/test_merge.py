@@ -8,7 +8,7 @@ import pytest
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, PrefixRule
 from speaker.nlri import prefix_to_text
-from tests.reconcilers.frrk8s.build import PEER, merge, neighbor, router, told, unit
+from tests.reconcilers.frrk8s.build import PEER, merge, neighbor, reported, router, unit
 
 SEVERAL: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
     ("asn", {"asn": 64950}, {"asn": 64951}),
@@ -40,7 +40,7 @@ def test_two_settings_of_a_neighbor_conflict(
     for units in itertools.permutations(two(one, other)):
         result = merge(units)
         assert result.routers is None
-        assert told(result) == [("conflict", "x y", f"routers[0].neighbors[0].{field}")]
+        assert reported(result) == [("conflict", "x y", f"routers[0].neighbors[0].{field}")]
         assert PEER in result.problems[0].message
 
 
@@ -50,7 +50,7 @@ def test_equal_settings_do_not_conflict(
 ) -> None:
     for same in (one, other):
         result = merge(two(same, same))
-        assert (result.routers is not None, told(result)) == (True, []), field
+        assert (result.routers is not None, reported(result)) == (True, []), field
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_equal_settings_do_not_conflict(
     ],
 )
 def test_a_default_that_is_written_out_equals_one_that_is_not(default: dict[str, Any]) -> None:
-    assert told(merge(two({}, default))) == []
+    assert reported(merge(two({}, default))) == []
 
 
 def test_addresses_and_vrfs_are_compared_as_what_they_mean() -> None:
@@ -79,7 +79,7 @@ def test_all_objects_with_the_neighbor_have_a_say_in_what_has_a_default() -> Non
     units = [unit(name, router(neighbor())) for name in "xy"]
     units.append(unit("z", router(neighbor(port=1179))))
     result = merge(units)
-    assert told(result) == [("conflict", "x y z", "routers[0].neighbors[0].port")]
+    assert reported(result) == [("conflict", "x y z", "routers[0].neighbors[0].port")]
     assert result.problems[0].message == (
         f"neighbor {PEER}: port differs: 179 in FRRConfiguration/frr-k8s-system/x, "
         "FRRConfiguration/frr-k8s-system/y; 1179 in FRRConfiguration/frr-k8s-system/z"
@@ -89,24 +89,24 @@ def test_all_objects_with_the_neighbor_have_a_say_in_what_has_a_default() -> Non
 def test_only_those_that_set_it_have_a_say_in_what_has_none() -> None:
     units = [unit("w", router())]
     units += [unit(name, router(id=f"192.0.2.{i}")) for i, name in enumerate("xy", 1)]
-    assert told(merge(units)) == [("conflict", "x y", "routers[0].id")]
+    assert reported(merge(units)) == [("conflict", "x y", "routers[0].id")]
 
 
 def test_three_values_are_one_problem() -> None:
     units = [unit(name, router(neighbor(port=port))) for port, name in enumerate("xyz", 1)]
-    assert told(merge(units)) == [("conflict", "x y z", "routers[0].neighbors[0].port")]
+    assert reported(merge(units)) == [("conflict", "x y z", "routers[0].neighbors[0].port")]
 
 
 def test_an_object_that_contradicts_itself_is_alone_in_it() -> None:
     both = unit("x", router(neighbor(port=1), neighbor(port=2)))
-    assert told(merge([both, unit("y", router(neighbor(port=3)))])) == [
+    assert reported(merge([both, unit("y", router(neighbor(port=3)))])) == [
         ("conflict", "x", "routers[0].neighbors[0].port")
     ]
 
 
 def test_an_invalid_object_takes_no_part_in_comparisons() -> None:
     bad = unit("x", router(neighbor(port=0, address="203.0.113.10"), neighbor(port=3)))
-    assert told(merge([bad, unit("y", router(neighbor(port=4)))])) == [
+    assert reported(merge([bad, unit("y", router(neighbor(port=4)))])) == [
         ("invalid", "x", "routers[0].neighbors[0].port")
     ]
 
@@ -121,18 +121,18 @@ def test_local_preferences_are_compared_prefix_by_prefix() -> None:
         return unit(name, router(neighbor(toAdvertise=advertise), prefixes=given))
 
     x, y = preferring("x", 1, "10.1.0.0/16"), preferring("y", 2, "10.2.0.0/16")
-    assert told(merge([x, y])) == []
+    assert reported(merge([x, y])) == []
     z = preferring("z", 2, "10.1.0.0/16", "10.2.0.0/16")
     field = "routers[0].neighbors[0].toAdvertise.withLocalPref[0].localPref"
-    assert told(merge([x, y, z])) == [("conflict", "x z", field)]
+    assert reported(merge([x, y, z])) == [("conflict", "x z", field)]
 
 
 def test_bfd_profiles_are_compared_with_their_defaults() -> None:
     def profile(name: str, **given: int) -> Unit:
         return unit(name, router(), bfdProfiles=[{"name": "fast", **given}])
 
-    assert told(merge([profile("x"), profile("y", detectMultiplier=3)])) == []
-    assert told(merge([profile("x"), profile("y", detectMultiplier=4)])) == [
+    assert reported(merge([profile("x"), profile("y", detectMultiplier=3)])) == []
+    assert reported(merge([profile("x"), profile("y", detectMultiplier=4)])) == [
         ("conflict", "x y", "bfdProfiles[0]")
     ]
 
@@ -140,11 +140,11 @@ def test_bfd_profiles_are_compared_with_their_defaults() -> None:
 def test_passwords_are_compared_as_what_they_resolve_to_and_never_shown() -> None:
     field = unit("x", router(neighbor(password="pass-word")))
     secret = unit("y", router(neighbor(passwordSecret={"name": "s"})))
-    assert told(merge([field, secret], s="pass-word\n")) == []
+    assert reported(merge([field, secret], s="pass-word\n")) == []
     result = merge([field, secret], s="pass-Word")
-    assert told(result) == [("conflict", "x y", "routers[0].neighbors[0].password")]
+    assert reported(result) == [("conflict", "x y", "routers[0].neighbors[0].password")]
     assert "ass" not in result.problems[0].message.replace("password", "")
-    assert told(merge([field, secret])) == [
+    assert reported(merge([field, secret])) == [
         ("unresolved", "y", "routers[0].neighbors[0].passwordSecret")
     ]
 
@@ -185,13 +185,13 @@ def test_an_imported_vrf_may_be_in_another_object() -> None:
     )
     red = unit("y", router(asn=64901, vrf="red", prefixes=["10.7.0.0/16"]))
     result = merge([imports, red])
-    assert told(result) == []
+    assert reported(result) == []
     assert result.routers is not None
     (found,) = result.routers[0].neighbors
     assert [prefix_to_text(*one) for _, routes in found.exports for one in routes] == [
         "10.7.0.0/16"
     ]
-    assert ("unresolved", "x", "routers[0].imports[0].vrf") in told(
+    assert ("unresolved", "x", "routers[0].imports[0].vrf") in reported(
         merge([unit("x", router(imports=[{"vrf": "red"}]))])
     )
 
@@ -202,7 +202,7 @@ def test_isolation_takes_in_the_oldest_first() -> None:
     later = unit("b", router(neighbor(port=1)), created="2026-01-03T00:00:00Z")
     result = merge([young, later, old], isolate=True)
     assert [found.ref.name for found in result.accepted] == ["z", "b"]
-    assert told(result) == [("conflict", "a z", "routers[0].neighbors[0].port")]
+    assert reported(result) == [("conflict", "a z", "routers[0].neighbors[0].port")]
     assert [found.ref.name for found in merge([young], isolate=True).accepted] == ["a"]
 
 
@@ -211,7 +211,7 @@ def test_isolation_leaves_out_what_contradicts_itself_or_is_unresolved() -> None
     missing = unit("b", router(neighbor(passwordSecret={"name": "gone"})))
     result = merge([both, missing, unit("c", router(neighbor(port=9)))], isolate=True)
     assert [found.ref.name for found in result.accepted] == ["c"]
-    assert [(category, names) for category, names, _ in told(result)] == [
+    assert [(category, names) for category, names, _ in reported(result)] == [
         ("conflict", "a"),
         ("unresolved", "b"),
     ]

@@ -1,9 +1,9 @@
 """The YAML blocks of FRR-k8s's proposal: applied, converted, or refused with the reason.
 
-``proposal/`` has them as they are. The merged one contradicts the objects that it is said to be merged
-of: 192.168.10.0/32 is MetalLB's for peer1 alone, which is 172.18.0.5, but the generated object and the
-merged one advertise it to 172.18.0.6; the generated object is of one node, and the two others, which
-are merged with it, of all. It also allows prefixes by a bare list where the other blocks have
+``proposal/`` has them as they are. The merged one contradicts the objects that it is merged
+from: 192.168.10.0/32 is MetalLB's for peer1 alone, which is 172.18.0.5, but the generated object and
+the merged one advertise it to 172.18.0.6; the generated object is of one node, and the two others,
+which are merged with it, of all. It also allows prefixes by a bare list where the other blocks have
 ``prefixes``, and is no object: it has neither apiVersion nor kind.
 """
 

@@ -24,7 +24,7 @@ from tests.reconcilers.metallb.objects import (
     rows,
 )
 
-Told = list[tuple[str, list[str], str]]
+Reported = list[tuple[str, list[str], str]]
 
 
 def no_secrets(_key: object) -> Secret | None:
@@ -35,7 +35,7 @@ def found(*objects: dict[str, Any]) -> list[Finding]:
     return findings(rows(*objects), no_secrets, NAMESPACE)
 
 
-def told(*objects: dict[str, Any]) -> Told:
+def reported(*objects: dict[str, Any]) -> Reported:
     """Return category, names and field of each finding."""
     return sorted(
         (one.category, [f"{ref.kind}/{ref.name}" for ref in one.objects], one.field)
@@ -50,19 +50,19 @@ class TestPeers:
     def test_peers_of_a_node_have_one_router_id_also_across_vrfs(self) -> None:
         a, b = peer("a", routerID="192.0.2.1"), peer("b", "203.0.113.10", vrf="red")
         names = ["BGPPeer/a", "BGPPeer/b"]
-        assert told(a, b) == [("conflict", names, "spec.routerID")]
-        assert told(a, peer("b", "203.0.113.10", routerID="192.0.2.1")) == []
+        assert reported(a, b) == [("conflict", names, "spec.routerID")]
+        assert reported(a, peer("b", "203.0.113.10", routerID="192.0.2.1")) == []
 
     def test_all_peers_have_a_say_in_the_router_id(self) -> None:
         objects = [peer(n, f"203.0.113.{i}", routerID=r) for i, (n, r) in enumerate(
             [("a", "192.0.2.1"), ("b", "192.0.2.2"), ("c", "192.0.2.1")], start=1)]  # fmt: skip
-        [(_, names, _)] = told(*objects)
+        [(_, names, _)] = reported(*objects)
         assert names == ["BGPPeer/a", "BGPPeer/b", "BGPPeer/c"]
 
     def test_peers_of_a_vrf_have_one_as_of_ours(self) -> None:
         one, other = peer("a"), peer("b", "203.0.113.10", myASN=64901)
-        assert told(one, other) == [("conflict", ["BGPPeer/a", "BGPPeer/b"], "spec.myASN")]
-        assert told(one, peer("b", "203.0.113.10", myASN=64901, vrf="red")) == []
+        assert reported(one, other) == [("conflict", ["BGPPeer/a", "BGPPeer/b"], "spec.myASN")]
+        assert reported(one, peer("b", "203.0.113.10", myASN=64901, vrf="red")) == []
 
     @pytest.mark.parametrize(
         ("first", "second"),
@@ -77,20 +77,20 @@ class TestPeers:
     ) -> None:
         names = ["BGPPeer/a", "BGPPeer/b"]
         objects = peer("a", **first), peer("b", **second)
-        assert told(*objects) == [("conflict", names, "spec.peerAddress")]
+        assert reported(*objects) == [("conflict", names, "spec.peerAddress")]
 
     def test_one_address_in_two_vrfs_is_two_peers(self) -> None:
-        assert told(peer("a"), peer("b", vrf="red")) == []
+        assert reported(peer("a"), peer("b", vrf="red")) == []
 
     def test_a_profile_that_is_missing_or_wrong_is_unresolved(self) -> None:
         expected = [("unresolved", ["BGPPeer/a"], "spec.bfdProfile")]
-        assert told(peer("a", bfdProfile="f")) == expected
+        assert reported(peer("a", bfdProfile="f")) == expected
         wrong = profile("f", receiveInterval=1)
-        assert told(peer("a", bfdProfile="f"), wrong) == [
+        assert reported(peer("a", bfdProfile="f"), wrong) == [
             ("invalid", ["BFDProfile/f"], "spec.receiveInterval"),
             *expected,
         ]
-        assert told(peer("a", bfdProfile="f"), profile("f")) == []
+        assert reported(peer("a", bfdProfile="f"), profile("f")) == []
 
     @pytest.mark.parametrize(
         ("type_", "data", "text"),
@@ -133,7 +133,7 @@ class TestCommunities:
     def test_a_name_comes_before_a_number(self) -> None:
         use = advertisement("x", communities=["1:1:1", "65536:1"])
         given = community("c", **{"1:1:1": "1:1", "65536:1": "1:2"})
-        assert told(use, given) == []
+        assert reported(use, given) == []
 
     @pytest.mark.parametrize(
         ("text", "category"),
@@ -150,11 +150,11 @@ class TestCommunities:
         self, text: str, category: str
     ) -> None:
         expected = [(category, ["BGPAdvertisement/x"], "spec.communities[0]")]
-        assert told(advertisement("x", communities=[text])) == expected
+        assert reported(advertisement("x", communities=[text])) == expected
 
     def test_a_name_is_there_once_over_all_objects(self) -> None:
         one, other = community("c", vip="1:2"), community("d", vip="1:2")
-        assert told(one, other) == [
+        assert reported(one, other) == [
             ("conflict", ["Community/c", "Community/d"], "spec.communities")
         ]
 
@@ -173,7 +173,7 @@ class TestPools:
     def test_pools_do_not_overlap(self, other: str, overlap: bool) -> None:
         names = ["IPAddressPool/e", "IPAddressPool/front"]
         expected = [("conflict", names, "spec.addresses")] if overlap else []
-        assert told(FRONT, pool("e", other)) == expected
+        assert reported(FRONT, pool("e", other)) == expected
 
     @pytest.mark.parametrize(
         ("addresses", "length", "accepted"),
@@ -191,7 +191,10 @@ class TestPools:
     ) -> None:
         names = ["BGPAdvertisement/x", "IPAddressPool/p"]
         expected = [] if accepted else [("conflict", names, "spec.aggregationLength")]
-        assert told(pool("p", *addresses), advertisement("x", aggregationLength=length)) == expected
+        assert (
+            reported(pool("p", *addresses), advertisement("x", aggregationLength=length))
+            == expected
+        )
 
 
 DUAL = pool("front", "198.18.30.0/24", "2001:db8:30::/120")
@@ -219,22 +222,22 @@ class TestLocalPreferences:
         names = ["BGPAdvertisement/x", "BGPAdvertisement/y"]
         expected = [] if accepted else [("conflict", names, "spec.localPref")]
         objects = (FRONT, advertisement("x", **first), advertisement("y", **second))
-        assert told(*objects) == expected
+        assert reported(*objects) == expected
 
     def test_in_a_pool_of_both_families_both_lengths_have_to_differ(self) -> None:
         one, four = advertisement("x", localPref=100), advertisement("y", aggregationLength=24)
-        assert told(DUAL, one, four)
+        assert reported(DUAL, one, four)
         both = advertisement("y", aggregationLength=24, aggregationLengthV6=120)
-        assert told(DUAL, one, both) == []
+        assert reported(DUAL, one, both) == []
 
 
 def test_bfd_echo_is_for_ipv4_pools_only() -> None:
     echo = profile("f", echoMode=True)
     objects = (DUAL, advertisement("x"), peer("a", bfdProfile="f"))
     expected = ["BFDProfile/f", "BGPAdvertisement/x", "BGPPeer/a", "IPAddressPool/front"]
-    assert told(*objects, echo) == [("conflict", expected, "spec.echoMode")]
-    assert told(*objects, profile("f")) == []
-    assert told(FRONT, *objects[1:], echo) == []
+    assert reported(*objects, echo) == [("conflict", expected, "spec.echoMode")]
+    assert reported(*objects, profile("f")) == []
+    assert reported(FRONT, *objects[1:], echo) == []
 
 
 SPECIMENS: list[dict[str, Any]] = [

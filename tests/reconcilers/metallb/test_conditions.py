@@ -17,14 +17,14 @@ from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node import FRONT, frr_configuration, wrong_peer
 
 DIALECTS = (MetalLBDialect, Frrk8sDialect)
-Told = dict[str, dict[str, tuple[str, str]]]
+Reported = dict[str, dict[str, tuple[str, str]]]
 
 
 def node(name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
 
 
-def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "keep") -> Told:  # noqa: ANN401
+def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "keep") -> Reported:  # noqa: ANN401
     """Return status and reason by type, by ``Kind/name``; Accepted=True is left out."""
     content = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
     path = tmp_path / "objects.json"
@@ -32,7 +32,7 @@ def conditions(tmp_path: Path, *objects: dict[str, Any], on_conflict: Any = "kee
     options = {"frrk8s": Frrk8sOptions(on_conflict=on_conflict)}
     settings = OfflineSettings("n1", dialects=options)
     intent = OfflineIntent(load([str(path)], kinds_of(DIALECTS)), DIALECTS, settings)
-    found: Told = {}
+    found: Reported = {}
     for one in intent.document()["conditions"]:
         of_object = found.setdefault(f"{one['kind']}/{one['name']}", {})
         if (one["type"], one["status"]) != ("Accepted", "True"):

@@ -124,12 +124,12 @@ def _model(state: dict[tuple[str, str], dict[str, Any]]) -> dict[str, list[str]]
         return [value for (k, _), value in state.items() if k == kind]
 
     labels = state.get(("Node", "n1"), node())["metadata"]["labels"]
-    told: dict[str, list[str]] = {}
+    advertised: dict[str, list[str]] = {}
     preferences: dict[tuple[str, str], set[int]] = {}
     for one in of("BGPPeer"):
         selectors = one["spec"]["nodeSelectors"]
         if not selectors or labels.get("rack") == "1":
-            told[one["spec"]["peerAddress"]] = []
+            advertised[one["spec"]["peerAddress"]] = []
     for one in of("Service"):
         name = one["metadata"]["name"]
         slice_ = state.get(("EndpointSlice", f"{name}-1"))
@@ -156,16 +156,16 @@ def _model(state: dict[tuple[str, str], dict[str, Any]]) -> dict[str, list[str]]
             length = spec.get("aggregationLength", 32)
             prefix = str(ipaddress.ip_network((address, length), strict=False))
             for peer_name, peer_address in PEERS.items():
-                if peer_address in told and peer_name in spec.get("peers", PEERS):
-                    if prefix not in told[peer_address]:
-                        told[peer_address].append(prefix)
+                if peer_address in advertised and peer_name in spec.get("peers", PEERS):
+                    if prefix not in advertised[peer_address]:
+                        advertised[peer_address].append(prefix)
                     at = (peer_address, prefix)
                     if "localPref" in spec:
                         preferences.setdefault(at, set()).add(spec["localPref"])
     for (address_, prefix), values in preferences.items():
         if len(values) > 1:
-            told[address_].remove(prefix)
-    return {name: sorted(routes) for name, routes in told.items()}
+            advertised[address_].remove(prefix)
+    return {name: sorted(routes) for name, routes in advertised.items()}
 
 
 def _contradicting(specs: list[dict[str, Any]]) -> bool:
