@@ -1,4 +1,4 @@
-"""Time to apply a changed list of accepted prefixes to received routes, with nothing asked for again.
+"""Time to apply a changed list of accepted prefixes to received routes, without a route refresh.
 
 The speaker's core without a kernel: one peer has sent 100,000 routes, and its import policy changes
 between 200 prefixes and one more. Prints, for a narrow and for a wide prefix, the median CPU time of

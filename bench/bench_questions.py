@@ -88,7 +88,7 @@ def _discard(connection: socket.socket) -> None:
 
 
 class Program:
-    """A running agent or router: how its small request, and its questions, are asked."""
+    """A running agent or router, with clients for its small request and its large ones."""
 
     def __init__(self, directory: Path, command: Sequence[str | Path], core: set[int]) -> None:
         self.socket = directory / "api"
@@ -156,7 +156,7 @@ def router_request(question: str) -> str:
 
 
 def agent_request(question: str) -> str:
-    """Return a request to the agent for a table, explanations, or what there is least of."""
+    """Return a request to the agent for a table, explanations, or the smallest answer."""
     path = f"/v1/routes?table={question}"
     if question == "small":
         path = "/v1/peers?refused=at-once"  # answers are read in turn; a refusal waits for none
@@ -201,7 +201,7 @@ def received(path: Path, request: str) -> int:
 def measure(
     program: Program, request: Callable[[str], str], routes: int, clients: int, cores: set[int]
 ) -> bool:
-    """Ask and print; returns whether no delay was above the goal."""
+    """Measure and print; return whether every delay was within the goal."""
     os.sched_setaffinity(0, cores)
     deadline = time.monotonic() + START_SECONDS
     size = 0

@@ -1,7 +1,7 @@
-"""Keeps over restarts what a dialect has to remember: the last state that its objects agreed on.
+"""Keeps the last good state of a dialect over restarts.
 
 One file for each dialect in the state directory, with its node and a checksum. A file that is damaged,
-of another node or of a later release is not used, and health says so. No file has a password.
+of another node or of a later release is not used, which health reports. No file has a password.
 """
 
 from __future__ import annotations

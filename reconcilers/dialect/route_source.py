@@ -32,7 +32,7 @@ EVERYTHING: Final = Everything()
 class ServiceAddress(NamedTuple):
     """An address that a Service's ``externalIPs`` or ingress status names.
 
-    Everybody who may write a Service may write any address there, so the middle decides whether it is
+    Every user who may write a Service may write any address there, so the middle decides whether it is
     advertised (`reconcilers.intent.service_addresses`).
     """
 

@@ -1,9 +1,9 @@
 """Which addresses of Services may be advertised, whatever dialect selects the Service. Pure.
 
-``spec.externalIPs`` and the ingress status of a Service take any address from everybody who may write
-a Service. Without a rule, a Service attracts the traffic of another host: of a router, of this node,
-of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pools and interfaces are the
-administrator's, and not subject to it.
+``spec.externalIPs`` and the ingress status of a Service take any address from every user who may
+write a Service. Without a rule, a Service attracts the traffic of another host: of a router, of this
+node, of the metadata service at 169.254.169.254. ClusterIPs, pod networks, pools and interfaces are
+configured by the administrator, and not subject to it.
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ class RouteView(msgspec.Struct, frozen=True, kw_only=True):
     path_id: int | None = None
     """The path identifier, where negotiated (RFC 7911)."""
     decision: PolicyDecision | None = None
-    """Of a received route: what the import policy decides. An accepted route may still be ineligible,
-    which `reason` says."""
+    """Of a received route: the decision of the import policy. An accepted route may still be
+    ineligible; `reason` is then the cause."""
     used: bool = False
     """Whether a received route is in the Loc-RIB."""
     imported_from: str | None = None

@@ -27,7 +27,7 @@ SESSION: Mapping[str, Any] = {
     "nextHopIPv6": None,
     "neverAccept": [],
 }
-"""What a peer has where its case does not say otherwise."""
+"""Fields of a peer that its case leaves out."""
 
 
 def same(what: str, got: object, wanted: object) -> None:

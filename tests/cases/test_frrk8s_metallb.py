@@ -1,7 +1,7 @@
 """The cases of FRR-k8s's and MetalLB's objects.
 
-What they expect is what FRR-k8s's and MetalLB's own code makes of the same objects; ``differs`` says
-where Waggle is meant to differ.
+The expected results are those of FRR-k8s's and MetalLB's own code for the same objects; ``differs``
+marks deliberate differences.
 """
 
 import json

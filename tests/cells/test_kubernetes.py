@@ -102,8 +102,8 @@ def test_an_agent_reads_its_own_node_and_the_secrets_that_are_referred_to(tmp_pa
                 found = server.queries(verb, plural)
                 assert [query["fieldSelector"] for query in found] == ["metadata.name=n1"]
         await until(lambda: bool(server.queries("watch", "secrets")))
-        (asked,) = server.queries("list", "secrets")
-        assert asked["fieldSelector"] == "metadata.name=k"
+        (request,) = server.queries("list", "secrets")
+        assert request["fieldSelector"] == "metadata.name=k"
         assert levels(hive)["kubernetes/Secret/bgp/k"][0] is Level.OK
         server.delete("CiliumBGPPeerConfig", "p")
         await until(lambda: "kubernetes/Secret/bgp/k" not in levels(hive))

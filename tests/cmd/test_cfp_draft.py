@@ -65,7 +65,7 @@ def test_an_object_of_the_draft_is_refused_and_converted(
     result = tmp_path / "v2.yaml"
     result.write_text(yaml.safe_dump(converted))
     found = problems(capsys, result)
-    # The draft's own timer and port: accepted by v2, and said to have no effect.
+    # The draft's own timer and port: accepted by v2, and reported as without effect.
     assert [p["field"] for p in found if p["field"] != "spec.transport.localPort"] == []
 
 

@@ -97,9 +97,9 @@ class Cluster:
 
     def used(self, part: str) -> set[Grant]:
         """Return the requests of an account; fails if one was rejected."""
-        asked = self.server.asked_by(f"waggle-{part}", NAMESPACE, self.since)
+        recorded = self.server.requests_by(f"waggle-{part}", NAMESPACE, self.since)
         # Discovery is granted to every account, by the API server's own role system:discovery.
-        requests = [r for r in asked if r.status in (401, 403) or not r.resource.startswith("/")]
+        requests = [r for r in recorded if r.status in (401, 403) or not r.resource.startswith("/")]
         refused = sorted(str(request) for request in requests if request.status in (401, 403))
         assert not refused
         found = {(r.verb, r.group, r.resource, _where(r)) for r in requests}

@@ -135,11 +135,11 @@ async def test_helper(kind: str, link: Link, directory: Path) -> None:
         await duel.ready(match.theirs)
 
         def back() -> None:
-            heard = set(match.received_routes())
-            if THEIRS[0] not in heard:
-                raise LostError(heard)
+            received = set(match.received_routes())
+            if THEIRS[0] not in received:
+                raise LostError(received)
             match.assert_up()
-            assert heard == {THEIRS[0]}
+            assert received == {THEIRS[0]}
 
         await becomes(back, context=match.logs)
 
@@ -149,13 +149,13 @@ async def test_long_lived(kind: str, link: Link, directory: Path) -> None:
     async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=60) as match:
         match.ours.kill()
 
-        def last_choice() -> None:
+        def kept_as_stale() -> None:
             routes = match.advertised_routes()
             assert set(routes) == set(OURS), routes
             for route in routes.values():
                 assert LLGR_STALE in route.communities, route
 
-        await becomes(last_choice, context=match.logs)
+        await becomes(kept_as_stale, context=match.logs)
         match.ours.resume()
         await duel.ready(match.ours)
         await becomes(match.assert_exchanged, context=match.logs)
@@ -166,13 +166,13 @@ async def test_long_lived_helper(kind: str, link: Link, directory: Path) -> None
     async with duel.duel(kind, link, directory, restart_time=1, long_lived_time=60) as match:
         match.theirs.kill()
 
-        def last_choice() -> None:
-            heard = match.received_routes()
-            assert set(heard) == set(THEIRS), heard
-            for route in heard.values():
+        def kept_as_stale() -> None:
+            received = match.received_routes()
+            assert set(received) == set(THEIRS), received
+            for route in received.values():
                 assert LLGR_STALE in route.communities, route
 
-        await becomes(last_choice, context=match.logs)
+        await becomes(kept_as_stale, context=match.logs)
         match.theirs.resume()
         await duel.ready(match.theirs)
         await becomes(match.assert_exchanged, context=match.logs)
@@ -271,7 +271,7 @@ async def test_unnumbered(kind: str, link: Link, directory: Path) -> None:
         assert peer.endswith(f"%{DEVICE}"), peer
         assert match.ours.peers()[peer].established
         assert [each.established for each in match.theirs.peers().values()] == [True]
-        heard: list[RouterRoute] = []
+        received: list[RouterRoute] = []
         for family, prefix in zip(FAMILIES, ours, strict=True):
             routes = match.theirs.routes(family)
             assert prefix in routes, routes
@@ -280,9 +280,9 @@ async def test_unnumbered(kind: str, link: Link, directory: Path) -> None:
             assert route.next_hop.startswith(anybody), route
             assert route.as_path == (OUR_ASN,), route
         for family in FAMILIES:
-            heard += match.ours.paths_from(family, DEVICE)
-        assert {route.prefix for route in heard} == set(theirs), heard
-        for route in heard:
+            received += match.ours.paths_from(family, DEVICE)
+        assert {route.prefix for route in received} == set(theirs), received
+        for route in received:
             assert route.next_hop.startswith(anybody), route
 
     async with duel.running(match.theirs, match.ours):

@@ -1,7 +1,7 @@
 """What an agent accepts of BIRD, FRR and GoBGP, with the selector that decides; imports; AS classes.
 
-In every step the accepted routes are those that the selectors select, ``waggle routes received`` says
-why, and no session is reset.
+In every step the accepted routes are those that the selectors select, ``waggle routes received`` has
+the reason, and no session is reset.
 """
 
 from __future__ import annotations

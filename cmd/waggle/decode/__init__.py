@@ -29,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--pcap",
         metavar="FILE",
         help="a capture file (pcap, pcapng) with BGP over TCP; a connection whose OPENs are in it is "
-        "decoded as they negotiate, others as the options say",
+        "decoded with the capabilities that these negotiate, others with the options",
     )
     parser.add_argument(
         "--jsonl",

@@ -177,7 +177,7 @@ def _session(receiver: Open | None, sender: Open | None) -> Negotiated | None:
         keepalive_time=receiver.hold_time // 3,
         local_router_id=receiver.router_id,
         peer_router_id=sender.router_id,
-        # A route server does not prepend its AS (RFC 7947), and the OPENs do not have to say so.
+        # A route server does not prepend its AS (RFC 7947), with or without a role (RFC 9234).
         enforce_first_as=False,
     )
 

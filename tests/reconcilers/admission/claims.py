@@ -98,7 +98,7 @@ class ClaimDialect(Dialect):
         return None if row is None else row.spec.labels
 
     def review_warnings(self, row: Any) -> Iterable[str]:  # noqa: ANN401
-        """Warn of a value that nobody means."""
+        """Warn of a value that is valid and unlikely to be meant."""
         if row.spec.value == 0:
             yield "spec.value: 0 is a value, too"
 

@@ -32,7 +32,7 @@ def test_a_next_hop_of_either_family_is_advertised_and_its_change_resets_nothing
         rows.apply([INSTANCE], [changed(next_hops=hops)])
         assert router.received(IPV4_UNICAST)["10.1.0.0/24"].next_hop == four
         assert router.received(IPV6_UNICAST)["2001:db8:1::/48"].next_hop == six
-        # Neither a NOTIFICATION nor a ROUTE-REFRESH: the router says nothing.
+        # The router sends neither a NOTIFICATION nor a ROUTE-REFRESH.
         assert router.sent() == b""
     assert bytes((48, 0x20, 0x01)) not in rows.speaker.host.sent()
     assert router.status().flaps == 0

@@ -13,7 +13,7 @@ A, B = "10.0.0.1", "10.0.0.2"
 
 
 def lonely(network: Network, **config: object) -> Host:
-    """Return a router whose only peer has nobody at its address."""
+    """Return a router whose only peer has an address that no host has."""
     host = network.host("a", A, 65001)
     network.run(100)
     host.peer(PeerConfig(name="b", address=B, peer_asn=65002, **config))  # type: ignore[arg-type]

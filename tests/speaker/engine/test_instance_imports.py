@@ -275,7 +275,7 @@ def test_an_instance_may_be_created_recreated_and_removed() -> None:
     hub.host.sent()
     hub.configure("red", router_id="192.0.2.10")
     assert hub.imported("blue", "red") == {"10.8.0.0/24"}
-    # The same route of the new router: the peer is told nothing.
+    # The route is the same with the new router ID: no UPDATE is sent.
     assert hub.host.sent() == b""
     hub.configure("red", local_asn=65077)
     assert hub.imported("blue", "red") == {"10.8.0.0/24"}

@@ -201,7 +201,7 @@ class ApiServer:
         log = self.directory / "audit.log"
         return log.stat().st_size if log.exists() else 0
 
-    def asked_by(self, account: str, namespace: str, since: int = 0) -> set[Request]:
+    def requests_by(self, account: str, namespace: str, since: int = 0) -> set[Request]:
         """Return all requests of a ServiceAccount; ``since`` is an earlier `audited`."""
         user = f"system:serviceaccount:{namespace}:{account}"
         if not self.audited:

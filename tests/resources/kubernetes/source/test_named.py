@@ -50,8 +50,8 @@ def test_each_named_object_is_requested_by_itself_and_watched(tmp_path: Path) ->
                 server.delete("Secret", "a", "bgp")
                 await until(lambda: observed.names("Secret") == {"b", "absent"})
                 assert observed.phase("Secret/bgp/b") is Phase.FOLLOWING
-        asked = {q["fieldSelector"] for verb, what, q in server.requests if what == "secrets"}
-        assert asked == {f"metadata.name={name}" for name in ("a", "b", "absent")}
+        selected = {q["fieldSelector"] for verb, what, q in server.requests if what == "secrets"}
+        assert selected == {f"metadata.name={name}" for name in ("a", "b", "absent")}
 
     run(scenario)
 
