@@ -1,4 +1,4 @@
-"""The rules of the chart's roles and webhooks that follow from API dialects, as a helm template.
+"""Rules of the chart's roles, webhooks and admission policies by API dialect, as a helm template.
 
 The rules of a dialect are rendered if its cell is enabled, those of an option if the option is set. The
 rules for all dialects are in ``templates/agent-rbac.yaml`` and ``operator-rbac.yaml``.
@@ -27,6 +27,8 @@ APART = (NODE, SECRET, NODE_NETWORK)
 manifests only."""
 
 
+READ_VERBS = frozenset({"get", "list", "watch"})
+
 EMPTY = '""'
 """The core API group."""
 
@@ -36,6 +38,7 @@ def template(cells: Sequence[DialectCell]) -> str:
     parts = {
         "agent": agent_rules,
         "agent.report": report_rules,
+        "agent.written": written,
         "operator": operator_rules,
         "operator.migrate": migration_rules,
         "operator.configmaps": config_maps,
@@ -72,6 +75,24 @@ def report_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent that writes statuses."""
     yield from _rules(cell.dialect.reported_kinds, ("get",))
     yield from _rules(cell.dialect.reported_kinds, ("patch",), "/status")
+
+
+def written(cell: DialectCell) -> Iterator[str]:
+    """Yield what an agent writes, as a map from API group to resources, each with its kind and a label.
+
+    The label names the node of an object; it is empty where the object's name is that of the node.
+    """
+    dialect = cell.dialect
+    kinds = {kind: f"{kind.plural}/status" for kind in dialect.reported_kinds}
+    for rule in dialect.rbac:
+        if not rule.operator and not READ_VERBS.issuperset(rule.verbs):
+            kinds.update((kind, kind.plural) for kind in rule.kinds)
+    for group in sorted({kind.group for kind in kinds}):
+        yield f"{group or EMPTY}:\n"
+        for kind, resource in kinds.items():
+            if kind.group == group:
+                label = dialect.node_labels.get(kind.name, "")
+                yield f'- {{kind: {kind.name}, resource: {resource}, label: "{label}"}}\n'
 
 
 def operator_rules(cell: DialectCell) -> Iterator[str]:

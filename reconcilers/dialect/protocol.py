@@ -62,6 +62,9 @@ class Dialect:
     rivals: ClassVar[tuple[Rival, ...]] = ()
     reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose status an agent writes."""
+    node_labels: ClassVar[Mapping[str, str]] = {}
+    """By kind, the label that names the node of an object that an agent writes. An object of another
+    kind has the node's name. The chart's admission policy rejects writes to those of other nodes."""
     condition_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose conditions the operator writes."""
     generated_kinds: ClassVar[tuple[Kind[Any], ...]] = ()

@@ -149,6 +149,32 @@ def test_the_role_of_an_agent_follows_its_settings(
     assert found == writes
 
 
+def test_agents_are_restricted_to_their_node_where_the_api_server_can(helm: Helm) -> None:
+    def policies(version: str = "1.30.0", **values: Any) -> set[str]:  # noqa: ANN401  values
+        objects = helm.template(values, version=version)
+        bound = {
+            one["spec"]["policyName"]
+            for one in objects
+            if one["kind"] == "ValidatingAdmissionPolicyBinding"
+        }
+        named = {
+            rule["resources"][0]: one["metadata"]["name"]
+            for one in objects
+            if one["kind"] == "ValidatingAdmissionPolicy"
+            for rule in one["spec"]["matchConstraints"]["resourceRules"]
+        }
+        assert set(named.values()) == bound
+        return set(named)
+
+    assert policies() == {"ciliumbgpnodeconfigs/status", "events"}
+    assert policies("1.29.9") == set()
+    assert policies(admissionPolicy={"enabled": False}) == set()
+    # As its roles, by what the settings let an agent write.
+    assert policies(cells={"cilium": {"enabled": False}}) == {"events"}
+    silent = {"report": {"events": False}}
+    assert policies(agent={"cells": silent}) == {"ciliumbgpnodeconfigs/status"}
+
+
 @pytest.mark.parametrize(("migrate", "granted"), [(True, True), (False, False)])
 def test_the_role_of_an_operator_follows_its_settings(
     helm: Helm, *, migrate: bool, granted: bool

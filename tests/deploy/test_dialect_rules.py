@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
-from reconcilers.dialect import RbacRule
+from reconcilers.dialect import Dialect, RbacRule
+from resources.core.kinds import SERVICE
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.lighthouse.dialect import LighthouseDialect
+from tests.dialects.lighthouse.kinds import LIGHTHOUSE
 from tests.reconcilers.admission.claims import ClaimDialect
 from tests.support.cells import entry
 
@@ -33,6 +35,31 @@ def test_kinds_are_read_and_statuses_written() -> None:
     assert rules(rbac.report_rules(cell)) == [get, patch]
     # The operator needs the same for its conditions; Nodes are in the chart.
     assert rules(rbac.operator_rules(cell)) == [read, get, patch]
+
+
+def test_what_an_agent_writes_names_its_node() -> None:
+    class Writing(BeaconDialect):
+        rbac = (
+            RbacRule((BEACON,), ("create",), operator=True),
+            RbacRule((SERVICE,), ("get",)),
+            RbacRule((LIGHTHOUSE,), ("get", "create", "patch")),
+        )
+        node_labels: ClassVar = {"Lighthouse": "test.waggle.dev/node"}
+
+    assert written(BeaconDialect) == {
+        "test.waggle.dev": [{"kind": "Beacon", "resource": "beacons/status", "label": ""}]
+    }
+    label = "test.waggle.dev/node"
+    assert written(Writing)["test.waggle.dev"] == [
+        {"kind": "Beacon", "resource": "beacons/status", "label": ""},
+        {"kind": "Lighthouse", "resource": "lighthouses", "label": label},
+    ]
+
+
+def written(dialect: type[Dialect]) -> dict[str, Any]:
+    """Parse what an agent writes."""
+    found: dict[str, Any] = yaml.safe_load("".join(rbac.written(agent_cell(entry(dialect)))))
+    return found
 
 
 def test_the_webhook_is_called_for_the_kinds_that_a_dialect_reviews() -> None:

@@ -152,7 +152,7 @@ def running(reader: Reader, port: int) -> Iterator[list[Daemon]]:
     for part in ("operator", "agent"):
         config = reader.directory / f"{part}.yaml"
         config.write_text(configurations[f"waggle-{part}"]["config.yaml"])
-        token = reader.server.token(f"waggle-{part}", NAMESPACE)
+        token = reader.server.token(f"waggle-{part}", NAMESPACE, node=NODE)
         access = reader.server.access_with(token, reader.directory / f"{part}.kubeconfig")
         commands[part] = [f"waggle_{part}", "--config", config, "--kubeconfig", access]
         commands[part] += ["--http-address", "127.0.0.1:0"]

@@ -25,7 +25,7 @@ from tests.support.helm import Helm
 from tests.support.kinds import KINDS
 from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
 from tests.support.kubernetes.cilium import delete_cilium, put_cilium
-from tests.support.kubernetes.server import ApiServer, Request
+from tests.support.kubernetes.server import Answer, ApiServer, Request
 from tests.support.wait import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
@@ -37,6 +37,15 @@ ELSEWHERE = {
     "ciliumpodippools": "CiliumPodIPPool",
 }
 """Kinds that Cilium defines, and Waggle reads without defining them."""
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+CLUSTER_WIDE = {
+    "ClusterRole": f"{RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+    "ValidatingAdmissionPolicy": f"{ADMISSION}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{ADMISSION}/validatingadmissionpolicybindings",
+}
+"""Where the objects of the manifests are that are in no namespace, and go after a test."""
 SECONDS = 60.0
 
 Object = dict[str, Any]
@@ -115,7 +124,7 @@ class Cluster:
         """Start a program as its Pod would, but for where the API server is and where it listens."""
         config = self.directory / f"{part}.yaml"
         config.write_text(configuration)
-        token = self.server.token(f"waggle-{part}", NAMESPACE)
+        token = self.server.token(f"waggle-{part}", NAMESPACE, node=NODE)
         access = self.server.access_with(token, self.directory / f"{part}.kubeconfig")
         command: list[str | Path] = [sys.executable, "-m", f"waggle_{part}", "--config", config]
         command += ["--kubeconfig", access, "--http-address", f"127.0.0.1:{port}", *arguments]
@@ -170,9 +179,9 @@ def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
         ],
     )
     for obj in documents(MANIFESTS.read_text()):
-        if obj["kind"] in ("ClusterRole", "ClusterRoleBinding"):
-            path = f"{RBAC}/{obj['kind'].lower()}s/{obj['metadata']['name']}"
-            assert apiserver.request("DELETE", path).ok
+        place = CLUSTER_WIDE.get(obj["kind"])
+        if place is not None:
+            assert apiserver.request("DELETE", f"{place}/{obj['metadata']['name']}").ok
     for name in (NODE, "n1", "n2"):
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
     delete_cilium(apiserver)
@@ -319,6 +328,73 @@ def test_other_requests_are_forbidden(cluster: Cluster) -> None:
             answer = cluster.server.request(method, path, body, kind, token=token)
             assert answer.status == 403, f"{part}: {method} {path}: {answer.status}"
             assert answer.body["reason"] == "Forbidden"
+
+
+def test_an_agent_writes_objects_of_its_own_node_only(cluster: Cluster) -> None:
+    server = cluster.server
+    for name in (NODE, "n1"):
+        put(server, f"{CILIUM}/ciliumbgpnodeconfigs", cilium("CiliumBGPNodeConfig", _named(name)))
+    own = server.token("waggle-agent", NAMESPACE, node=NODE)
+    other = server.token("waggle-agent", NAMESPACE, node="n1")
+    anywhere = server.token("waggle-agent", NAMESPACE)
+
+    def status(name: str, token: str) -> Answer:
+        path = f"{CILIUM}/ciliumbgpnodeconfigs/{name}/status"
+        return server.request("PATCH", path, {"status": {}}, "merge-patch+json", token=token)
+
+    # The API server learns of a policy within a moment.
+    eventually(lambda: _check_denied(status("n1", own)), within=SECONDS)
+    assert status(NODE, own).ok
+    assert status("n1", other).ok
+    _check_denied(
+        status(NODE, other), "the agent of node n1 may write objects of its own node only"
+    )
+    _check_denied(status(NODE, anywhere), "is not that of a Pod, and names no node")
+
+    def event(event: str, token: str, **regarding: str) -> Answer:
+        value = {**EVENT, "metadata": {"name": event}, "regarding": regarding}
+        return server.request("POST", EVENTS, value, token=token)
+
+    eventually(lambda: _check_denied(event("a", other, kind="Node", name="n1")), within=SECONDS)
+    assert event("b", own, kind="Node", name=NODE).ok
+    assert event("c", own, kind="CiliumBGPAdvertisement", name="any").ok
+    _check_denied(event("d", own, kind="Node", name="n1"), "about its own node only")
+    _check_denied(event("d", own, kind="CiliumBGPNodeConfig", name="n1"), "about its own node only")
+    _check_denied(event("d", anywhere, kind="Node", name=NODE), "names no node")
+    # The series of an Event goes on where it began.
+    series = {"series": {"count": 2, "lastObservedTime": EVENT["eventTime"]}}
+
+    def go_on(token: str) -> Answer:
+        return server.request("PATCH", f"{EVENTS}/b", series, "merge-patch+json", token=token)
+
+    assert go_on(own).ok
+    _check_denied(go_on(other), "may write its own Events only")
+    # Another account is the roles' business.
+    assert server.request("PATCH", f"{EVENTS}/b", series, "merge-patch+json").ok
+    for name in "bc":
+        assert server.request("DELETE", f"{EVENTS}/{name}").ok
+
+
+EVENT: Object = {
+    "apiVersion": "events.k8s.io/v1",
+    "kind": "Event",
+    "eventTime": "2026-01-01T00:00:00.000000Z",
+    "reportingController": "waggle-agent",
+    "reportingInstance": NODE,
+    "action": "Report",
+    "reason": "Any",
+    "type": "Normal",
+}
+
+
+def _named(name: str) -> Object:
+    return {"metadata": {"name": name}, "spec": {"bgpInstances": [{"name": "main"}]}}
+
+
+def _check_denied(answer: Answer, reason: str = "") -> None:
+    assert answer.status == 403, answer.body
+    assert "ValidatingAdmissionPolicy" in answer.body["message"]
+    assert reason in answer.body["message"]
 
 
 @pytest.mark.helm

@@ -212,13 +212,28 @@ class ApiServer:
             events = [json.loads(line) for line in log if line.endswith("\n")]
         return {_request(event) for event in events if event["user"]["username"] == user}
 
-    def token(self, account: str, namespace: str) -> str:
-        """Make a token of a ServiceAccount."""
+    def token(self, account: str, namespace: str, node: str = "") -> str:
+        """Make a token of a ServiceAccount; with a node, as the kubelet does for a Pod on it."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
-        wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        spec = {"boundObjectRef": self._pod(account, namespace, node)} if node else {}
+        wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         answer = self.request("POST", path, wish)
         assert answer.ok, answer.body
         return str(answer.body["status"]["token"])
+
+    def _pod(self, account: str, namespace: str, node: str) -> dict[str, str]:
+        """Make a Pod of a ServiceAccount on a node, if there is none; its reference."""
+        kind = {"apiVersion": "v1", "kind": "Pod"}
+        name = f"{account}-{node}"
+        container = {"name": "program", "image": "waggle"}
+        spec = {"serviceAccountName": account, "nodeName": node, "containers": [container]}
+        value = {**kind, "metadata": {"name": name}, "spec": spec}
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        made = self.request("POST", path, value)
+        if made.status == 409:
+            made = self.request("GET", f"{path}/{name}")
+        assert made.ok, made.body
+        return {**kind, "name": name, "uid": made.body["metadata"]["uid"]}
 
     def access_with(self, token: str, path: Path) -> Path:
         """Write a kubeconfig for the owner of a token."""

@@ -101,6 +101,13 @@
 {{- end }}
 {{- end }}
 
+{{- define "waggle.dialects.agent.written" }}
+{{- if ne (toString (.cilium).enabled) "false" }}
+cilium.io:
+- {kind: CiliumBGPNodeConfig, resource: ciliumbgpnodeconfigs/status, label: ""}
+{{- end }}
+{{- end }}
+
 {{- define "waggle.dialects.operator" }}
 {{- if eq (toString (.antrea).enabled) "true" }}
 - apiGroups: [crd.antrea.io]
