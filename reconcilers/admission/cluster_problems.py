@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, Dialect, Fed, NodeContext
-from reconcilers.model import ObjectRef, Problem
+from reconcilers.dialect import ClusterContext, Dialect, Feeding, NodeContext, NodeIntent
+from reconcilers.model import Problem
 from statedb import Snapshot
 
 
@@ -38,58 +38,43 @@ def node_groups(
 
 
 def cluster_problems(
-    dialects: Mapping[str, Dialect],
-    snapshot: Snapshot,
-    nodes: Iterable[str],
-    secrets_namespace: str,
+    feeding: Feeding, snapshot: Snapshot, nodes: Iterable[str], secrets_namespace: str
 ) -> list[ClusterProblem]:
     """Return the problems of the dialects' objects on nodes, and those of the operator's part.
 
-    ``dialects`` are by name, one that feeds another before it. A dialect that cannot be compiled is
-    a problem without objects.
+    A dialect that cannot be compiled is a problem without objects.
     """
     nodes_of: dict[Problem, list[str]] = {}
     cluster = ClusterContext(secrets_namespace)
-    for name, dialect in dialects.items():
+    for name, dialect in feeding.dialects.items():
         try:
-            found = dialect.operate(snapshot, cluster).problems
+            context = feeding.cluster_context(dialect, cluster, snapshot)
+            found = dialect.operate(snapshot, context).problems
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             found = (_failure(dialect, error),)
         for problem in found:
             nodes_of.setdefault(replace(problem, dialect=name), [])
-    for members in node_groups(dialects.values(), snapshot, nodes).values():
-        context = NodeContext(members[0], secrets_namespace, for_operator=True)
-        for problem in _node_problems(dialects, snapshot, context):
+    for members in node_groups(feeding.dialects.values(), snapshot, nodes).values():
+        node = NodeContext(members[0], secrets_namespace, for_operator=True)
+        for problem in _node_problems(feeding, snapshot, node):
             nodes_of.setdefault(problem, []).extend(members)
     return sorted(
         ClusterProblem(problem, tuple(sorted(set(names)))) for problem, names in nodes_of.items()
     )
 
 
-def _node_problems(
-    dialects: Mapping[str, Dialect], snapshot: Snapshot, context: NodeContext
-) -> list[Problem]:
+def _node_problems(feeding: Feeding, snapshot: Snapshot, context: NodeContext) -> list[Problem]:
     """Return the problems of one node, each with the name of its dialect."""
     problems: list[Problem] = []
-    fed: dict[str, list[Fed]] = {}
-    replaced: dict[str, set[ObjectRef]] = {}
-    for name, dialect in dialects.items():
-        fed_dialect = dialects.get(dialect.feeds or "")
-        of_dialect = replace(
-            context,
-            fed=tuple(fed.get(name, ())),
-            replaced=frozenset(replaced.get(name, ())),
-            fed_options=None if fed_dialect is None else fed_dialect.options,
-        )
+    compiled: dict[str, NodeIntent] = {}
+    for name, dialect in feeding.dialects.items():
+        of_dialect = feeding.node_context(dialect, context, compiled)
         try:
-            intent = dialect.compile(snapshot, of_dialect)
+            compiled[name] = dialect.compile(snapshot, of_dialect)
         except Exception as error:  # noqa: BLE001  as above
             problems.append(_failure(dialect, error))
             continue
-        problems += (_of_any_node(problem, name) for problem in intent.problems)
-        if dialect.feeds is not None:
-            fed.setdefault(dialect.feeds, []).extend(intent.fed)
-            replaced.setdefault(dialect.feeds, set()).update(intent.replaced)
+        problems += (_of_any_node(problem, name) for problem in compiled[name].problems)
     return problems
 
 

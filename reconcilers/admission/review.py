@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems, described
-from reconcilers.dialect import Dialect, feeders_first
+from reconcilers.dialect import Dialect, Feeding
 from reconcilers.model import ObjectRef, Problem
 from resources.core import Node
 from resources.errors import FieldError, InvalidObject
@@ -61,11 +61,11 @@ class Reviewer:
     ) -> None:
         self._db = db
         self._tables = tables
-        self._dialects = feeders_first(dialects)
+        self._feeding = Feeding(dialects)
         self._secrets_namespace = secrets_namespace
         self._reviewed = {
             kind.name: (kind, dialect)
-            for dialect in self._dialects.values()
+            for dialect in self._feeding.dialects.values()
             for kind in dialect.reviewed_kinds
         }
         self._present: tuple[tuple[int, ...], list[ClusterProblem]] = ((), [])
@@ -145,7 +145,7 @@ class Reviewer:
 
     def _problems(self, snapshot: Snapshot) -> list[ClusterProblem]:
         nodes = [node.metadata.name for node in self._tables.nodes.all(snapshot)]
-        return cluster_problems(self._dialects, snapshot, nodes, self._secrets_namespace)
+        return cluster_problems(self._feeding, snapshot, nodes, self._secrets_namespace)
 
 
 def _add_node(txn: WriteTxn, nodes: Table[Any], labels: Mapping[str, str]) -> None:

@@ -34,7 +34,7 @@ from reconcilers.dialect.extensions import (
     RefusedError,
     ViewContext,
 )
-from reconcilers.dialect.feeding import feeders_first
+from reconcilers.dialect.feeding import FeederError, Feeding
 from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
@@ -70,6 +70,8 @@ __all__ = [
     "DraftConverter",
     "Everything",
     "Fed",
+    "FeederError",
+    "Feeding",
     "Gauge",
     "JoinConflictError",
     "KindSource",
@@ -91,5 +93,4 @@ __all__ = [
     "ServiceSource",
     "Target",
     "ViewContext",
-    "feeders_first",
 ]

@@ -92,12 +92,12 @@ class NodeContext(msgspec.Struct, frozen=True):
     state is kept or used then."""
 
 
-def _nothing_fed(node: str) -> tuple[Fed, ...]:  # noqa: ARG001
+def _alone(node: str) -> NodeContext:
+    return NodeContext(node, for_operator=True)
+
+
+def _no_group(node: str) -> Hashable:  # noqa: ARG001
     return ()
-
-
-def _nothing_replaced(node: str) -> frozenset[ObjectRef]:  # noqa: ARG001
-    return frozenset()
 
 
 class ClusterContext(msgspec.Struct, frozen=True):
@@ -107,13 +107,12 @@ class ClusterContext(msgspec.Struct, frozen=True):
     stored: bool = True
     """True if what is generated is stored in an API server and read back; False in a process that
     reads manifests, where it counts at once."""
-    fed: Callable[[str], tuple[Fed, ...]] = _nothing_fed
-    """What dialects that feed this one have for a node, by the node's name."""
-    replaced: Callable[[str], frozenset[ObjectRef]] = _nothing_replaced
-    """Own objects that do not count on a node, by the node's name."""
+    of_node: Callable[[str], NodeContext] = _alone
+    """The context in which this dialect is compiled for a node, by the node's name: with what other
+    dialects feed."""
     fed_options: Options | None = None
     """The options of the dialect that this one feeds."""
-    feeding_group: Callable[[str], Hashable] = _nothing_fed
+    feeding_group: Callable[[str], Hashable] = _no_group
     """Equal for nodes for which the feeding dialects have the same objects."""
 
 

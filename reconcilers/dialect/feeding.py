@@ -1,18 +1,106 @@
-"""The order in which dialects are compiled: one that feeds another comes before it."""
+"""Dialects that feed others: the order of compilation, and what each is given of the others."""
 
 from __future__ import annotations
 
+import functools
 import graphlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 
+from msgspec.structs import replace
+
+from reconcilers.dialect.compilation import ClusterContext, NodeContext, NodeIntent
 from reconcilers.dialect.protocol import Dialect
+from reconcilers.dialect.route_source import RouteSource
+from statedb import Snapshot
 
 
-def feeders_first(dialects: Iterable[Dialect]) -> dict[str, Dialect]:
-    """Order dialects so that one comes before the one that it feeds; otherwise by name.
+class FeederError(Exception):
+    """What feeds a dialect cannot be compiled; ``str()`` is a clause that names the feeding one."""
 
-    Raises `ValueError` where dialects feed each other in a circle.
-    """
+    def __init__(self, feeder: Dialect, error: Exception) -> None:
+        reason = f"{type(error).__name__}: {error}"
+        super().__init__(f"{feeder.title}, which feeds it, cannot be compiled: {reason}")
+
+
+class Feeding:
+    """The dialects of a process, and which of them feeds which: the only place that joins them."""
+
+    def __init__(self, dialects: Iterable[Dialect]) -> None:
+        """Raises ValueError where dialects feed each other in a circle."""
+        self.dialects: Mapping[str, Dialect] = _feeders_first(dialects)
+        """By name: one that feeds another comes before it, otherwise in the order of their names."""
+
+    def feeders(self, dialect: Dialect) -> tuple[Dialect, ...]:
+        """Return the dialects that feed one."""
+        return tuple(one for one in self.dialects.values() if one.feeds == dialect.name)
+
+    def fed(self, dialect: Dialect) -> Dialect | None:
+        """Return the dialect that one feeds."""
+        return self.dialects.get(dialect.feeds or "")
+
+    def route_sources(self, dialect: Dialect) -> tuple[RouteSource, ...]:
+        """Return the sources of the route sets of a dialect: its own, and those of what feeds it.
+
+        One that feeds another has no route sets: a source follows changes in one place.
+        """
+        if dialect.feeds is not None:
+            return ()
+        return tuple(source for one in (dialect, *self.feeders(dialect)) for source in one.sources)
+
+    def node_context(
+        self, dialect: Dialect, context: NodeContext, compiled: Mapping[str, NodeIntent]
+    ) -> NodeContext:
+        """Return the context in which a dialect is compiled for a node.
+
+        ``compiled`` is what other dialects were compiled to, by name; one that is not there feeds
+        nothing.
+        """
+        found = [compiled[one.name] for one in self.feeders(dialect) if one.name in compiled]
+        fed = self.fed(dialect)
+        return replace(
+            context,
+            fed=tuple(row for intent in found for row in intent.fed),
+            replaced=frozenset(ref for intent in found for ref in intent.replaced),
+            fed_options=None if fed is None else fed.options,
+        )
+
+    def cluster_context(
+        self, dialect: Dialect, context: ClusterContext, snapshot: Snapshot
+    ) -> ClusterContext:
+        """Return the context in which the operator's part of a dialect runs on a snapshot.
+
+        What feeds it is compiled node by node, when it is asked for; `FeederError` where it cannot be.
+        """
+        feeders = self.feeders(dialect)
+        fed = self.fed(dialect)
+
+        @functools.cache
+        def of_node(node: str) -> NodeContext:
+            alone = NodeContext(node, context.secrets_namespace, for_operator=True)
+            return self._of_node(dialect, alone, snapshot)
+
+        def group(node: str) -> Hashable:
+            return tuple(one.node_group(snapshot, node) for one in feeders)
+
+        return replace(
+            context,
+            of_node=of_node,
+            feeding_group=group,
+            fed_options=None if fed is None else fed.options,
+        )
+
+    def _of_node(self, dialect: Dialect, context: NodeContext, snapshot: Snapshot) -> NodeContext:
+        compiled: dict[str, NodeIntent] = {}
+        for one in self.feeders(dialect):
+            of_feeder = self._of_node(one, context, snapshot)
+            try:
+                compiled[one.name] = one.compile(snapshot, of_feeder)
+            except Exception as error:
+                raise FeederError(one, error) from error
+        return self.node_context(dialect, context, compiled)
+
+
+def _feeders_first(dialects: Iterable[Dialect]) -> dict[str, Dialect]:
     by_name = {dialect.name: dialect for dialect in dialects}
     order: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
     for name in sorted(by_name):

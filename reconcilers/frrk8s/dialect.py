@@ -181,10 +181,12 @@ class Frrk8sDialect(Dialect):
     def _blocked(self) -> tuple[str, ...]:
         return self.options.blocked if isinstance(self.options, Frrk8sOptions) else ()
 
-    def merged_for(self, snapshot: Snapshot, node: str, fed: Iterable[Fed]) -> Merge:
+    def merged_for(
+        self, snapshot: Snapshot, node: str, fed: Iterable[Fed], replaced: frozenset[ObjectRef]
+    ) -> Merge:
         """Merge what a feeding dialect has for a node with the FRRConfigurations that select it."""
         found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
-        return self._merged(_units(found.rows, fed), self._resolver(snapshot))
+        return self._merged(_units(found.rows, fed, replaced), self._resolver(snapshot))
 
     def _merged(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
         isolate = self.options.on_conflict == "isolate"
@@ -241,12 +243,8 @@ class Frrk8sDialect(Dialect):
         resolve = self._resolver(snapshot)
         problems = self._selected(snapshot, None).problems
         for nodes in groups.values():
-            first = nodes[0].metadata.name
-            units = _units(
-                self._selected(snapshot, nodes[0]).rows,
-                context.fed(first),
-                context.replaced(first),
-            )
+            first = context.of_node(nodes[0].metadata.name)
+            units = _units(self._selected(snapshot, nodes[0]).rows, first.fed, first.replaced)
             names = tuple(sorted(node.metadata.name for node in nodes))
             refs = tuple(dict.fromkeys(unit.ref for unit in units))
             merges.append(NodesMerge(names, refs, self._merged(units, resolve)))
@@ -325,7 +323,7 @@ class Frrk8sDialect(Dialect):
 def _units(
     rows: Iterable[FRRConfiguration],
     fed: Iterable[Fed],
-    replaced: frozenset[ObjectRef] = frozenset(),
+    replaced: frozenset[ObjectRef],
 ) -> list[Unit]:
     """Return what is merged: the objects of a node, and those of feeding dialects."""
     own = ((ref_to(FRR_CONFIGURATION, row), row) for row in rows)

@@ -7,7 +7,7 @@ rows that differ are written in one transaction, so that a change of a table is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from opentelemetry import trace
 from opentelemetry.trace import SpanContext
 
-from reconcilers.dialect import Dialect, NodeContext, NodeIntent, RouteSource, feeders_first
+from reconcilers.dialect import Dialect, Feeding, NodeContext, NodeIntent
 from reconcilers.intent import drain
 from reconcilers.intent.arbitrate import Owners, arbitrate
 from reconcilers.intent.explain import Explainer
@@ -30,7 +30,6 @@ from reconcilers.tables import IntentTables
 from resources.core import Node
 from resources.host.network import Host
 from resources.meta import OwnerReference
-from resources.option_declarations import Options
 from resources.row_updates import replace_all
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
@@ -86,7 +85,8 @@ class IntentCompiler:
         self._db = db
         self._resources = resources
         self._intent = intent
-        self._dialects = feeders_first(dialects)
+        self._feeding = Feeding(dialects)
+        self._dialects = self._feeding.dialects
         self._context = NodeContext(
             node, secrets_namespace, operator_in_process=operator_in_process
         )
@@ -110,7 +110,7 @@ class IntentCompiler:
         self._problems: list[Problem] = []
         """Of the configuration; those of single objects are in the route sets."""
         self._route_sets = {
-            name: RouteSets(db, intent, dialect, node, _sources(dialect, self._dialects.values()))
+            name: RouteSets(db, intent, dialect, node, self._feeding.route_sources(dialect))
             for name, dialect in self._dialects.items()
         }
 
@@ -227,30 +227,14 @@ class IntentCompiler:
             generated = self._generated[name]
             state = (revisions, generated)
             if state != self._states.get(name) or name in due:
-                feeders = [
-                    self._compiled[feeder.name]
-                    for feeder in self._dialects.values()
-                    if feeder.feeds == name and feeder.name in self._compiled
-                ]
-                of_dialect = replace(
-                    context,
-                    generated=generated,
-                    fed=tuple(row for feeder in feeders for row in feeder.fed),
-                    replaced=frozenset(ref for feeder in feeders for ref in feeder.replaced),
-                    fed_options=self._fed_options(dialect),
-                )
-                self._compile_one(snapshot, dialect, of_dialect)
+                of_dialect = self._feeding.node_context(dialect, context, self._compiled)
+                self._compile_one(snapshot, dialect, replace(of_dialect, generated=generated))
                 self._states[name] = state
                 due.add(name)
                 if dialect.feeds is not None:
                     due.add(dialect.feeds)
         self._generated_revision = revision
         return tuple(name for name in self._dialects if name in due)
-
-    def _fed_options(self, dialect: Dialect) -> Options | None:
-        """Return the options of the dialect that a dialect feeds."""
-        fed = self._dialects.get(dialect.feeds or "")
-        return None if fed is None else fed.options
 
     def _generated_by_operator(self, snapshot: Snapshot, dialect: Dialect) -> GeneratedObjects:
         """Return what the operator's part of a dialect has generated in this process."""
@@ -392,24 +376,11 @@ class IntentCompiler:
             snapshot,
             self._intent,
             context,
-            {
-                name: (dialect, self._route_sets[name].rules)
-                for name, dialect in self._dialects.items()
-            },
+            self._feeding,
+            {name: route_sets.rules for name, route_sets in self._route_sets.items()},
             self._addresses,
         )
 
 
 def _of_node(row: Generated, dialect: str) -> Generated:
     return replace(row, dialect=dialect, by_operator=False)
-
-
-def _sources(dialect: Dialect, dialects: Iterable[Dialect]) -> list[RouteSource]:
-    """Return the route sources of a dialect, and those of the dialects that feed it.
-
-    One that feeds another has no route sets of its own: a source follows changes in one place.
-    """
-    if dialect.feeds is not None:
-        return []
-    feeders = [one for one in dialects if one.feeds == dialect.name]
-    return [source for one in (dialect, *feeders) for source in one.sources]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from reconcilers.dialect import Candidate, Dialect, NodeContext, Target
+from reconcilers.dialect import Candidate, Dialect, Feeding, NodeContext, Target
 from reconcilers.intent.service_addresses import AddressRules
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import covers
@@ -82,14 +82,17 @@ class Explainer:
         snapshot: Snapshot,
         intent: IntentTables,
         context: NodeContext,
-        dialects: Mapping[str, tuple[Dialect, Mapping[str, Any]]],
+        feeding: Feeding,
+        rules: Mapping[str, Mapping[str, Any]],
         addresses: AddressRules,
     ) -> None:
-        """``dialects``: by name, with the rules of their route sets by the name of the set."""
+        """``rules``: by dialect and route set, under the names of both."""
         self._snapshot = snapshot
         self._intent = intent
         self._context = context
-        self._dialects = dialects
+        self._feeding = feeding
+        self._dialects = feeding.dialects
+        self._rules = rules
         self._addresses = addresses
 
     def explain(
@@ -138,7 +141,8 @@ class Explainer:
     ) -> Iterator[Sequence[RouteExplanation]]:
         """Yield the explanations at one peer in slices; dialects that feed its own come after it."""
         whole: list[RouteExplanation] = []
-        for dialect in (self._dialects[peer.dialect][0], *self._feeders(peer.dialect)):
+        own = self._dialects[peer.dialect]
+        for dialect in (own, *self._feeding.feeders(own)):
             candidates = found.get(dialect.name, ())
             for start in range(0, len(candidates), SLICE_CANDIDATES):
                 some = self._explained(dialect, peer, candidates[start : start + SLICE_CANDIDATES])
@@ -150,14 +154,10 @@ class Explainer:
         if target is not None and target.prefix is not None:
             yield _longest_match(whole, *target.prefix)
 
-    def _feeders(self, name: str) -> Iterator[Dialect]:
-        """Yield the dialects that feed one: their routes are in its route sets."""
-        return (dialect for dialect, _ in self._dialects.values() if dialect.feeds == name)
-
     def _explained(
         self, dialect: Dialect, peer: Peer, found: Sequence[Candidate]
     ) -> list[RouteExplanation]:
-        sets = self._dialects[peer.dialect][1]
+        sets = self._rules[peer.dialect]
         rules = sets.get(peer.route_set) if peer.route_set is not None else None
         return [
             replace(
@@ -213,18 +213,18 @@ class Explainer:
 
     # Candidates
 
-    def _rules(self, dialect: Dialect) -> dict[str, Any]:
+    def _rules_for(self, dialect: Dialect) -> dict[str, Any]:
         """Return the rules of the route sets to which a dialect contributes, by name."""
-        names = [n for n in (dialect.feeds, dialect.name) if n is not None and n in self._dialects]
-        sets = (rules for name in names for rules in self._dialects[name][1].values())
+        both = (self._feeding.fed(dialect), dialect)
+        sets = (rules for one in both if one for rules in self._rules[one.name].values())
         return {rules.name: rules for rules in sets}
 
     def _candidates(
         self, name: str, target: Target | None
     ) -> Generator[Sequence[RouteExplanation], None, list[Candidate]]:
         """Return the candidates of a dialect in order, after slices of work without a result."""
-        dialect, _ = self._dialects[name]
-        rules = self._rules(dialect)
+        dialect = self._dialects[name]
+        rules = self._rules_for(dialect)
         parts: list[list[Candidate]] = [[]]
         candidates = dialect.candidates(self._snapshot, self._context, rules, target)
         for looked_at, candidate in enumerate(candidates, 1):
@@ -259,7 +259,7 @@ class Explainer:
 
     def _without_peers(self) -> RouteExplanation:
         node = self._context.node
-        kinds = {"Node"}.union(*(d.selecting_kinds for d, _ in self._dialects.values()))
+        kinds = {"Node"}.union(*(one.selecting_kinds for one in self._dialects.values()))
         reasons = [
             problem.message
             for problem in sorted(self._intent.problems.all(self._snapshot))

@@ -245,10 +245,11 @@ class MetalLBDialect(Dialect):
         merges: list[NodesMerge] = []
         for names in groups.values():
             found = self._checked(snapshot, names[0], isolate=isolate)
-            node_context = NodeContext(names[0], fed_options=options, for_operator=True)
-            given = self.compile(snapshot, node_context).fed
-            merge = frrk8s.merged_for(snapshot, names[0], given) if found.usable else None
-            merges.append(cluster.nodes_merge(names, found, given, merge))
+            given = self.compile(snapshot, context.of_node(names[0]))
+            merge = None
+            if found.usable:
+                merge = frrk8s.merged_for(snapshot, names[0], given.fed, given.replaced)
+            merges.append(cluster.nodes_merge(names, found, given.fed, merge))
         rows = [
             (ref_to(kind, row), row)
             for kind in metallb.CONFIGURATION

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Fed, NodeContext, NodeIntent
+from reconcilers.dialect import ClusterContext, ClusterIntent, Dialect, Feeding
 from reconcilers.model import Condition, ObjectAnnotations, ObjectRef, Problem
 from reconcilers.operator.writes import Annotate, Apply, Write
 from statedb import Database, Snapshot, Table
@@ -42,7 +41,8 @@ class Planner:
         ``stored`` is False in a process without an API server (`ClusterContext.stored`).
         """
         self._db = db
-        self._dialects = tuple(dialects)
+        self._feeding = Feeding(dialects)
+        self._dialects = tuple(self._feeding.dialects.values())
         self._report = report
         self._context = ClusterContext(secrets_namespace, stored=stored)
         self._kinds = {kind.name: kind for dialect in dialects for kind in dialect.cluster_kinds}
@@ -119,40 +119,11 @@ class Planner:
             )
         return intents
 
-    def _context_of(self, dialect: Dialect, snapshot: Snapshot) -> ClusterContext:
-        """Return the context of a dialect, with what feeds it on each node."""
-        feeders = [one for one in self._dialects if one.feeds == dialect.name]
-        fed_dialect = next((one for one in self._dialects if one.name == dialect.feeds), None)
-        if fed_dialect is not None:
-            return replace(self._context, fed_options=fed_dialect.options)
-        if not feeders:
-            return self._context
-
-        @functools.cache
-        def compiled(node: str) -> Sequence[NodeIntent]:
-            context = NodeContext(
-                node,
-                self._context.secrets_namespace,
-                fed_options=dialect.options,
-                for_operator=True,
-            )
-            return [one.compile(snapshot, context) for one in feeders]
-
-        def fed(node: str) -> tuple[Fed, ...]:
-            return tuple(row for one in compiled(node) for row in one.fed)
-
-        def replaced(node: str) -> frozenset[ObjectRef]:
-            return frozenset(ref for one in compiled(node) for ref in one.replaced)
-
-        def group(node: str) -> Hashable:
-            return tuple(one.node_group(snapshot, node) for one in feeders)
-
-        return replace(self._context, fed=fed, replaced=replaced, feeding_group=group)
-
     def _operate_one(self, dialect: Dialect, snapshot: Snapshot) -> ClusterIntent:
         """Return the intent of one dialect; of one that fails the last objects, and the problem."""
         try:
-            intent = dialect.operate(snapshot, self._context_of(dialect, snapshot))
+            context = self._feeding.cluster_context(dialect, self._context, snapshot)
+            intent = dialect.operate(snapshot, context)
         except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
             before = self._last.get(dialect.name, ClusterIntent())
             text = f"{dialect.title} cannot be operated: {type(error).__name__}: {error}"

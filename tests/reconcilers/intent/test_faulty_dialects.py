@@ -332,18 +332,3 @@ def test_an_operator_part_that_fails_is_a_problem_and_writes_nothing() -> None:
     assert (plan.objects, plan.conditions) == ((), {})
     (problem,) = plan.problems
     assert problem.message == "A faulty API cannot be operated: RuntimeError: no"
-
-
-def test_dialects_that_feed_each_other_are_refused() -> None:
-    class First(Faulty):
-        name: ClassVar[str] = "first"
-        feeds: ClassVar[str | None] = "second"
-
-    class Second(Faulty):
-        name: ClassVar[str] = "second"
-        feeds: ClassVar[str | None] = "first"
-
-    bench = Bench()
-    dialects = [First(bench.tables), Second(bench.tables)]
-    with pytest.raises(ValueError, match="feed each other"):
-        IntentCompiler(bench.db, bench.tables, bench.intent, dialects, "n")

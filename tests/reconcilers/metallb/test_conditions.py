@@ -97,3 +97,12 @@ def test_what_isolation_leaves_out_is_partially_applied(tmp_path: Path, on_confl
     found = conditions(tmp_path, node("n1"), old, young, on_conflict=on_conflict)
     assert found["BGPPeer/b"]["PartiallyApplied"] == ("True", "LeftOut")
     assert "PartiallyApplied" not in found["BGPPeer/a"]
+
+
+def test_what_metallbs_own_speaker_has_written_for_a_node_contradicts_nothing(
+    tmp_path: Path,
+) -> None:
+    # From before a change of the BGPPeer: MetalLB's controller does not run any more.
+    stale = frr_configuration("metallb-n1", {"asn": 64951})
+    found = conditions(tmp_path, node("n1"), peer("a"), stale)
+    assert found["BGPPeer/a"] == {}
