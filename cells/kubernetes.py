@@ -73,9 +73,7 @@ class Kubernetes:
         self.source = source
         self._watch = Watch(self.source.run)
         fail = self._watch.fail
-        ingest = Ingest(
-            database, tables, self.source, trace_links, fail, reading.kinds, reading.node
-        )
+        ingest = Ingest(database, tables, self.source, trace_links, fail, reading.kinds)
         self.source.statuses.subscribe(guarded(self._on_statuses, fail), fail)
         self.source.problems.subscribe(guarded(self._problems, fail), fail)
 
@@ -210,4 +208,6 @@ def make_access(options: KubernetesOptions) -> Access:
 def make_source(access: Access, reading: Reading, hold: MassWithdrawHold) -> KubernetesSource:
     """Return the source that lists and watches."""
     timeouts = msgspec.structs.replace(TIMEOUTS, mass_withdraw_hold=hold.seconds)
-    return KubernetesSource(access, reading.kinds, reading.selections, timeouts=timeouts)
+    return KubernetesSource(
+        access, reading.kinds, reading.selections, node=reading.node, timeouts=timeouts
+    )

@@ -34,15 +34,12 @@ class Ingest:
         trace_links: TraceLinks,
         on_error: Callable[[BaseException], None],
         kinds: Iterable[Kind[Any]],
-        node: str | None = None,
     ) -> None:
-        """``node``: objects that concern other nodes only are not stored; None stores all."""
         self._db = db
         self._tables = tables
         self._source = source
         self._trace_links = trace_links
         self._on_error = on_error
-        self._node = node
         self._kinds = tuple(kinds)
         self._waiting: dict[str, Initializer] = {
             kind.name: tables.of(kind).register_initializer(source.name) for kind in self._kinds
@@ -74,27 +71,18 @@ class Ingest:
     def commit(self, kind: Kind[Any], event: Event) -> None:
         """Write one event."""
         table = self._tables.of(kind)
-        accepts = self._filter(kind)
         with self._db.write(table) as txn:
             match event:
                 case Replace(objects):
-                    replace_all(txn, table, filter(accepts, objects))
+                    replace_all(txn, table, objects)
                     done = self._waiting.pop(kind.name, None)
                     if done is not None:
                         done(txn)
                 case Upsert(row):
-                    if not accepts(row):
-                        table.delete(txn, row.key)
-                    elif table.get(txn, row.key) != row:
+                    if table.get(txn, row.key) != row:
                         table.upsert(txn, row)
                 case Delete(key):
                     table.delete(txn, key)
-
-    def _filter(self, kind: Kind[Any]) -> Callable[[Any], bool]:
-        of_node, node = kind.of_node, self._node
-        if of_node is None or node is None:
-            return lambda _: True
-        return lambda row: of_node.accepts(row, node)
 
     def _problems(self, problems: tuple[SourceProblem, ...]) -> None:
         table = self._tables.source_problems

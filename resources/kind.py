@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from resources.crds.schema_markers import Definition
 from resources.errors import FieldError, InvalidObject, ObjectName
+from resources.labels import LabelSelector
 from resources.meta import METADATA_FIELDS, Resource
 from resources.schema import structural_errors, unknown_fields, unknown_names, without_nulls
 from resources.secret_value import decode_field
@@ -25,20 +26,44 @@ T = TypeVar("T", bound=Resource)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 DEFAULT_NAMESPACE = "default"
 
+NodeSelectors: TypeAlias = Callable[[Any], Iterable[LabelSelector]]
+"""The node selectors of a row; the row concerns a node that one of them selects, or any without one."""
+
+
+def _no_keys(row: Any) -> Iterable[str]:  # noqa: ANN401, ARG001
+    return ()
+
 
 class NodeFilter(msgspec.Struct, frozen=True):
-    """Which objects of a kind concern one node; the others are neither requested nor stored."""
+    """Which objects of a kind concern one node; an agent of an API server stores no others."""
 
-    fields: str
-    """A field selector in which ``{node}`` stands for the node's name."""
-    accepts: Callable[[Any, str], bool]
-    """The same as a predicate of the row and the node's name, for sources without selectors."""
+    accepts: Callable[[Any, str, Mapping[str, str]], bool]
+    """Takes a row, and the name and the labels of the node."""
+    fields: str = ""
+    """A field selector for the same objects, in which ``{node}`` stands for the node's name; empty
+    where the API server has none: all objects are requested."""
+    label_keys: Callable[[Any], Iterable[str]] = _no_keys
+    """The keys of the labels of a node on which it depends whether a row is accepted."""
 
 
 NAMED_AFTER_NODE: Final = NodeFilter(
-    "metadata.name={node}", lambda row, node: bool(row.metadata.name == node)
+    lambda row, node, labels: bool(row.metadata.name == node),  # noqa: ARG005
+    fields="metadata.name={node}",
 )
 """The kind has one object per node, with the node's name."""
+
+
+def selecting_nodes(selectors: NodeSelectors) -> NodeFilter:
+    """Return the filter of a kind whose objects select nodes by labels."""
+
+    def accepts(row: Any, node: str, labels: Mapping[str, str]) -> bool:  # noqa: ANN401, ARG001
+        found = tuple(selectors(row))
+        return not found or any(selector.matches(labels) for selector in found)
+
+    def label_keys(row: Any) -> Iterable[str]:  # noqa: ANN401
+        return {key for selector in selectors(row) for key in selector.keys}
+
+    return NodeFilter(accepts, label_keys=label_keys)
 
 
 class Kind(Generic[T]):
@@ -76,7 +101,7 @@ class Kind(Generic[T]):
         """The name of its StateDB table; the primary index is (namespace, name)."""
         self.indexes = indexes
         self.of_node = of_node
-        """None: an agent reads all objects of the kind."""
+        """None: an agent stores all objects of the kind."""
         self._convert_value = convert
         self._encoded = encoded or row
         self._value_errors = value_errors

@@ -187,9 +187,14 @@ class MetalLBDialect(Dialect):
         return checked(objects, lambda key: secrets.get(snapshot, key), namespace, isolate)
 
     def _replaced(self, snapshot: Snapshot, context: NodeContext) -> frozenset[ObjectRef]:
-        """Return the FRRConfiguration that MetalLB's own speaker has written for the node."""
-        peers = self.tables.of(metallb.BGP_PEER).all(snapshot)
-        if not any(row.metadata.namespace == self.options.namespace for row in peers):
+        """Return the FRRConfiguration that MetalLB's own speaker has written for the node.
+
+        It counts only where MetalLB has no object at all; BGPPeers of other nodes are not known.
+        """
+        objects = (
+            row for kind in metallb.CONFIGURATION for row in self.tables.of(kind).all(snapshot)
+        )
+        if not any(row.metadata.namespace == self.options.namespace for row in objects):
             return frozenset()
         key = (_fed_options(context).namespace, configuration_name(context.node))
         row = self.tables.of(FRR_CONFIGURATION).get(snapshot, key)

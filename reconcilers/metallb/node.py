@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from reconcilers.dialect import Fed
 from reconcilers.metallb.check import Secrets, findings, isolated
-from reconcilers.metallb.objects import Finding, Objects, concerns
+from reconcilers.metallb.objects import Finding, Objects
 from reconcilers.metallb.rules import (
     NodeRules,
     PeerRules,
@@ -24,6 +24,7 @@ from reconcilers.metallb.translation import (
 )
 from reconcilers.model import ObjectRef, ref_to
 from resources.core import Node
+from resources.kind import Kind
 from resources.metallb import kinds
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
 from resources.tables import Tables
@@ -47,18 +48,16 @@ def read_objects(
     tables: Tables, snapshot: Snapshot, namespace: str, labels: Mapping[str, str]
 ) -> Objects:
     """Return the objects of the namespace that concern a node with these labels."""
+
+    def rows(kind: Kind[Any]) -> Iterator[Any]:
+        for row in tables.of(kind).all(snapshot):
+            if row.metadata.namespace == namespace and (
+                kind.of_node is None or kind.of_node.accepts(row, "", labels)
+            ):
+                yield row
+
     found = (
-        tuple(
-            sorted(
-                (
-                    row
-                    for row in tables.of(kind).all(snapshot)
-                    if row.metadata.namespace == namespace and concerns(row, dict(labels))
-                ),
-                key=lambda row: row.metadata.name,
-            )
-        )
-        for kind in kinds.CONFIGURATION
+        tuple(sorted(rows(kind), key=lambda row: row.metadata.name)) for kind in kinds.CONFIGURATION
     )
     return Objects(*found)
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, ProblemCategory, ref_to
 from resources.kind import Kind
-from resources.labels import LabelSelector
 from resources.metallb import kinds
 from resources.metallb.bfdprofile import BFDProfile
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -65,23 +64,6 @@ class Objects(NamedTuple):
             tuple(row for row in rows if ref_to(kind, row) in refs) for kind, rows in self.of_kind()
         )
         return Objects(*kept)
-
-
-def selects(selectors: tuple[LabelSelector, ...], labels: dict[str, str]) -> bool:
-    """True if one of the selectors matches, or if there is none."""
-    return not selectors or any(selector.matches(labels) for selector in selectors)
-
-
-def concerns(row: MetalLBObject, labels: dict[str, str]) -> bool:
-    """True if an object concerns a node with these labels: all but peers and advertisements of others.
-
-    An object whose node selectors are themselves invalid concerns every node.
-    """
-    if not isinstance(row, BGPPeer | BGPAdvertisement):
-        return True
-    if any(error.path.startswith("spec.nodeSelectors") for error in row.errors):
-        return True
-    return selects(row.spec.node_selectors, labels)
 
 
 def age(ref: ObjectRef, row: MetalLBObject) -> tuple[str, str, str, str]:

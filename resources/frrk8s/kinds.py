@@ -12,7 +12,7 @@ from resources.frrk8s.frrconfiguration import (
     FRRConfiguration,
     FRRConfigurationSpec,
 )
-from resources.kind import DEFAULT_NAMESPACE, Kind
+from resources.kind import DEFAULT_NAMESPACE, Kind, selecting_nodes
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta
 from resources.schema import structural_errors, without_nulls
@@ -37,6 +37,12 @@ def _invalid(value: Any, errors: tuple[FieldError, ...]) -> FRRConfiguration:  #
     )
 
 
+def _node_selectors(row: FRRConfiguration) -> tuple[LabelSelector, ...]:
+    # Every node reports an invalid selector.
+    broken = any(error.path.startswith(SELECTOR) for error in row.invalid)
+    return () if broken else (row.spec.node_selector,)
+
+
 FRR_CONFIGURATION = Kind(
     "FRRConfiguration",
     FRRConfiguration,
@@ -49,6 +55,7 @@ FRR_CONFIGURATION = Kind(
     table="frr-configurations",
     errors=lambda row: strict_selector_errors(row.spec.node_selector, SELECTOR),
     invalid=_invalid,
+    of_node=selecting_nodes(_node_selectors),
 )
 
 KINDS: Final[tuple[Kind[Any], ...]] = (FRR_CONFIGURATION,)

@@ -8,7 +8,7 @@ second list. API servers restart, are restored from backups, and may be behind p
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -36,14 +36,31 @@ def older(one: str, other: str) -> bool:
     return False
 
 
-class Listing(Generic[T]):
+class Contents(Generic[T]):
+    """What is kept of objects that are read."""
+
+    def __init__(self) -> None:
+        self.rows: dict[ObjectKey, T] = {}
+        self.problems: dict[ObjectKey, tuple[SourceProblem, ...]] = {}
+        self.dropped_by: set[str] = set()
+        """The keys of the labels by which the selectors of dropped objects select nodes."""
+
+
+class Listing(Contents[T]):
     """A list that is being read, page by page."""
 
     def __init__(self, feed: Feed[T]) -> None:
+        super().__init__()
         self._feed = feed
-        self.rows: dict[ObjectKey, T] = {}
-        self.problems: dict[ObjectKey, tuple[SourceProblem, ...]] = {}
+        self._labels = feed.labels
+        self.dropped: set[ObjectKey] = set()
+        """Objects of the feed that the list has, and that no longer concern the node."""
         self.version = ""
+
+    @property
+    def outdated(self) -> bool:
+        """True if the labels of the node have changed since the first page."""
+        return self._labels != self._feed.labels
 
     def begin(self, version: str) -> None:
         """Store the version of a page. Raises `InvalidResponse` if the pages' versions differ."""
@@ -56,21 +73,38 @@ class Listing(Generic[T]):
     def add(self, items: Iterable[msgspec.Raw]) -> None:
         """Decode the objects of a page."""
         for raw in items:
-            self._feed.read(raw, self.rows, self.problems)
+            key = self._feed.read(raw, self)
+            if key not in self.rows and key in self._feed.rows:
+                self.dropped.add(key)
 
 
-class Feed(Generic[T]):
-    """The rows of one kind, in one namespace or in all, or of one object."""
+class Feed(Contents[T]):
+    """The rows of one kind, in one namespace or in all, or of one object.
+
+    With a node, objects that concern other nodes alone are dropped as they are read: of them only the
+    keys of labels are kept, so that a change of such a label of the node requires a new list.
+    """
 
     def __init__(
-        self, kind: Kind[T], namespace: str = "", object_name: str = "", *, hold: float = 0.0
+        self,
+        kind: Kind[T],
+        namespace: str = "",
+        object_name: str = "",
+        *,
+        hold: float = 0.0,
+        node: str | None = None,
     ) -> None:
-        """``hold``: seconds for which lists have to confirm that many objects are missing."""
+        """``hold``: seconds for which lists have to confirm that many objects are missing.
+
+        ``node``: the node whose objects are stored; None stores all.
+        """
+        super().__init__()
         self.kind = kind
         self.namespace = namespace
         self.object_name = object_name
-        self.rows: dict[ObjectKey, T] = {}
-        self.problems: dict[ObjectKey, tuple[SourceProblem, ...]] = {}
+        self._node = node
+        self.labels: Mapping[str, str] = {}
+        """Of the node."""
         self.version = ""
         """The resource version to watch from; empty if a list is necessary."""
         self.synced = False
@@ -83,6 +117,31 @@ class Feed(Generic[T]):
         self.held: set[ObjectKey] = set()
         """Objects of `rows` that the last list did not have, and that count until this is confirmed."""
         self.disappearance = Disappearance(hold)
+
+    @property
+    def by_labels(self) -> bool:
+        """True if the labels of the node decide which objects are stored."""
+        return (
+            self._node is not None
+            and self.kind.of_node is not None
+            and not self.kind.of_node.fields
+        )
+
+    def set_labels(self, labels: Mapping[str, str]) -> bool:
+        """Take the labels of the node; returns whether objects were dropped that concerned it before.
+
+        Requires a list if objects that were dropped earlier may concern it now.
+        """
+        before, self.labels = self.labels, labels
+        changed = {
+            key for key in before.keys() | labels.keys() if before.get(key) != labels.get(key)
+        }
+        if not changed.isdisjoint(self.dropped_by):
+            self.request_list()
+        dropped = [key for key, row in self.rows.items() if not self._concerns(row, self)]
+        for key in dropped:
+            self._remove(key)
+        return bool(dropped)
 
     def restore(self, rows: Iterable[T]) -> None:
         """Start with rows from before the start; the first list is compared with them."""
@@ -117,6 +176,7 @@ class Feed(Generic[T]):
         self._is_confirming = False
         believed = self._hold_missing(listing, now)
         self.rows, self.problems = listing.rows, listing.problems
+        self.dropped_by = listing.dropped_by
         self.version = self._last_version = listing.version
         self.synced = True
         self.restored = False
@@ -124,7 +184,7 @@ class Feed(Generic[T]):
 
     def _hold_missing(self, listing: Listing[T], now: float) -> int:
         """Add missing rows that are not believed to be deleted; returns how many held ones are."""
-        missing = self.rows.keys() - listing.rows.keys()
+        missing = self.rows.keys() - listing.rows.keys() - listing.dropped
         if not is_mass(len(self.rows), len(missing), len(listing.rows)):
             self.disappearance.reset()
             self.held = set()
@@ -136,7 +196,11 @@ class Feed(Generic[T]):
         self.held = set(missing)
         # In the former order, which the rows of a source keep.
         listing.rows = {
-            **{key: listing.rows.get(key, row) for key, row in self.rows.items()},
+            **{
+                key: listing.rows.get(key, row)
+                for key, row in self.rows.items()
+                if key not in listing.dropped
+            },
             **listing.rows,
         }
         return 0
@@ -181,13 +245,12 @@ class Feed(Generic[T]):
         """Mark the rows as complete, although the kind is missing or forbidden."""
         self.synced = True
 
-    def read(
-        self,
-        raw: msgspec.Raw,
-        rows: dict[ObjectKey, T],
-        problems: dict[ObjectKey, tuple[SourceProblem, ...]],
-    ) -> ObjectKey:
-        """Decode an object into rows and problems; an invalid one keeps its last valid row."""
+    def read(self, raw: msgspec.Raw, into: Contents[T]) -> ObjectKey:
+        """Decode an object into rows and problems; an invalid one keeps its last valid row.
+
+        One that concerns other nodes alone has neither.
+        """
+        rows, problems = into.rows, into.problems
         try:
             row = self.kind.decode_json(raw)
         except InvalidObject as error:
@@ -203,8 +266,10 @@ class Feed(Generic[T]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidResponse(f"sends an object that is not understood: {error}") from None
         key = row.key
-        rows[key] = row
         problems.pop(key, None)
+        if not self._concerns(row, into):
+            return key
+        rows[key] = row
         if self.kind.strict:
             name = ObjectName(self.kind.name, *key)
             unknown = self.kind.unknown_fields(msgspec.json.decode(raw))
@@ -213,12 +278,23 @@ class Feed(Generic[T]):
                 problems[key] = tuple(_problem(name, field, uid) for field in unknown)
         return key
 
+    def _concerns(self, row: T, into: Contents[T]) -> bool:
+        """True if a row concerns the node; of another one notes the labels that it depends on."""
+        of_node = self.kind.of_node
+        if of_node is None or self._node is None or of_node.accepts(row, self._node, self.labels):
+            return True
+        into.dropped_by.update(of_node.label_keys(row))
+        return False
+
     def _put(self, raw: msgspec.Raw) -> Event | None:
-        found: dict[ObjectKey, T] = {}
-        key = self.read(raw, found, self.problems)
+        found = Contents[T]()
+        found.problems, found.dropped_by = self.problems, self.dropped_by
+        key = self.read(raw, found)
         self.held.discard(key)
-        row: Any = found.get(key)
-        if row is None or row == self.rows.get(key):
+        row: Any = found.rows.get(key)
+        if row is None:
+            return self._remove(key) if key in self.rows else None
+        if row == self.rows.get(key):
             return None
         self.rows[key] = row
         return Upsert(row)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -80,6 +80,8 @@ class Reflector:
         """Lists that remain after a mass of objects was deleted: it may have been wrong."""
         self._list_at: float | None = None
         """When the watch ends for another list, by the loop's clock."""
+        self._limit: asyncio.Timeout | None = None
+        """Of the present watch."""
         self._version = ""
         """The version of the kind that the API server serves."""
         self._trials = -1
@@ -133,6 +135,15 @@ class Reflector:
     def use_restored(self) -> None:
         """Use the restored rows, as no list has been completed."""
         self._mark_synced()
+
+    def set_labels(self, labels: Mapping[str, str]) -> None:
+        """Take the labels of the node, where they decide which objects are stored."""
+        feed = self.feed
+        dropped = feed.set_labels(labels)
+        if not feed.version and self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
+        if dropped and feed.synced:
+            self._on_list()
 
     # Listing
 
@@ -197,6 +208,9 @@ class Reflector:
                 listing.add(items[start : start + OBJECTS_PER_TURN])
                 await asyncio.sleep(0)
             token = page.metadata.continue_
+            if listing.outdated:
+                listing, token = Listing(self.feed), ""
+                continue
             if not token:
                 if page.metadata.remaining_item_count > 0:
                     raise InvalidResponse("announces more objects without a continue token")
@@ -258,14 +272,19 @@ class Reflector:
 
         Raises for every other end.
         """
+        if not self.feed.version:
+            return
         try:
             async with asyncio.timeout_at(self._list_at) as limit:
+                self._limit = limit
                 await self._watch_on()
         except TimeoutError:
             if not limit.expired():
                 raise
             self._list_at = None
             self.feed.request_list()
+        finally:
+            self._limit = None
 
     async def _watch_on(self) -> None:
         t = self._timeouts

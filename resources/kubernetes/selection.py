@@ -44,7 +44,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 def of_node(kinds: Iterable[Kind[Any]], node: str) -> Reading:
-    """Return what the agent of one node reads: no objects of other nodes, Secrets by name.
+    """Return what the agent of one node stores: no objects of other nodes, Secrets by name.
 
     NodeNetworks are left out: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.
@@ -52,7 +52,7 @@ def of_node(kinds: Iterable[Kind[Any]], node: str) -> Reading:
     selections = {
         kind.name: Selection(fields=kind.of_node.fields.format(node=node))
         for kind in kinds
-        if kind.of_node is not None
+        if kind.of_node is not None and kind.of_node.fields
     }
     return replace(_reading(kinds, selections), node=node)
 

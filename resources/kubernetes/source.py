@@ -46,10 +46,15 @@ class KubernetesSource:
         kinds: Iterable[Kind[Any]],
         selections: Mapping[str, Selection],
         *,
+        node: str | None = None,
         timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
         rng: random.Random | None = None,
     ) -> None:
+        """``node``: objects that concern other nodes alone are not stored; None stores all."""
         self._access = access
+        self._node = node
+        self._node_known = asyncio.Event()
+        """Set once the labels of the node are known, or nothing depends on them."""
         self._timeouts = timeouts
         self._rng = rng or random.SystemRandom()
         self.kinds = tuple(kinds)
@@ -135,6 +140,7 @@ class KubernetesSource:
         if self._of_kinds:
             # The first lists are compared with the present rows, as if the last run went on.
             self._restored = self._known()
+        self._node_known.clear()
         connection = Connection(self._access, self._timeouts.connect)
         timeouts = self._timeouts
         discovery = Discovery(connection, timeouts.list_silence)
@@ -165,7 +171,9 @@ class KubernetesSource:
         try:
             async with asyncio.TaskGroup() as group:
                 for reflector in self._of_kinds:
-                    group.create_task(reflector.run(), name=f"reflector {reflector.status.name}")
+                    group.create_task(
+                        self._run_one(reflector), name=f"reflector {reflector.status.name}"
+                    )
                 for name, named in self._named.items():
                     group.create_task(named.run(start), name=f"objects of {name}")
                 if NODE in self.kinds:
@@ -175,6 +183,21 @@ class KubernetesSource:
             raise failed.exceptions[0] from None
         finally:
             await connection.close()
+
+    async def _run_one(self, reflector: Reflector) -> None:
+        if reflector.feed.by_labels and NODE in self.kinds:
+            # Without the labels of the node every object of other nodes would be a candidate.
+            await self._node_known.wait()
+        await reflector.run()
+
+    def _set_labels(self, nodes: Feed[Any]) -> None:
+        """Let the feeds that depend on them have the labels of the node."""
+        row = nodes.rows.get(("", self._node or ""))
+        labels = {} if row is None else row.metadata.labels
+        self._node_known.set()
+        for reflector in self._of_kinds:
+            if reflector.feed.by_labels and reflector.feed.labels != labels:
+                reflector.set_labels(labels)
 
     async def _measure_cluster(self, connection: Connection, recovery: Recovery) -> None:
         """Count the nodes once in a while: a list of one object, whatever this agent reads."""
@@ -195,7 +218,8 @@ class KubernetesSource:
     ) -> list[Reflector]:
         selection = self._selections[kind.name]
         hold = self._timeouts.mass_withdraw_hold
-        feeds = [Feed(kind, name, hold=hold) for name in selection.namespaces or ("",)]
+        namespaces = selection.namespaces or ("",)
+        feeds = [Feed(kind, name, hold=hold, node=self._node) for name in namespaces]
         for feed in feeds:
             feed.restore(self._restored.get(kind.name, ()))
         subject = self._events[kind.name]
@@ -207,12 +231,16 @@ class KubernetesSource:
             if is_synced():
                 rows = (tuple(feed.rows.values()) for feed in feeds)
                 subject.on_next(Replace(sum(rows, ())))
+                if kind is NODE:
+                    self._set_labels(feeds[0])
             self._emit_states()
 
         def emit(event: Event) -> None:
             # Earlier events are contained in the first Replace.
             if is_synced():
                 subject.on_next(event)
+                if kind is NODE:
+                    self._set_labels(feeds[0])
 
         return [
             Reflector(

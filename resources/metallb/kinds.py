@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Final
 
-from resources.kind import Kind
+from resources.kind import Kind, selecting_nodes
+from resources.labels import LabelSelector
 from resources.metallb import definitions
 from resources.metallb.bfdprofile import BFDProfile, BFDProfileSpec, profile_errors
 from resources.metallb.bgpadvertisement import (
@@ -22,6 +23,13 @@ from resources.metallb.status import ConfigurationState, ServiceBGPStatus
 
 GROUP: Final = "metallb.io"
 _V1BETA1: Final = ("v1beta1",)
+
+
+def _node_selectors(row: BGPPeer | BGPAdvertisement) -> tuple[LabelSelector, ...]:
+    # An object whose node selectors are invalid concerns every node.
+    broken = any(error.path.startswith("spec.nodeSelectors") for error in row.errors)
+    return () if broken else row.spec.node_selectors
+
 
 BGP_PEER = Kind(
     "BGPPeer",
@@ -41,6 +49,7 @@ BGP_PEER = Kind(
         former={"metallb.io/v1beta1": (BGPPeerV1Beta1, lambda row: row.present)},
     ),
     former=MappingProxyType({"v1beta1": BGPPeerV1Beta1}),
+    of_node=selecting_nodes(_node_selectors),
 )
 BGP_ADVERTISEMENT = Kind(
     "BGPAdvertisement",
@@ -58,6 +67,7 @@ BGP_ADVERTISEMENT = Kind(
         advertisement_errors,
         lambda selectors: BGPAdvertisementSpec(node_selectors=selectors),
     ),
+    of_node=selecting_nodes(_node_selectors),
 )
 IP_ADDRESS_POOL = Kind(
     "IPAddressPool",

@@ -10,7 +10,7 @@ import asyncio
 import json
 import ssl
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -26,7 +26,6 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Object = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
-_BY_PLURAL = {kind.plural: kind for kind in KINDS}
 
 
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Answer:
@@ -102,13 +101,17 @@ def write_kubeconfig(path: Path, url: str, user: dict[str, str], *, ca: str = ""
 class ApiServer:
     """The server; `start` it within a running loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Iterable[Kind[Any]] = KINDS) -> None:
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._by_plural = {kind.plural: kind for kind in self._kinds.values()}
         self.version = 100
-        self.objects: dict[str, dict[tuple[str, str], Object]] = {p: {} for p in _BY_PLURAL}
+        self.objects: dict[str, dict[tuple[str, str], Object]] = {p: {} for p in self._by_plural}
         self.history: list[tuple[int, str, str, Object]] = []
         """Version, plural, event type, object."""
         self.compacted = 0
-        self.served: dict[str, tuple[str, ...]] = {k.plural: k.versions[:1] for k in KINDS}
+        self.served: dict[str, tuple[str, ...]] = {
+            kind.plural: kind.versions[:1] for kind in self._kinds.values()
+        }
         """The versions of each kind; a kind without any is a CRD that is not installed."""
         self.leases: dict[str, Object] = {}
         self.definitions: dict[str, Object] = {}
@@ -134,7 +137,7 @@ class ApiServer:
 
     def put(self, obj: Object) -> Object:
         """Create or change an object; gives it a resource version."""
-        kind = next(k for k in KINDS if k.name == obj["kind"])
+        kind = self._kinds[obj["kind"]]
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         self.version += 1
@@ -146,7 +149,7 @@ class ApiServer:
 
     def delete(self, kind: str, name: str, namespace: str = "") -> None:
         """Delete an object."""
-        plural = next(k.plural for k in KINDS if k.name == kind)
+        plural = self._kinds[kind].plural
         obj = self.objects[plural].pop((namespace, name))
         self.version += 1
         gone = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(self.version)}}
@@ -264,7 +267,7 @@ class ApiServer:
             return web.json_response(self._groups())
         if parts[0] == "apis" and len(parts) == 3:
             return web.json_response(self._resources(parts[1], parts[2]))
-        kind = _BY_PLURAL.get(plural)
+        kind = self._by_plural.get(plural)
         version = parts[2] if parts[0] == "apis" else parts[1]
         group = parts[1] if parts[0] == "apis" else ""
         if kind is None or version not in self.served[plural] or group != kind.group:
@@ -280,7 +283,7 @@ class ApiServer:
         """Give the discovery document of the kinds that are served."""
         groups: dict[str, set[str]] = {}
         for plural, versions in self.served.items():
-            groups.setdefault(_BY_PLURAL[plural].group, set()).update(versions)
+            groups.setdefault(self._by_plural[plural].group, set()).update(versions)
         return {
             "kind": "APIGroupList",
             "groups": [
@@ -298,7 +301,7 @@ class ApiServer:
         found = [
             {"name": plural}
             for plural, versions in self.served.items()
-            if _BY_PLURAL[plural].group == group and version in versions
+            if self._by_plural[plural].group == group and version in versions
         ]
         return {"kind": "APIResourceList", "resources": found}
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconcilers.metallb.check import findings, isolated
-from reconcilers.metallb.objects import Finding, concerns
+from reconcilers.metallb.objects import Finding
 from resources.core import Secret
 from resources.core.kinds import SECRET
 from resources.metallb.kinds import BGP_PEER
@@ -123,10 +123,13 @@ class TestPeers:
     def test_peers_concern_the_nodes_that_they_select(self) -> None:
         selector = {"matchLabels": {"rack": "1"}}
         row = BGP_PEER.decode(peer("a", nodeSelectors=[selector]))
-        assert concerns(row, {"rack": "1"})
-        assert not concerns(row, {"rack": "2"})
+        of_node = BGP_PEER.of_node
+        assert of_node is not None
+        assert of_node.accepts(row, "n1", {"rack": "1"})
+        assert not of_node.accepts(row, "n1", {"rack": "2"})
+        assert set(of_node.label_keys(row)) == {"rack"}
         wrong = BGP_PEER.decode(peer("a", nodeSelectors=[{"matchLabels": {"": "1"}}]))
-        assert concerns(wrong, {})
+        assert of_node.accepts(wrong, "n1", {})
 
 
 class TestCommunities:

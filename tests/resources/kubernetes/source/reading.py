@@ -101,6 +101,9 @@ def reader(
     *,
     timeouts: Timeouts = TIMEOUTS,
     selections: dict[str, Selection] | None = None,
+    kinds: Iterable[Kind[Any]] = KINDS,
+    node: str | None = None,
 ) -> Reader:
     access = Access(str(server.kubeconfig(directory / "kubeconfig")))
-    return Reader(KubernetesSource(access, KINDS, selections or {}, timeouts=timeouts))
+    source = KubernetesSource(access, kinds, selections or {}, node=node, timeouts=timeouts)
+    return Reader(source, source.kinds)
