@@ -13,7 +13,8 @@ from waggle.tables import Column
 ESTABLISHED = "Established"
 
 
-def _state_style(state: str) -> str:
+def state_style(state: str) -> str:
+    """Return the style of a session's state in a table."""
     if state == ESTABLISHED:
         return "green"
     return "dim" if state == "Disabled" else "red" if state == "Idle" else "yellow"
@@ -25,7 +26,7 @@ COLUMNS = (
     Column("ADDRESS"),
     Column("LOCAL-AS", right=True, minor=3),
     Column("PEER-AS", right=True),
-    Column("STATE", style=_state_style),
+    Column("STATE", style=state_style),
     Column("SINCE", right=True),
     Column("FAMILIES", minor=2),
     Column("RECV", right=True),

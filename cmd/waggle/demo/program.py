@@ -202,7 +202,8 @@ async def _pause(stop: asyncio.Event) -> None:
 def _picture(snapshot: Snapshot, path: Path) -> None:
     with path.with_suffix(".txt").open("w") as sink:
         console = Console(record=True, width=100, file=sink, force_terminal=True)
-        console.print(screen(snapshot, "Edit examples/quickstart/services.yaml. Ctrl-C ends it."))
+        hint = "Edit examples/quickstart/services.yaml. Ctrl-C ends it."
+        console.print(screen(snapshot, hint, width=console.width))
         console.save_svg(str(path), title="make run")
     path.with_suffix(".txt").unlink()
 
@@ -218,17 +219,18 @@ async def _in_terminal(demo: Demo, console: Console, hint: str, stop: asyncio.Ev
             demo.check()
             snapshot = demo.read()
             if snapshot != before or resized.is_set():
-                live.update(screen(snapshot, hint), refresh=True)
+                width, height = console.size
+                live.update(screen(snapshot, hint, width=width, height=height), refresh=True)
             before = snapshot
             resized.clear()
             await _pause(stop)
     # The screen is given back: what was there last stays readable.
-    console.print(screen(snapshot, ""))
+    console.print(screen(snapshot, "", width=console.width))
 
 
 async def _in_lines(demo: Demo, hint: str, stop: asyncio.Event) -> None:
     """Print each change of the router's state as a line."""
-    print(hint.strip(), flush=True)
+    print(hint, flush=True)
     before = Snapshot()
     while not stop.is_set():
         demo.check()
@@ -264,7 +266,7 @@ async def _run(args: argparse.Namespace, examples: Examples, ready: Ready) -> in
                 if args.detach:
                     await _in_background(demo, stop)
                 return EXIT_OK
-            hint = f" Edit {examples.manifests / 'services.yaml'} and watch. Ctrl-C ends it."
+            hint = f"Edit {examples.manifests / 'services.yaml'} and watch. Ctrl-C ends it."
             console = Console()
             if console.is_terminal:
                 await _in_terminal(demo, console, hint, stop)

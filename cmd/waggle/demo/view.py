@@ -1,15 +1,20 @@
-"""The output of the demo: sessions and routes of the router, as rich tables or as plain lines.
+"""The output of the demo: sessions and routes of the router, as tables or as plain lines.
 
-Pure functions of a snapshot. Texts come from the router and are never parsed as markup.
+Pure functions of a snapshot. Texts come from the router: what is not printable is escaped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Final
+
 import msgspec
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
+
+from cells.text import escape
+from waggle.output import NONE
+from waggle.peers import state_style
+from waggle.tables import Column, Layout, fitted, wrap
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -42,44 +47,67 @@ class Snapshot(msgspec.Struct, frozen=True):
     """The problems of the manifests, one sentence each."""
 
 
-def _sessions(snapshot: Snapshot) -> Table:
-    table = Table(box=box.SIMPLE, title="Sessions of the router", title_justify="left")
-    for column in ("PEER", "AS", "STATE", "REASON"):
-        table.add_column(column, no_wrap=column != "REASON")
-    for session in snapshot.sessions:
-        style = "green" if session.state == "Established" else "yellow"
-        asn = "-" if session.peer_asn is None else str(session.peer_asn)
-        table.add_row(
-            Text(session.address),
-            asn,
-            Text(session.state, style=style),
-            Text(session.reason),
-        )
-    return table
+SESSIONS: Final = (
+    Column("PEER"),
+    Column("AS", right=True),
+    Column("STATE", style=state_style),
+    Column("REASON"),
+)
+ROUTES: Final = (
+    Column("PREFIX"),
+    Column("NEXT-HOP"),
+    Column("AS-PATH"),
+    Column("COMMUNITIES"),
+    Column("ORIGIN-OBJECT"),
+)
 
 
-def _routes(snapshot: Snapshot) -> Table:
-    table = Table(box=box.SIMPLE, title="Routes received by the router", title_justify="left")
-    for column in ("PREFIX", "NEXT-HOP", "AS-PATH", "COMMUNITIES", "ORIGIN-OBJECT"):
-        table.add_column(column, no_wrap=column == "PREFIX")
-    for route in snapshot.routes:
-        communities = " ".join((*route.communities, *route.large_communities)) or "-"
-        table.add_row(
-            Text(route.prefix),
-            Text(route.next_hop),
-            Text(route.as_path or "-"),
-            Text(communities),
-            Text(route.origin or "-"),
-        )
-    return table
+def screen(snapshot: Snapshot, hint: str, *, width: int, height: int | None = None) -> Text:
+    """Return both tables, the problems of the manifests, and a hint, for a terminal.
+
+    Texts that are too long for ``width`` are wrapped. Lines beyond ``height`` are left out, and the
+    last line but the hint has their number.
+    """
+    lines = [
+        *_titled("Sessions of the router", SESSIONS, map(_session, snapshot.sessions), width),
+        "",
+        *_titled("Routes received by the router", ROUTES, map(_route, snapshot.routes), width),
+        "",
+    ]
+    lines += [
+        _ansi("31", part)
+        for problem in snapshot.problems
+        for part in wrap(f"! {escape(problem)}", width)
+    ]
+    last = [_ansi("2", part) for part in wrap(hint, width)] if hint else []
+    if height is not None and len(lines) + len(last) > height:
+        room = max(0, height - len(last) - 1)
+        more = sum(1 for line in lines[room:] if line)
+        note = f"({more} more lines; a higher terminal shows them)"
+        lines = [*lines[:room], _ansi("2", note[:width])]
+    return Text.from_ansi("\n".join([*lines, *last]), no_wrap=True, overflow="crop")
 
 
-def screen(snapshot: Snapshot, hint: str) -> RenderableType:
-    """Return both tables, the problems of the manifests, and a hint."""
-    parts: list[RenderableType] = [_sessions(snapshot), _routes(snapshot)]
-    parts += [Text(f" ! {problem}", style="red") for problem in snapshot.problems]
-    parts.append(Text(hint, style="dim"))
-    return Group(*parts)
+def _titled(
+    title: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int
+) -> list[str]:
+    cells = [[escape(text) or NONE for text in row] for row in rows]
+    table = fitted(columns, cells, Layout(color=True), width=width, complete=True)
+    return [_ansi("1", title[:width]), *table]
+
+
+def _ansi(code: str, text: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def _session(session: Session) -> tuple[str, ...]:
+    asn = "" if session.peer_asn is None else str(session.peer_asn)
+    return session.address, asn, session.state, session.reason
+
+
+def _route(route: ReceivedRoute) -> tuple[str, ...]:
+    communities = " ".join((*route.communities, *route.large_communities))
+    return route.prefix, route.next_hop, route.as_path, communities, route.origin
 
 
 def line(route: ReceivedRoute) -> str:
