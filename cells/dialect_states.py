@@ -6,27 +6,27 @@ of another node or of a later release is not used, which health reports. No file
 
 from __future__ import annotations
 
-import asyncio
-import threading
+import functools
 import zlib
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import structlog
 
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.node import ThisNode
-from cells.options import ClaimsOptions
-from reconcilers.dialect import Dialect
-from resources.snapshot import SnapshotError, read, write
+from cells.state_files import KeptValue, LogLines, StateDirectory, StateFile
+from reconcilers.dialect import Dialect, Memory
+from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-dialect-state/1"
-MEMORY_ONLY: Final = "kept in memory only (--state-directory is not set)"
-
-log = structlog.get_logger("waggle.dialects")
+LINES: Final = LogLines(
+    "waggle.dialects",
+    "the state of a dialect is not kept",
+    "dialects.state-unusable",
+    "dialects.state-unwritten",
+)
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -39,89 +39,54 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class DialectStates:
-    """Reads the states at start, and writes them when they change."""
+    """The state of each dialect that has one."""
 
     def __init__(
         self,
-        options: ClaimsOptions,
+        directory: StateDirectory,
         node: ThisNode,
         dialects: Group[Dialect],
         health: Health,
         lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
-        self._directory = None if options.directory is None else Path(options.directory)
         self._node = node.name
-        self._dialects = {dialect.name: dialect for dialect in dialects if dialect.remembers}
-        self._health = {name: health.scope(name) for name in self._dialects}
-        self._written: dict[str, Any] = {}
-        """What each file has, by dialect; compared by identity."""
-        self._changed = asyncio.Event()
-        self._lock = threading.Lock()
-        lifecycle.append("dialect states", start=self._start, stop=self._write)
-        if self._directory is not None and self._dialects:
-            jobs.add("dialect-states", self._run)
+        self._kept = [
+            self._keep(dialect, directory, health, lifecycle, jobs)
+            for dialect in dialects
+            if dialect.remembers
+        ]
 
-    def keep(self) -> None:
-        """Note that the dialects were compiled: their state may be another one."""
-        if any(d.memory is not self._written.get(name) for name, d in self._dialects.items()):
-            self._changed.set()
-
-    def path(self, dialect: str) -> Path | None:
-        """Return the file of a dialect."""
-        return None if self._directory is None else self._directory / f"{dialect}.state"
-
-    async def _start(self) -> None:
-        for name, dialect in self._dialects.items():
-            path = self.path(name)
-            if path is None:
-                self._health[name].ok(MEMORY_ONLY)
-                continue
-            try:
-                octets = await asyncio.to_thread(read, path)
-                if octets is not None:
-                    dialect.remember(decode(octets, self._node, name))
-                    self._written[name] = dialect.memory
-                self._health[name].ok(f"kept in {path}")
-            except (OSError, ValueError, SnapshotError) as error:
-                self._complain(name, "cannot be used", "dialects.state-unusable", error)
-
-    async def _run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            await self._write()
-
-    async def _write(self) -> None:
-        for name, dialect in self._dialects.items():
-            path, memory = self.path(name), dialect.memory
-            if path is None or memory is None or memory is self._written.get(name):
-                continue
-            try:
-                await asyncio.to_thread(self._replace, path, name, memory)
-            except OSError as error:
-                self._complain(name, "cannot be written", "dialects.state-unwritten", error)
-                continue
-            self._written[name] = memory
-            self._health[name].ok(f"kept in {path}")
-
-    def _replace(self, path: Path, dialect: str, memory: Any) -> None:  # noqa: ANN401
-        octets = encode(memory.encode(), self._node, dialect)
-        # A stop cancels the job, but not a write that its thread has begun.
-        with self._lock:
-            write(path, [octets])
-
-    def _complain(self, dialect: str, what: str, event: str, error: Exception) -> None:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        path = self.path(dialect)
-        self._health[dialect].degraded(f"{path} {what}: {reason}")
-        log.warning(
-            "the state of a dialect is not kept",
-            event_name=event,
-            dialect=dialect,
-            file=str(path),
-            reason=reason,
+    def _keep(
+        self,
+        dialect: Dialect,
+        directory: StateDirectory,
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+    ) -> KeptValue[Memory]:
+        path = directory.file(f"{dialect.name}.state")
+        return KeptValue(
+            f"{dialect.name}-state",
+            None if path is None else StateFile(path, LINES),
+            lambda: dialect.memory,
+            functools.partial(self._encode, dialect),
+            functools.partial(self._take, dialect),
+            health.scope(dialect.name),
+            lifecycle,
+            jobs,
         )
+
+    def check(self) -> None:
+        """Have the states written that are other ones: the dialects were compiled."""
+        for kept in self._kept:
+            kept.check()
+
+    def _encode(self, dialect: Dialect, memory: Memory) -> bytes:
+        return encode(memory.encode(), self._node, dialect.name)
+
+    def _take(self, dialect: Dialect, octets: bytes) -> None:
+        dialect.remember(decode(octets, self._node, dialect.name))
 
 
 def encode(octets: bytes, node: str, dialect: str) -> bytes:
@@ -131,18 +96,18 @@ def encode(octets: bytes, node: str, dialect: str) -> bytes:
 
 
 def decode(octets: bytes, node: str, dialect: str) -> bytes:
-    """Return the dialect's part. Raises `SnapshotError` for anything else than its own file."""
+    """Return the dialect's part. Raises `StateFileError` for anything else than its own file."""
     line, end, rest = octets.partition(b"\n")
     try:
         head = msgspec.json.decode(line, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise SnapshotError("it does not begin as it should") from None
+        raise StateFileError("it does not begin as it should") from None
     if head.format != FORMAT:
-        raise SnapshotError(f"it is of another format: {head.format[:64]!r}")
+        raise StateFileError(f"it is of another format: {head.format[:64]!r}")
     if head.node != node:
-        raise SnapshotError(f"it is of another node: {head.node[:64]!r}")
+        raise StateFileError(f"it is of another node: {head.node[:64]!r}")
     if head.dialect != dialect:
-        raise SnapshotError(f"it is of another dialect: {head.dialect[:64]!r}")
+        raise StateFileError(f"it is of another dialect: {head.dialect[:64]!r}")
     if not end or head.crc32 != zlib.crc32(rest):
-        raise SnapshotError("its checksum is another one")
+        raise StateFileError("its checksum is another one")
     return rest

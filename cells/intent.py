@@ -133,7 +133,7 @@ class IntentLoop:
             self._trace_links.add([summary.span] if summary.span else [], since)
             self._synced()
             self._claims.keep(compiler.owners)
-            self._states.keep()
+            self._states.check()
             self._done.on_next(None)
             self._report()
 

@@ -6,21 +6,16 @@ Only where there is a state directory. Secrets are not written.
 from __future__ import annotations
 
 import asyncio
-import threading
-from pathlib import Path
 from typing import Final
 
-import structlog
-
-from cells.claims import StateDirectory
 from cells.hive import Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
+from cells.state_files import LogLines, StateDirectory, StateFile
 from resources.manifests import ManifestsSource
 from resources.manifests.last_valid import decode, encode
-from resources.snapshot import SnapshotError, read, write
 from resources.tables import Tables
 from statedb import Database
 
@@ -28,8 +23,12 @@ FILE: Final = "manifests"
 PAUSE: Final = 30.0
 """Seconds between two writes at least; a crash loses the changes since the last one."""
 SETTLE_TURNS: Final = 8
-
-log = structlog.get_logger("waggle.manifests")
+LINES: Final = LogLines(
+    "waggle.manifests",
+    "the last valid manifests",
+    "manifests.last_valid_refused",
+    "manifests.last_valid_failed",
+)
 
 
 class LastValidObjects:
@@ -45,29 +44,23 @@ class LastValidObjects:
         lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
-        self._path: Path | None = None
-        if state_directory is None or state_directory.path is None:
+        path = None if state_directory is None else state_directory.file(FILE)
+        if path is None:
             return
-        self._path = state_directory.path / FILE
+        self._file = StateFile(path, LINES)
         self._database = database
         self._tables = tables
         self._source = source
         self._health = health.scope("last-valid")
         self._written: tuple[int, ...] = ()
-        self._lock = threading.Lock()
         lifecycle.append("manifests-last-valid", start=self._start, stop=self._stop)
         jobs.add("write-last-valid", self._run)
 
     async def _start(self) -> None:
-        assert self._path is not None  # noqa: S101 - else this is not called
-        try:
-            octets = await asyncio.to_thread(read, self._path)
-            files = {} if octets is None else decode(octets, self._tables.kinds)
-        except (SnapshotError, OSError) as error:
-            self._fail("is not used", "manifests.last_valid_refused", error)
-            return
-        self._source.restore(files)
-        self._health.ok(f"kept in {self._path}")
+        files = await self._file.read(lambda octets: decode(octets, self._tables.kinds))
+        if files is not None:
+            self._source.restore(files)
+        self._file.report(self._health)
 
     async def _stop(self) -> None:
         await self._write_changes()
@@ -83,34 +76,13 @@ class LastValidObjects:
 
     async def _write_changes(self) -> bool:
         """Write the file if objects have changed; False if not, or before all have been read."""
-        assert self._path is not None  # noqa: S101 - else this is not called
         snapshot = self._database.snapshot()
         tables = self._tables.resources
         revisions = tuple(table.revision(snapshot) for table in tables)
         complete = all(table.initialized(snapshot) for table in tables)
         if not complete or revisions == self._written:
             return False
-        pieces: list[bytes] = []
-        for piece in encode(self._source.kept()):
-            pieces.append(piece)
-            await asyncio.sleep(0)
-        try:
-            await asyncio.to_thread(self._replace, pieces)
-        except OSError as error:
-            self._fail("cannot be written", "manifests.last_valid_failed", error)
-            return True
-        self._written = revisions
-        self._health.ok(f"kept in {self._path}")
+        if await self._file.write_in_turns(encode(self._source.kept())):
+            self._written = revisions
+        self._file.report(self._health)
         return True
-
-    def _replace(self, pieces: list[bytes]) -> None:
-        assert self._path is not None  # noqa: S101 - else nothing is written
-        # A stop cancels the job, but not a write that its thread has begun.
-        with self._lock:
-            write(self._path, pieces)
-
-    def _fail(self, what: str, event: str, error: SnapshotError | OSError) -> None:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        trouble = f"{self._path} {what}: {reason}"
-        self._health.degraded(trouble)
-        log.warning("the last valid manifests", event_name=event, reason=trouble)

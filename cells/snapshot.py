@@ -23,9 +23,11 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.node import ThisNode
 from cells.options import SnapshotOptions
+from cells.state_files import LogLines, StateFile
 from resources.core.kinds import SECRET
 from resources.kubernetes import KubernetesSource, Reading
-from resources.snapshot import Snapshot, SnapshotError, decode, encode, read, write
+from resources.snapshot import Snapshot, decode, encode
+from resources.state_file import StateFileError
 from resources.tables import Tables
 from statedb import Database
 
@@ -35,6 +37,9 @@ SETTLE_TURNS: Final = 8
 EVERY: Final = 3600.0
 """Seconds between two writes at most: without changes the file's time is renewed."""
 
+LINES: Final = LogLines(
+    "waggle.snapshot", "the snapshot failed", "snapshot.refused", "snapshot.failed"
+)
 _NO_ANSWER: Final = "no answer from the API server: the objects"
 
 log = structlog.get_logger("waggle.snapshot")
@@ -56,7 +61,7 @@ class SnapshotFile:
         jobs: Jobs,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._path = Path(options.file or "")
+        self._file = StateFile(Path(options.file or ""), LINES)
         self._options = options
         self._database = database
         self._tables = tables
@@ -68,7 +73,6 @@ class SnapshotFile:
         self._confirmed = 0.0
         """Unix time at which the API server last confirmed the tables; 0 for never."""
         self._resumed = False
-        self._trouble = ""
         self._written: tuple[int, ...] = ()
         """The revisions of the tables that are in the file."""
         self._source.statuses.subscribe(lambda _: self._report())
@@ -79,26 +83,19 @@ class SnapshotFile:
     # Reading
 
     async def _start(self) -> None:
-        try:
-            found = await asyncio.to_thread(self._read)
-        except (SnapshotError, OSError) as error:
-            self._fail("is not used", "snapshot.refused", error)
-            return
+        found = await self._file.read(self._decode)
         if found is not None:
             self._confirmed = found.confirmed
             self._source.restore(found.rows)
         self._report()
 
-    def _read(self) -> Snapshot | None:
-        octets = read(self._path)
-        if octets is None:
-            return None
+    def _decode(self, octets: bytes) -> Snapshot:
         found = decode(octets, self._kinds)
         if found.node != self._node:
-            raise SnapshotError(f"it belongs to the node {found.node[:64]!r}")
+            raise StateFileError(f"it belongs to the node {found.node[:64]!r}")
         age = self._clock() - found.confirmed
         if age > self._options.max_age_hours * 3600:
-            raise SnapshotError(f"it is {age / 3600:.0f} hours old")
+            raise StateFileError(f"it is {age / 3600:.0f} hours old")
         return found
 
     async def _resume(self) -> None:
@@ -110,7 +107,7 @@ class SnapshotFile:
             log.warning(
                 "continuing from the snapshot",
                 event_name="snapshot.resumed",
-                file=str(self._path),
+                file=str(self._file.path),
                 confirmed=_time(self._confirmed),
                 feeds=", ".join(names),
             )
@@ -151,28 +148,11 @@ class SnapshotFile:
             self._confirmed = self._clock()
         snapshot, revisions = self._database.snapshot(), self._revisions
         rows = {kind.name: self._tables.of(kind).all(snapshot) for kind in self._kinds}
-        pieces: list[bytes] = []
-        for piece in encode(self._node, self._confirmed, rows):
-            pieces.append(piece)
-            await asyncio.sleep(0)
-        try:
-            await asyncio.to_thread(write, self._path, pieces)
-        except OSError as error:
-            self._fail("cannot be written", "snapshot.failed", error)
-            return
-        self._trouble = ""
-        self._written = revisions
+        if await self._file.write_in_turns(encode(self._node, self._confirmed, rows)):
+            self._written = revisions
         self._report()
 
     # Reporting
-
-    def _fail(self, what: str, event: str, error: SnapshotError | OSError) -> None:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        trouble = f"{self._path} {what}: {reason}"
-        if trouble != self._trouble:
-            self._trouble = trouble
-            log.warning("the snapshot failed", event_name=event, reason=trouble)
-        self._report()
 
     def _report(self) -> None:
         time_ = _time(self._confirmed)
@@ -181,10 +161,10 @@ class SnapshotFile:
             answers = len(behind) < len(self._source.reflectors)
             what = f"of {', '.join(behind)} the objects" if answers else _NO_ANSWER
             self._health.degraded(f"{what} of {time_} count")
-        elif self._trouble:
-            self._health.degraded(self._trouble)
+        elif self._file.trouble:
+            self._health.degraded(self._file.trouble)
         elif self._written:
-            self._health.ok(f"{self._path} has the objects of {time_}")
+            self._health.ok(f"{self._file.path} has the objects of {time_}")
         else:
             self._health.ok("nothing has been written yet")
 

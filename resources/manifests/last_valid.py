@@ -16,7 +16,7 @@ from resources.core.kinds import SECRET
 from resources.kind import Kinds
 from resources.meta import Resource
 from resources.secret_value import decode_withheld, encode_withheld
-from resources.snapshot import SnapshotError
+from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-manifests/1"
 
@@ -54,15 +54,15 @@ def encode(files: Files) -> Iterator[bytes]:
 
 
 def decode(octets: bytes, kinds: Kinds) -> dict[str, list[tuple[str, Resource]]]:
-    """Decode the content; objects of other kinds are left out. Raises `SnapshotError`."""
+    """Decode the content; objects of other kinds are left out. Raises `StateFileError`."""
     end = octets.rfind(b"\n", 0, -1) + 1
     lines = octets[:end].split(b"\n")[:-1]
     try:
         if msgspec.json.decode(octets[end:], type=_Tail).crc32 != zlib.crc32(octets[:end]):
-            raise SnapshotError("its checksum is another one")
+            raise StateFileError("its checksum is another one")
         head = msgspec.json.decode(lines[0], type=_Head)
         if head.format != FORMAT:
-            raise SnapshotError(f"it is of another format: {head.format[:64]!r}")
+            raise StateFileError(f"it is of another format: {head.format[:64]!r}")
         files = [msgspec.json.decode(line, type=_File) for line in lines[1:]]
         return {
             file.path: [
@@ -74,4 +74,4 @@ def decode(octets: bytes, kinds: Kinds) -> dict[str, list[tuple[str, Resource]]]
         }
     except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
         # Damaged, or written by another release, with other row types.
-        raise SnapshotError(f"it is not understood: {error}") from None
+        raise StateFileError(f"it is not understood: {error}") from None

@@ -15,12 +15,13 @@ from typing import Any
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
 
-from cells import declarations, snapshot
+from cells import declarations, snapshot, state_files
 from cells.dialects import cilium
 from cells.dialects.cell import agent_cell
 from cells.hive import Level, load
 from cells.hive.hive import Hive
-from resources.snapshot import decode, encode, read, write
+from resources.snapshot import decode, encode
+from resources.state_file import read, write
 from resources.tables import Tables
 from statedb import Database
 from tests.cells.hurry import hurry
@@ -290,14 +291,14 @@ def test_f24_a_full_disk_is_named_and_stops_nothing(
     async def scenario(server: ApiServer) -> None:
         server.put(service("web"))
         with monkeypatch.context() as patched:
-            patched.setattr(snapshot, "write", full)
+            patched.setattr(state_files, "write", full)
             async with agent(server, tmp_path) as hive:
                 await until(lambda: complete(hive))
                 message = "cannot be written: No space left on device"
                 await until(lambda: message in levels(hive)["snapshot"][1])
                 server.put(service("new"))
                 await until(lambda: names(hive) == {"web", "new"})
-                patched.setattr(snapshot, "write", write)
+                patched.setattr(state_files, "write", write)
                 server.put(service("more"))
                 await until(lambda: levels(hive)["snapshot"][0] is Level.OK)
 

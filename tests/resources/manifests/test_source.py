@@ -16,8 +16,8 @@ from resources.manifests.last_valid import decode, encode
 from resources.manifests.notifications import Change
 from resources.manifests.settling import QUIET_SECONDS
 from resources.meta import Resource
-from resources.snapshot import SnapshotError
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
+from resources.state_file import StateFileError
 from tests.support.kinds import KINDS, NODE
 from tests.support.wait import until
 
@@ -527,7 +527,7 @@ def test_f58_no_secret_is_kept_for_the_next_start(tmp_path: Path) -> None:
 def test_f58_a_damaged_state_is_rejected(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     (tmp_path / "a.yaml").write_text(nodes(NAMES))
     octets = b"".join(encode(Directory(tmp_path).source.kept()))
-    with pytest.raises(SnapshotError):
+    with pytest.raises(StateFileError):
         decode(damage(octets), KINDS)
 
 

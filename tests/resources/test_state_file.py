@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from resources.snapshot import SnapshotError, read, write
+from resources.state_file import StateFileError, read, write
 
 
 def test_a_written_snapshot_is_readable_by_its_owner_only(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_file_that_is_no_snapshot_of_ours_is_rejected(
 ) -> None:
     path = tmp_path / "snapshot"
     make(path)
-    with pytest.raises(SnapshotError, match=message):
+    with pytest.raises(StateFileError, match=message):
         read(path)
 
 
@@ -91,5 +91,5 @@ def test_a_snapshot_of_another_user_is_rejected(
         os.chown(path, 4711, -1)
     else:
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    with pytest.raises(SnapshotError, match="belongs to another user"):
+    with pytest.raises(StateFileError, match="belongs to another user"):
         read(path)

@@ -1,7 +1,8 @@
-"""Encodes and decodes snapshots: a header line, a line for each row, and a checksum. No I/O.
+"""Encodes and decodes snapshots of the tables: a header line, a line for each row, a checksum. No I/O.
 
-A snapshot is used as a whole or not at all. Decoding does not validate rows again: they were valid
-when they were read from the API server.
+For a start without an API server. Rows are as they are in the tables, of every kind but Secrets:
+nothing secret is ever in a snapshot, which is used as a whole or not at all. Decoding does not
+validate rows again: they were valid when they were read from the API server.
 """
 
 from __future__ import annotations
@@ -13,18 +14,14 @@ from typing import Final
 import msgspec
 
 from resources.core.kinds import SECRET
-from resources.errors import ResourceError
 from resources.kind import Kinds
 from resources.meta import Resource
 from resources.secret_value import decode_withheld, encode_withheld
+from resources.state_file import StateFileError
 
 FORMAT: Final = "waggle-snapshot/1"
 CHUNK: Final = 200
 """Rows encoded per piece: some hundred microseconds."""
-
-
-class SnapshotError(ResourceError):
-    """A snapshot that is rejected, with the reason."""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -76,34 +73,34 @@ def encode(node: str, confirmed: float, rows: Mapping[str, Iterable[Resource]]) 
 
 
 def decode(octets: bytes, kinds: Kinds) -> Snapshot:
-    """Decode a snapshot. Raises `SnapshotError` for anything that `encode` has not written."""
+    """Decode a snapshot. Raises `StateFileError` for anything that `encode` has not written."""
     end = octets.rfind(b"\n", 0, -1) + 1
     try:
         tail = msgspec.json.decode(octets[end:], type=Tail)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise SnapshotError("it does not end as it should") from None
+        raise StateFileError("it does not end as it should") from None
     if tail.crc32 != zlib.crc32(octets[:end]):
-        raise SnapshotError("its checksum is another one")
+        raise StateFileError("its checksum is another one")
     lines = octets[:end].split(b"\n")
     try:
         head = msgspec.json.decode(lines[0], type=Head)
         if head.format != FORMAT:
-            raise SnapshotError(f"it is of another format: {head.format[:64]!r}")
+            raise StateFileError(f"it is of another format: {head.format[:64]!r}")
         return Snapshot(head.node, head.confirmed, _rows(head, lines, kinds))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         # Written by another release, with other row types.
-        raise SnapshotError(f"it is not understood: {error}") from None
+        raise StateFileError(f"it is not understood: {error}") from None
 
 
 def _rows(head: Head, lines: list[bytes], kinds: Kinds) -> dict[str, tuple[Resource, ...]]:
     if sum(head.kinds.values()) != len(lines) - 2:
-        raise SnapshotError("its number of rows differs from its header")
+        raise StateFileError("its number of rows differs from its header")
     rows: dict[str, tuple[Resource, ...]] = {}
     start = 1
     for name, count in head.kinds.items():
         kind = kinds.named(name)
         if kind is None:
-            raise SnapshotError(f"it has rows of an unknown kind {name[:64]!r}")
+            raise StateFileError(f"it has rows of an unknown kind {name[:64]!r}")
         decoder = msgspec.json.Decoder(kind.row, dec_hook=decode_withheld)
         rows[name] = tuple(decoder.decode(line) for line in lines[start : start + count])
         start += count

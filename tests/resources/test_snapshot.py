@@ -13,10 +13,11 @@ import pytest
 from resources.core import Secret
 from resources.manifests.parse import parse_file
 from resources.meta import ObjectMeta, Resource
-from resources.snapshot import Snapshot, SnapshotError, decode, encode
+from resources.snapshot import Snapshot, decode, encode
+from resources.state_file import StateFileError
 from tests.support.kinds import KINDS
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 ONE_NODE = b'{"format":"waggle-snapshot/1","node":"n1","confirmed":1.0,"kinds":{"Node":1}}'
 
@@ -67,7 +68,7 @@ def test_a_truncated_snapshot_is_rejected() -> None:
     rng = random.Random(1)  # noqa: S311  which places, nothing secret
     ends = {*range(200), *(rng.randrange(len(whole)) for _ in range(200)), len(whole) - 2}
     for end in ends:
-        with pytest.raises(SnapshotError):
+        with pytest.raises(StateFileError):
             decode(whole[:end], KINDS)
 
 
@@ -78,7 +79,7 @@ def test_a_snapshot_with_a_changed_octet_is_rejected() -> None:
         place = rng.randrange(len(whole) - 1)
         changed = bytearray(whole)
         changed[place] ^= 1 << rng.randrange(8)
-        with pytest.raises(SnapshotError):
+        with pytest.raises(StateFileError):
             decode(bytes(changed), KINDS)
 
 
@@ -102,5 +103,5 @@ def test_a_snapshot_with_a_changed_octet_is_rejected() -> None:
 def test_a_snapshot_of_another_format_is_rejected(line: bytes, message: str) -> None:
     body = line + b"\n"
     tail = msgspec.json.encode({"crc32": zlib.crc32(body)}) + b"\n"
-    with pytest.raises(SnapshotError, match=message):
+    with pytest.raises(StateFileError, match=message):
         decode(body + tail, KINDS)

@@ -1,4 +1,4 @@
-"""The file of a snapshot: replaced atomically, readable by its owner only.
+"""A file of what a restart has to know: replaced atomically, readable by its owner only.
 
 Its content becomes routes, so that a file which another user can write is rejected. Blocking; call it
 in a thread.
@@ -11,11 +11,15 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from resources.snapshot.codec import SnapshotError
+from resources.errors import ResourceError
 
 LARGEST = 1 << 30
 """Size limit in octets."""
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class StateFileError(ResourceError):
+    """A file that is rejected, with the reason as a sentence about it without its end."""
 
 
 def write(path: Path, pieces: Iterable[bytes]) -> None:
@@ -39,7 +43,7 @@ def write(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the file's content, or None without a file. Raises `SnapshotError`, `OSError`."""
+    """Return the file's content, or None without a file. Raises `StateFileError`, `OSError`."""
     try:
         # Non-blocking, as opening a pipe waits for its writer.
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -47,7 +51,7 @@ def read(path: Path) -> bytes | None:
         return None
     try:
         _check(os.fstat(opened))
-    except SnapshotError:
+    except StateFileError:
         os.close(opened)
         raise
     with os.fdopen(opened, "rb") as file:
@@ -56,10 +60,10 @@ def read(path: Path) -> bytes | None:
 
 def _check(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise SnapshotError("it is not a regular file")
+        raise StateFileError("it is not a regular file")
     if status.st_uid not in (0, os.geteuid()):
-        raise SnapshotError(f"it belongs to another user (uid {status.st_uid})")
+        raise StateFileError(f"it belongs to another user (uid {status.st_uid})")
     if status.st_mode & _OTHERS:
-        raise SnapshotError("others may write to it")
+        raise StateFileError("others may write to it")
     if status.st_size > LARGEST:
-        raise SnapshotError(f"it has more than {LARGEST >> 20} MiB")
+        raise StateFileError(f"it has more than {LARGEST >> 20} MiB")

@@ -1,0 +1,171 @@
+"""Files in which an agent keeps for the next one what is not in its objects, all with the same care.
+
+Read before anything depends on them, and replaced whole, both in a thread and one at a time: a stop
+cancels the job that writes, but not a write that its thread has begun. A file that cannot be used or
+written stops nothing: health has it, and the log once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import structlog
+
+from cells.hive import Health
+from cells.hive.jobs import Jobs
+from cells.hive.lifecycle import Lifecycle
+from cells.options import ClaimsOptions
+from resources.state_file import StateFileError, read, write
+
+MEMORY_ONLY: Final = "kept in memory only (--state-directory is not set)"
+
+T = TypeVar("T")
+
+
+class StateDirectory:
+    """The directory on the node for what a restart has to remember."""
+
+    def __init__(self, options: ClaimsOptions) -> None:
+        self.path = None if options.directory is None else Path(options.directory)
+
+    def file(self, name: str) -> Path | None:
+        """Return the path of a file, or None without a directory."""
+        return None if self.path is None else self.path / name
+
+
+class LogLines(NamedTuple):
+    """The lines of the log about one file."""
+
+    logger: str
+    text: str
+    unusable: str
+    """The event of a file that cannot be used."""
+    unwritten: str
+    """The event of one that cannot be written."""
+
+
+class StateFile:
+    """One file, with what is wrong with it at present."""
+
+    def __init__(self, path: Path, lines: LogLines) -> None:
+        self.path = path
+        self.trouble = ""
+        """What is wrong, as a clause; empty if nothing is."""
+        self._lines = lines
+        self._log = structlog.get_logger(lines.logger)
+        self._lock = threading.Lock()
+
+    async def read(self, decode: Callable[[bytes], T]) -> T | None:
+        """Return the content; None without a file, and where it cannot be used.
+
+        ``decode`` runs in the thread; it raises `StateFileError` or ValueError for another content.
+        """
+        try:
+            return await asyncio.to_thread(self._read, decode)
+        except (OSError, ValueError, StateFileError) as error:
+            self._fail("is not used", self._lines.unusable, error)
+            return None
+
+    def _read(self, decode: Callable[[bytes], T]) -> T | None:
+        octets = read(self.path)
+        return None if octets is None else decode(octets)
+
+    async def write(self, pieces: Iterable[bytes]) -> bool:
+        """Replace the content; False where that fails. ``pieces`` are iterated in the thread."""
+        try:
+            await asyncio.to_thread(self._write, pieces)
+        except OSError as error:
+            self._fail("cannot be written", self._lines.unwritten, error)
+            return False
+        self.trouble = ""
+        return True
+
+    async def write_in_turns(self, pieces: Iterable[bytes]) -> bool:
+        """Like `write`, for pieces that are made of tables: one per turn of the loop."""
+        made: list[bytes] = []
+        for piece in pieces:
+            made.append(piece)
+            await asyncio.sleep(0)
+        return await self.write(made)
+
+    def _write(self, pieces: Iterable[bytes]) -> None:
+        with self._lock:
+            write(self.path, pieces)
+
+    def _fail(self, what: str, event: str, error: Exception) -> None:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        trouble = f"{self.path} {what}: {reason}"
+        if trouble != self.trouble:
+            self.trouble = trouble
+            self._log.warning(
+                self._lines.text, event_name=event, file=str(self.path), reason=trouble
+            )
+
+    def report(self, health: Health) -> None:
+        """Report to a scope of health that is the file's alone."""
+        if self.trouble:
+            health.degraded(self.trouble)
+        else:
+            health.ok(f"kept in {self.path}")
+
+
+class KeptValue(Generic[T]):
+    """A value that the next process has to know: in a file that is written when it is another one."""
+
+    def __init__(
+        self,
+        name: str,
+        file: StateFile | None,
+        value: Callable[[], T | None],
+        encode: Callable[[T], bytes],
+        take: Callable[[bytes], None],
+        health: Health,
+        lifecycle: Lifecycle,
+        jobs: Jobs,
+    ) -> None:
+        """``value`` returns the same object until the value changes, and None where there is none.
+
+        ``take`` decodes the value of an earlier process, and keeps it. Raises `StateFileError` or
+        ValueError.
+        """
+        self._file = file
+        self._value = value
+        self._encode = encode
+        self._take = take
+        self._health = health
+        self._written = value()
+        self._changed = asyncio.Event()
+        lifecycle.append(name, start=self._start, stop=self._write)
+        if file is not None:
+            jobs.add(f"write-{name}", self._run)
+
+    def check(self) -> None:
+        """Have the value written if it is another one."""
+        if self._value() is not self._written:
+            self._changed.set()
+
+    async def _start(self) -> None:
+        if self._file is None:
+            self._health.ok(MEMORY_ONLY)
+            return
+        await self._file.read(self._take)
+        self._written = self._value()
+        self._file.report(self._health)
+
+    async def _run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self._write()
+
+    async def _write(self) -> None:
+        value = self._value()
+        if self._file is None or value is None or value is self._written:
+            return
+        if await self._file.write(self._encode(one) for one in (value,)):
+            self._written = value
+        self._file.report(self._health)

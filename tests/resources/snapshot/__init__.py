@@ -1,1 +1,0 @@
-"""Tests of resources.snapshot, file by file."""
