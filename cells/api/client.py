@@ -5,6 +5,7 @@ Plain HTTP of the standard library, so that a question costs as little as the an
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import json
 import os
@@ -17,11 +18,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from cells.api.model import default_path
+from cells.api.streamed_list import StreamedList
 
 TIMEOUT = 10.0
 ACTION_TIMEOUT = 120.0
 """Seconds; an action leaves the agent's loop to its sessions for half of the time."""
 SOCKET_ENV = "WAGGLE_API_SOCKET"
+READ_OCTETS = 65536
 
 
 class AgentError(Exception):
@@ -43,6 +46,27 @@ def get(path: Path, target: str, query: dict[str, str | None]) -> dict[str, Any]
     """Return the agent's answer; raises `AgentError`. Unset query members are left out."""
     with _request(path, "GET", _with_query(target, query)) as response:
         return _answer(path, response)
+
+
+def get_list(path: Path, target: str, query: dict[str, str | None]) -> StreamedList:
+    """Return the agent's answer, whose items are read as they arrive; raises `AgentError`.
+
+    Reading the items raises it, too.
+    """
+    found = StreamedList(_pieces(path, _with_query(target, query)), "items", _bad_answer(path))
+    if "apiVersion" not in found.head:
+        raise _bad_answer(path)
+    return found
+
+
+def _pieces(path: Path, target: str) -> Iterator[str]:
+    text = codecs.getincrementaldecoder("utf-8")("replace")
+    with _request(path, "GET", target) as response:
+        if response.status >= 400:
+            yield json.dumps(_answer(path, response), separators=(",", ":"))
+            return
+        while data := response.read1(READ_OCTETS):
+            yield text.decode(data)
 
 
 def get_plain(path: Path, target: str, query: dict[str, str | None]) -> tuple[int, str]:
@@ -113,9 +137,9 @@ def _answer(path: Path, response: http.client.HTTPResponse) -> dict[str, Any]:
     try:
         answer = json.loads(response.read())
     except ValueError as error:
-        raise AgentError("BadAnswer", f"{path} does not answer like an agent") from error
+        raise _bad_answer(path) from error
     if not isinstance(answer, dict) or "items" not in answer:
-        raise AgentError("BadAnswer", f"{path} does not answer like an agent")
+        raise _bad_answer(path)
     if response.status >= 400:
         first = (answer.get("errors") or [{}])[0]
         if first.get("code") == "NotFound":
@@ -124,6 +148,10 @@ def _answer(path: Path, response: http.client.HTTPResponse) -> dict[str, Any]:
             first.get("code", "Refused"), first.get("message", f"status {response.status}")
         )
     return answer
+
+
+def _bad_answer(path: Path) -> AgentError:
+    return AgentError("BadAnswer", f"{path} does not answer like an agent")
 
 
 class _UnixConnection(http.client.HTTPConnection):

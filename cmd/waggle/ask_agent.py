@@ -5,12 +5,30 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from cells.api.client import SOCKET_ENV, AgentError, default_socket, get, post, stream
+from cells.api.client import (
+    SOCKET_ENV,
+    AgentError,
+    default_socket,
+    get,
+    get_list,
+    post,
+    stream,
+)
+from cells.api.streamed_list import StreamedList
 from waggle import output
 
-__all__ = ["AgentError", "add_socket_flag", "answer", "default_socket", "post", "read", "stream"]
+__all__ = [
+    "AgentError",
+    "add_socket_flag",
+    "answer",
+    "default_socket",
+    "post",
+    "read",
+    "read_list",
+    "stream",
+]
 
 
 def add_socket_flag(parser: argparse.ArgumentParser) -> None:
@@ -31,9 +49,21 @@ def read(
     return answer(program, kind, args, lambda: get(socket, path, query))
 
 
-def answer(
-    program: str, kind: str, args: argparse.Namespace, request: Callable[[], dict[str, Any]]
-) -> dict[str, Any] | None:
+def read_list(
+    program: str, kind: str, args: argparse.Namespace, path: str, query: dict[str, str | None]
+) -> StreamedList | None:
+    """Return the agent's answer to a GET, whose items are read as they arrive; an error as by `answer`.
+
+    Reading the items raises `AgentError`.
+    """
+    socket = args.socket or default_socket()
+    return answer(program, kind, args, lambda: get_list(socket, path, query))
+
+
+T = TypeVar("T")
+
+
+def answer(program: str, kind: str, args: argparse.Namespace, request: Callable[[], T]) -> T | None:
     """Return the answer to a request; print an error in the form of ``--output`` and return None."""
     try:
         return request()

@@ -13,8 +13,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Any, TextIO
 
 from cells.text import escape
@@ -34,6 +35,8 @@ NO_AGENT = "no agent runs, or it does not answer"
 API_VERSION = "cli.waggle/v1"
 FORMATS = ("table", "wide", "json", "jsonl", "yaml")
 COLORS = ("auto", "always", "never")
+GROUP_ROWS = 500
+"""Rows of a table that are printed together, with one width for each column: some screenfuls."""
 NONE = "-"
 """The cell of an absent value."""
 
@@ -57,12 +60,12 @@ def use_color(choice: str, stream: TextIO, environ: dict[str, str] | None = None
 
 def table(
     columns: Sequence[Column],
-    rows: Sequence[Sequence[str]],
+    rows: Iterable[Sequence[str]],
     args: argparse.Namespace,
     *,
     stream: TextIO | None = None,
 ) -> None:
-    """Print a table as the flags of `add_output_flags` have it.
+    """Print a table as the flags of `add_output_flags` have it, a group of rows at a time.
 
     ``rows`` have a cell for every column, wide ones too.
     """
@@ -70,18 +73,28 @@ def table(
     wide = args.output == "wide"
     shown = [index for index, column in enumerate(columns) if wide or not column.wide]
     head = [columns[index] for index in shown]
-    cells = [[escape(row[index]) or NONE for index in shown] for row in rows]
+    cells = ([escape(row[index]) or NONE for index in shown] for row in rows)
     layout = Layout(color=use_color(args.color, stream), headers=not args.no_headers)
     if stream.isatty() and os.environ.get("TERM") != "dumb":
         if not (stream.encoding or "ascii").lower().startswith("utf"):
-            cells = [
+            cells = (
                 [text.encode("ascii", "backslashreplace").decode() for text in row] for row in cells
-            ]
+            )
         width = shutil.get_terminal_size().columns
-        lines = fitted(head, cells, layout, width=width, complete=wide)
+        groups = fitted(head, _groups(cells), layout, width=width, complete=wide)
     else:
-        lines = plain(head, cells, layout)
-    stream.write("".join(f"{line}\n" for line in lines))
+        groups = plain(head, _groups(cells), layout)
+    for lines in groups:
+        stream.write("".join(f"{line}\n" for line in lines))
+        stream.flush()
+
+
+def _groups(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:
+    """Yield the rows in groups; the first one, which may be empty, decides on the layout."""
+    found = iter(rows)
+    yield list(islice(found, GROUP_ROWS))
+    while group := list(islice(found, GROUP_ROWS)):
+        yield group
 
 
 def add_output_flags(
@@ -125,16 +138,78 @@ def document(kind: str, items: list[Any], errors: Sequence[dict[str, str]] = ())
 
 def dump(answer: dict[str, Any], form: str, stream: TextIO | None = None) -> None:
     """Print an answer as ``json``, as ``jsonl`` (one item a line) or as ``yaml``."""
-    stream = stream or sys.stdout
-    if form == "yaml":
-        import yaml
+    names = list(answer)
+    at = names.index("items")
+    head = {name: answer[name] for name in names[:at]}
+    rest = {name: answer[name] for name in names[at + 1 :]}
+    dump_list(head, answer["items"], lambda: rest, form, stream)
 
-        yaml.safe_dump(answer, stream, sort_keys=False, allow_unicode=False)
-    elif form == "jsonl":
-        for item in answer["items"] or answer["errors"]:
+
+def dump_list(
+    head: Mapping[str, Any],
+    items: Iterable[Any],
+    rest: Callable[[], Mapping[str, Any]],
+    form: str,
+    stream: TextIO | None = None,
+) -> None:
+    """Print an answer as `dump`, each item as it comes; ``rest`` is called behind the last one."""
+    stream = stream or sys.stdout
+    found = iter(items)
+    first = next(found, None)
+    parts = chain(() if first is None else (first,), found)
+    if form == "jsonl":
+        for item in parts:
             stream.write(safe_json(item) + "\n")
+        for error in {**head, **rest()}["errors"] if first is None else ():
+            stream.write(safe_json(error) + "\n")
+    elif form == "yaml":
+        _dump_yaml(head, parts, rest, stream)
     else:
-        stream.write(safe_json(answer, indent=2) + "\n")
+        _dump_json(head, parts, rest, stream)
+
+
+def _dump_json(
+    head: Mapping[str, Any],
+    items: Iterable[Any],
+    rest: Callable[[], Mapping[str, Any]],
+    stream: TextIO,
+) -> None:
+    def member(name: str, value: object) -> str:
+        return safe_json({name: value}, indent=2)[2:-2]
+
+    stream.write("{\n" + "".join(f"{member(*of)},\n" for of in head.items()) + '  "items": [')
+    before, after = "\n", "]"
+    opening, closing = safe_json({"items": [0]}, indent=2).split("    0")
+    for item in items:
+        text = safe_json({"items": [item]}, indent=2)
+        stream.write(before + text.removeprefix(opening).removesuffix(closing))
+        before, after = ",\n", "\n  ]"
+    stream.write(after + "".join(f",\n{member(*of)}" for of in rest().items()) + "\n}\n")
+
+
+def _dump_yaml(
+    head: Mapping[str, Any],
+    items: Iterable[Any],
+    rest: Callable[[], Mapping[str, Any]],
+    stream: TextIO,
+) -> None:
+    import yaml
+
+    def dump(value: object) -> None:
+        yaml.safe_dump(value, stream, sort_keys=False, allow_unicode=False)
+
+    if head:
+        dump(dict(head))
+    found = iter(items)
+    first = next(found, None)
+    if first is None:
+        stream.write("items: []\n")
+    else:
+        dump({"items": [first]})
+    for item in found:
+        dump([item])
+    if after := rest():
+        dump(dict(after))
 
 
 def safe_json(value: object, indent: int | None = None) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import difflib
 import ipaddress
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
+from cells.api.streamed_list import StreamedList
 from waggle import ask_agent, output
 from waggle.output import NONE
 from waggle.tables import Column
@@ -124,33 +126,55 @@ def run(args: argparse.Namespace) -> int:
         return output.EXIT_USAGE
     given = {"peer": args.peer, "instance": args.instance, "limit": args.limit and str(args.limit)}
     query = {**selection._asdict(), **given}
-    answer = ask_agent.read("routes", "RouteList", args, "/v1/routes", query)
+    answer = ask_agent.read_list("routes", "RouteList", args, "/v1/routes", query)
     if answer is None:
         return output.EXIT_ERROR
-    # An unknown peer or instance is not an empty answer: the agent names it as an error.
-    missing = [error for error in answer["errors"] if error.get("code") == "NotFound"]
-    status = output.EXIT_OK
-    if missing or (selection.prefix is not None and not answer["items"]):
-        status = output.EXIT_NOT_FOUND
+    try:
+        return _print(answer, selection, args)
+    except ask_agent.AgentError as error:
+        # A part of the answer is printed already.
+        output.complain("waggle routes", str(error))
+        return output.EXIT_ERROR
+
+
+def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace) -> int:
+    """Print the routes as they arrive; returns the exit status. Raises `AgentError`."""
+    items = iter(answer)
+    first = next(items, None)
+    found = chain(() if first is None else (first,), items)
     if args.output not in ("table", "wide"):
-        output.dump(answer, args.output)
-        return status
-    if missing:
-        output.complain("waggle routes", missing[0]["message"])
-    elif not answer["items"]:
-        output.complain("waggle routes", _no_routes(selection, args.peer))
-    else:
+        output.dump_list(answer.head, found, lambda: answer.rest, args.output)
+    elif first is not None:
         columns, draw = DRAWN[selection.table]
-        rows = [draw(item) for item in answer["items"]]
-        output.table(columns, rows, args)
-        if answer.get("truncated"):
-            output.complain(
-                "waggle routes", f"these are the first {args.limit} routes; there are more"
-            )
-        elif selection.table == "received" and selection.prefix is None:
-            for note in _not_kept(args):
-                output.complain("waggle routes", note)
-    return status
+        output.table(columns, map(draw, found), args)
+    # An unknown peer or instance is not an empty answer: the agent names it as an error.
+    errors = [*answer.head.get("errors", ()), *answer.rest.get("errors", ())]
+    missing = [error for error in errors if error.get("code") == "NotFound"]
+    if args.output in ("table", "wide"):
+        for note in _notes(answer, selection, args, missing, empty=first is None):
+            output.complain("waggle routes", note)
+    if missing or (selection.prefix is not None and first is None):
+        return output.EXIT_NOT_FOUND
+    return output.EXIT_OK
+
+
+def _notes(
+    answer: StreamedList,
+    selection: Selection,
+    args: argparse.Namespace,
+    missing: Sequence[Mapping[str, str]],
+    *,
+    empty: bool,
+) -> Iterator[str]:
+    """Yield what is to be known beside the table, which is ``empty`` or not."""
+    if missing:
+        yield missing[0]["message"]
+    elif empty:
+        yield _no_routes(selection, args.peer)
+    elif answer.rest.get("truncated"):
+        yield f"these are the first {args.limit} routes; there are more"
+    elif selection.table == "received" and selection.prefix is None:
+        yield from _not_kept(args)
 
 
 def _not_kept(args: argparse.Namespace) -> Iterator[str]:

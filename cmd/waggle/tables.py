@@ -3,13 +3,18 @@
 On a terminal long texts are wrapped within their column. Where that is not enough, the columns that
 declare it are left out, and a last line names them; where that is not enough either, and always with
 ``wide``, each row is a block of lines, one for each column. Elsewhere every column has its full width.
+
+Rows come in groups, and the lines of a group are returned before the next one is read: a table of a
+million rows begins at once. The first group decides on the layout. In a later one a column that is
+not limited by a terminal grows where a text is longer.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 MIN_WIDTH = 16
 """A column is not made narrower than its longest word, or this width where the word is longer."""
@@ -30,20 +35,59 @@ class Column(NamedTuple):
     """Other than 0: left out of a terminal that is too narrow; 1 first, then 2 ..."""
 
 
-def plain(columns: Sequence[Column], rows: Sequence[Sequence[str]], layout: Layout) -> list[str]:
-    """Return the lines of a table with columns of their full widths."""
-    return _aligned(columns, rows, _natural(columns, rows, layout), layout)
+Rows: TypeAlias = Sequence[Sequence[str]]
+
+
+def plain(columns: Sequence[Column], groups: Iterable[Rows], layout: Layout) -> Iterator[list[str]]:
+    """Yield the lines of each group of a table with columns of their full widths."""
+    widths = [1] * len(columns)
+    for rows in groups:
+        natural = _natural(columns, rows, layout)
+        widths = [max(pair) for pair in zip(widths, natural, strict=True)]
+        yield _aligned(columns, rows, widths, layout)
+        layout = layout._replace(headers=False)
 
 
 def fitted(
     columns: Sequence[Column],
-    rows: Sequence[Sequence[str]],
+    groups: Iterable[Rows],
     layout: Layout,
     *,
     width: int,
     complete: bool,
-) -> list[str]:
-    """Return the lines of a table that is at most ``width`` wide; ``complete`` keeps all columns."""
+) -> Iterator[list[str]]:
+    """Yield the lines of each group of a table that is at most ``width`` wide.
+
+    ``complete`` keeps all columns.
+    """
+    others = iter(groups)
+    first = next(others, [])
+    fit = _fit(columns, first, layout, width=width, complete=complete)
+    if fit is None:
+        for rows in chain([first], others):
+            yield _blocks(columns, rows, layout, width, apart=rows is not first)
+        return
+    chosen = [columns[at] for at in fit.shown]
+    for rows in chain([first], others):
+        yield _aligned(chosen, [[row[at] for at in fit.shown] for row in rows], fit.widths, layout)
+        layout = layout._replace(headers=False)
+    missing = [column.title for at, column in enumerate(columns) if at not in fit.shown]
+    if missing:
+        note = f"({', '.join(missing)}: not shown at this width; -o wide shows all columns)"
+        yield [_styled(line, "dim", layout) for line in wrap(note, width)]
+
+
+class Fit(NamedTuple):
+    """The columns that are shown, and their widths."""
+
+    shown: list[int]
+    widths: list[int]
+
+
+def _fit(
+    columns: Sequence[Column], rows: Rows, layout: Layout, *, width: int, complete: bool
+) -> Fit | None:
+    """Decide on the columns by these rows; None if no columns fit."""
     natural = _natural(columns, rows, layout)
     least = [
         _least(column, [row[at] for row in rows], natural[at], layout)
@@ -56,15 +100,8 @@ def fitted(
             break
         shown.remove(at)
     if _total(least[at] for at in shown) > width:
-        return _blocks(columns, rows, layout, width)
-    widths = _shrink([natural[at] for at in shown], [least[at] for at in shown], width)
-    chosen = [columns[at] for at in shown]
-    lines = _aligned(chosen, [[row[at] for at in shown] for row in rows], widths, layout)
-    missing = [column.title for at, column in enumerate(columns) if at not in shown]
-    if missing:
-        note = f"({', '.join(missing)}: not shown at this width; -o wide shows all columns)"
-        lines += [_styled(line, "dim", layout) for line in wrap(note, width)]
-    return lines
+        return None
+    return Fit(shown, _shrink([natural[at] for at in shown], [least[at] for at in shown], width))
 
 
 class Layout(NamedTuple):
@@ -111,7 +148,7 @@ def _cut(word: str, width: int) -> int:
     return best if best > most // 2 else most
 
 
-def _natural(columns: Sequence[Column], rows: Sequence[Sequence[str]], layout: Layout) -> list[int]:
+def _natural(columns: Sequence[Column], rows: Rows, layout: Layout) -> list[int]:
     return [
         max((*(text_width(row[at]) for row in rows), len(column.title) * layout.headers, 1))
         for at, column in enumerate(columns)
@@ -145,7 +182,7 @@ def _shrink(widths: list[int], least: Sequence[int], width: int) -> list[int]:
 
 def _aligned(
     columns: Sequence[Column],
-    rows: Sequence[Sequence[str]],
+    rows: Rows,
     widths: Sequence[int],
     layout: Layout,
 ) -> list[str]:
@@ -183,13 +220,13 @@ def _row(
 
 
 def _blocks(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], layout: Layout, width: int
+    columns: Sequence[Column], rows: Rows, layout: Layout, width: int, *, apart: bool
 ) -> list[str]:
-    """Return each row as a block of lines, ``TITLE  value``."""
+    """Return each row as a block of lines, ``TITLE  value``; ``apart`` from those before."""
     head = max(len(column.title) for column in columns) * layout.headers
     lines: list[str] = []
     for row in rows:
-        if lines:
+        if lines or apart:
             lines.append("")
         for column, value in zip(columns, row, strict=True):
             style = column.style(value) if column.style else ""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import io
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -149,3 +151,38 @@ def test_ages_have_the_form_of_kubectl(seconds: int, expected: str) -> None:
 
 def test_an_unknown_age_is_a_dash() -> None:
     assert output.age(None, datetime(2026, 1, 1, tzinfo=UTC)) == "-"
+
+
+def test_a_table_begins_before_its_last_row_is_there() -> None:
+    stream = io.StringIO()
+    lines = []
+
+    def rows() -> Iterator[list[str]]:
+        for number in range(2 * output.GROUP_ROWS):
+            lines.append(stream.getvalue().count("\n"))
+            yield [f"tor-{number}", "Idle", "-", "0"]
+
+    args = argparse.Namespace(output="table", color="auto", no_headers=False)
+    output.table(COLUMNS, rows(), args, stream=stream)
+    assert set(lines) == {0, 1 + output.GROUP_ROWS}
+    assert stream.getvalue().count("\n") == 1 + 2 * output.GROUP_ROWS
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(), VALUES)), st.dictionaries(st.text(), VALUES))
+def test_an_answer_that_is_printed_item_by_item_is_one_document(
+    items: list[Any], rest: dict[str, Any]
+) -> None:
+    answer = {"kind": "RouteList", "errors": [], "items": items}
+    answer |= {key: value for key, value in rest.items() if key not in answer}
+    streams = {form: io.StringIO() for form in ("json", "yaml")}
+    for form, stream in streams.items():
+        output.dump(answer, form, stream)
+    assert streams["json"].getvalue() == output.safe_json(answer, indent=2) + "\n"
+    assert yaml.safe_load(streams["yaml"].getvalue()) == answer

@@ -16,7 +16,6 @@ from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
 from waggle.router import api
 from waggle.router.api import Api
-from waggle.router.client import read_routes
 from waggle.router.config import INSTANCE
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -299,15 +298,3 @@ def test_a_question_that_cannot_be_answered_is_refused(
             writer.close()
 
     asyncio.run(main())
-
-
-@pytest.mark.parametrize("size", [1, 7, 64, 100_000])
-def test_the_program_reads_routes_in_whatever_pieces_they_arrive(size: int) -> None:
-    routes = [{"prefix": f"10.0.{n}.0/24", "note": '},{"['} for n in range(5)]
-    for tail in ({}, {"truncated": True}):
-        for some in (routes, []):
-            text = json.dumps({"ok": True, "routes": some, **tail}, separators=(",", ":")) + "\n"
-            pieces = [text[start : start + size] for start in range(0, len(text), size)]
-            *found, answer = read_routes(pieces)
-            assert found == some
-            assert answer == {"ok": True, "routes": [], **tail}

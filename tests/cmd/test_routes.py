@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cells.api.model import OriginItem, PeerItem, RouteItem
 from tests.support.api import MadeUp, serving
+from waggle import output
 from waggle.__main__ import main
 
 PEER = PeerItem(node="a", instance="default", name="tor-1", state="Established", families=[])
@@ -192,3 +196,68 @@ def test_a_word_that_is_no_table_family_or_prefix_is_one_sentence_and_exit_2(
     error = capsys.readouterr().err
     assert "all is neither a table (available, advertised, received)" in error
     assert error.count("\n") == 1
+
+
+MOST_ROUTES = 60 * output.GROUP_ROWS
+
+
+class Printed(io.StringIO):
+    """Standard output that notes what a program has printed first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+
+    def write(self, text: str) -> int:
+        if "10.0.0.0/24" in text:
+            self.begun.set()
+        return super().write(text)
+
+
+class Endless(MadeUp):
+    """An agent that sends routes until some are printed, or until there are far too many."""
+
+    def __init__(self, printed: Printed, end: Exception | None = None) -> None:
+        super().__init__([PEER])
+        self._printed = printed
+        self._end = end
+        self.sent = 0
+
+    def routes(self, *_: object, **__: object) -> Iterator[list[RouteItem]]:
+        while not self._printed.begun.is_set() and self.sent < MOST_ROUTES:
+            self.sent += output.GROUP_ROWS
+            yield [replace(ROUTES[0], prefix=f"10.0.{n}.0/24") for n in range(output.GROUP_ROWS)]
+        if self._end is not None:
+            raise self._end
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl"])
+def test_routes_are_printed_while_the_agent_still_sends_others(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, printed = tmp_path / "agent.sock", Printed()
+    agent = Endless(printed)
+    with serving(path, agent):
+        monkeypatch.setattr("sys.stdout", printed)
+        assert main(["routes", "-o", form, "--socket", str(path)]) == 0
+    # No more than fits into the buffers between the two.
+    assert agent.sent < MOST_ROUTES
+    assert printed.getvalue().count("/24") == agent.sent
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_an_answer_that_breaks_off_is_an_error_behind_what_was_printed(
+    tmp_path: Path,
+    form: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, printed = tmp_path / "agent.sock", Printed()
+    with serving(path, Endless(printed, ArithmeticError("of the agent"))):
+        monkeypatch.setattr("sys.stdout", printed)
+        assert main(["routes", "-o", form, "--socket", str(path)]) == 1
+    assert printed.begun.is_set()
+    (error,) = [
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("waggle routes: ")
+    ]
+    assert f"the agent at {path} cannot be reached: " in error

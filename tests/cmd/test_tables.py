@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.cmd.terminal import run_in_terminal
 from waggle import explain, peers, routes
-from waggle.tables import Column, Layout, fitted, text_width, wrap
+from waggle.tables import Column, Layout, fitted, plain, text_width, wrap
 
 PEER = [
     "worker-1", "tor-1", "192.0.2.1", "4200000001", "65001", "OpenConfirm", "3d5h", "v4,v6",
@@ -37,13 +37,14 @@ def words(lines: list[str]) -> str:
 
 def narrow(columns: tuple[Column, ...], row: list[str], width: int) -> list[str]:
     shown = [at for at, column in enumerate(columns) if not column.wide]
-    found = fitted(
+    (found, *note) = fitted(
         [columns[at] for at in shown],
-        [[row[at] for at in shown]],
+        [[[row[at] for at in shown]]],
         Layout(),
         width=width,
         complete=False,
     )
+    found += [line for lines in note for line in lines]
     assert all(text_width(line) <= width for line in found)
     return found
 
@@ -87,7 +88,7 @@ def test_a_terminal_too_narrow_for_the_columns_has_a_block_for_each_row() -> Non
 
 
 def test_wide_leaves_nothing_out() -> None:
-    lines = fitted(peers.COLUMNS, [PEER, PEER], Layout(), width=80, complete=True)
+    (lines,) = fitted(peers.COLUMNS, [[PEER, PEER]], Layout(), width=80, complete=True)
     assert lines.count("") == 1
     for column, value in zip(peers.COLUMNS, PEER, strict=True):
         assert column.title in words(lines)
@@ -96,10 +97,34 @@ def test_wide_leaves_nothing_out() -> None:
 
 def test_numbers_and_states_are_not_broken() -> None:
     columns = (Column("NAME"), Column("STATE", style=lambda _: ""), Column("N", right=True))
-    lines = fitted(
-        columns, [["a" * 60, "Established", "1234567"]], Layout(), width=40, complete=True
-    )
+    rows = [["a" * 60, "Established", "1234567"]]
+    (lines,) = fitted(columns, [rows], Layout(), width=40, complete=True)
     assert lines[1].split()[1:] == ["Established", "1234567"]
+
+
+def test_the_first_group_decides_on_the_layout_of_a_terminal() -> None:
+    columns = (Column("NAME"), Column("NOTE", minor=1), Column("N", right=True))
+    first = [["tor-1", "x" * 30, "1"], ["tor-2", "-", "22"]]
+    groups = [first, [["the-longest-name-of-all", "y", "3"]], []]
+    found = list(fitted(columns, groups, Layout(), width=20, complete=False))
+    assert found[0] == ["NAME    N", "tor-1   1", "tor-2  22"]
+    assert found[1][0] == "the-    3"
+    assert words(found[1]) == "the-3longest-name-of-all"
+    assert found[2] == []
+    assert words(found[3]).startswith("(NOTE:notshown")
+    blocks = list(fitted(columns, groups, Layout(), width=20, complete=True))
+    assert ["" in lines for lines in blocks] == [True, True, False]
+    assert words(blocks[1]) == "NAMEthe-longest-name-of-allNOTEyN3"
+
+
+def test_a_column_of_a_later_group_grows_where_no_terminal_limits_it() -> None:
+    columns = (Column("NAME"), Column("N", right=True))
+    groups = [[["a", "1"]], [["longest", "2"], ["b", "3"]], [["c", "4"]]]
+    assert list(plain(columns, groups, Layout())) == [
+        ["NAME  N", "a     1"],
+        ["longest  2", "b        3"],
+        ["c        4"],
+    ]
 
 
 @given(st.text(st.characters(exclude_categories=("C", "Z"))), st.integers(2, 30))

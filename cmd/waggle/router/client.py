@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from cells.api.streamed_list import StreamedList
 from waggle.output import EXIT_ERROR, EXIT_USAGE, complain
 
 TIMEOUT = 30.0
 """Seconds without an octet of the answer."""
 RECEIVE_OCTETS: Final = 65536
-ROUTES_HEAD: Final = '{"ok":true,"routes":['
 
 
 def request(path: Path, message: dict[str, Any]) -> dict[str, Any]:
@@ -39,36 +39,14 @@ def _pieces(path: Path, message: dict[str, Any]) -> Iterator[str]:
             yield text.decode(data)
 
 
-def read_routes(pieces: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the routes of an answer as its pieces arrive, then the answer without them."""
-    decode = json.JSONDecoder().raw_decode
-    text, inside = "", False
-    for piece in pieces:
-        text += piece
-        if not inside and text.startswith(ROUTES_HEAD):
-            text, inside = text[len(ROUTES_HEAD) :], True
-        position = 0
-        while inside and text[position : position + 1] in ("{", ","):
-            try:
-                route, end = decode(text, position + (text[position] == ","))
-            except ValueError:
-                break  # the rest of this route is still to arrive
-            yield route
-            position = end
-        text = text[position:]
-    yield json.loads(ROUTES_HEAD + text if inside else text)
-
-
 def _print_routes(pieces: Iterable[str]) -> dict[str, Any]:
     """Print the routes of an answer as a JSON list, as they arrive; returns the rest of it."""
-    last: dict[str, Any] | None = None
+    routes = StreamedList(pieces, "routes", ConnectionError("the answer is not a router's"))
     printed = False
-    for item in read_routes(pieces):
-        if last is not None:
-            print(",\n" if printed else "[\n", _indented(last), sep="", end="")
-            printed = True
-        last = item
-    answer = last or {}
+    for route in routes:
+        print(",\n" if printed else "[\n", _indented(route), sep="", end="")
+        printed = True
+    answer = {**routes.head, **routes.rest}
     if answer.get("ok"):
         print("\n]" if printed else "[]")
     if answer.get("truncated"):
