@@ -6,6 +6,7 @@ Pure functions of a snapshot. Texts come from the router: what is not printable 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -92,8 +93,8 @@ def _titled(
     title: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int
 ) -> list[str]:
     cells = [[escape(text) or NONE for text in row] for row in rows]
-    table = fitted(columns, cells, Layout(color=True), width=width, complete=True)
-    return [_ansi("1", title[:width]), *table]
+    groups = fitted(columns, [cells], Layout(color=True), width=width, complete=True)
+    return [_ansi("1", title[:width]), *chain.from_iterable(groups)]
 
 
 def _ansi(code: str, text: str) -> str:
