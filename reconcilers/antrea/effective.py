@@ -1,7 +1,7 @@
 """The effective policy of a node: of those that select it the oldest one. Pure.
 
 Antrea compares ages in whole seconds, and leaves open which one of two of the same age counts; here the
-name decides, then the UID, so that all nodes agree.
+name decides, so that all nodes agree.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
+from reconcilers.age import Age, age
 from reconcilers.model import Condition, Problem, ref_to
 from resources.antrea.bgppolicy import MAX_RELEASED_ASN, NEXT_FIELDS, BGPPolicy
 from resources.antrea.kinds import BGP_POLICY
@@ -59,9 +60,8 @@ def choose(
     return Choice(chosen, tuple(conditions), tuple(problems))
 
 
-def _age(policy: BGPPolicy) -> tuple[str, str, str]:
-    metadata = policy.metadata
-    return (metadata.creation_timestamp, metadata.name, metadata.uid)
+def _age(policy: BGPPolicy) -> Age:
+    return age(policy.metadata.creation_timestamp, ref_to(BGP_POLICY, policy))
 
 
 def _unreleased_asns(policy: BGPPolicy) -> Iterator[Problem]:

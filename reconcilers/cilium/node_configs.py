@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.age import Age, age
 from reconcilers.model import Condition, Generated, ObjectRef, Problem
 from resources.cilium.clusterconfig import CiliumBGPClusterConfig, Instance, Peer
 from resources.cilium.condition_types import (
@@ -130,10 +131,9 @@ def _select(
     return _Selection(ordered, selected, owned, foreign)
 
 
-def _age(config: CiliumBGPClusterConfig) -> tuple[bool, str, str]:
-    # An object without a creationTimestamp counts as the newest.
-    created = config.metadata.creation_timestamp
-    return (not created, created, config.metadata.name)
+def _age(config: CiliumBGPClusterConfig) -> Age:
+    ref = ObjectRef(CLUSTER_CONFIG, "", config.metadata.name)
+    return age(config.metadata.creation_timestamp, ref)
 
 
 def _conflicting(name: str, selection: _Selection) -> list[str]:

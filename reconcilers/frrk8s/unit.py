@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from reconcilers.age import Age, age_by_name
 from reconcilers.frrk8s.values import Prefix, shown_vrf
 from reconcilers.model import Attributes, BfdProfile, ObjectRef, PasswordRef, PeerAs, PrefixRule
 from resources.errors import FieldError
@@ -30,10 +31,9 @@ class Unit(msgspec.Struct, frozen=True):
     """Rules of the feeding dialect's own routes for the neighbours of the row; see `merge`."""
 
     @property
-    def age(self) -> tuple[str, str, str, str]:
+    def age(self) -> Age:
         """The order in which units are taken in with ``isolate``."""
-        ref = self.ref
-        return (self.row.metadata.creation_timestamp, ref.namespace, ref.name, ref.kind)
+        return age_by_name(self.row.metadata.creation_timestamp, self.ref)
 
     def path(self, path: str) -> str:
         """Return a path in the object."""

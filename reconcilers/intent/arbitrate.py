@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from reconcilers.age import Age, age
 from reconcilers.model import Instance, InstanceImport, ObjectRef, Peer, Problem
 
 Claim = tuple[str, str, str]
@@ -26,6 +27,8 @@ Claim = tuple[str, str, str]
 gives, and the name that the instance has."""
 PEER: Final = "peer"
 RENAMED: Final = "renamed"
+NO_OBJECT: Final = ObjectRef("", "", "")
+"""In place of the object of what no object configures: it is the oldest."""
 Owners = Mapping[Claim, str]
 """The dialect that has each claim."""
 Created = Callable[[ObjectRef], str]
@@ -217,13 +220,12 @@ def _winner(claimants: list[Claimant], owner: str | None, created: Created) -> C
         return claimants[0]
     present = [claimant for claimant in claimants if claimant.dialect == owner]
 
-    def age(claimant: Claimant) -> tuple[str, tuple[str, str, str], str]:
+    def order(claimant: Claimant) -> tuple[Age, str]:
         ref = claimant.object
-        if ref is None:
-            return ("", ("", "", ""), claimant.dialect)
-        return (created(ref), (ref.kind, ref.namespace, ref.name), claimant.dialect)
+        of_object = age("", NO_OBJECT) if ref is None else age(created(ref), ref)
+        return (of_object, claimant.dialect)
 
-    return min(present or claimants, key=age)
+    return min(present or claimants, key=order)
 
 
 def _problem(loser: Claimant, winner: Claimant, text: str, leaves_out: tuple[str, ...]) -> Problem:

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from reconcilers.metallb.objects import Finding, Objects, age, finding
+from reconcilers.age import age_by_name
+from reconcilers.metallb.objects import Finding, Objects, finding
 from reconcilers.model import ObjectRef, ref_to
 from resources.addresses import canonical_address
 from resources.core import Secret
@@ -373,7 +374,8 @@ def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
             continue
         # Only those that disagree with any other one have to be taken in one after another.
         suspects = sorted(
-            {ref for one in found for ref in one.objects}, key=lambda r: age(r, rows[r])
+            {ref for one in found for ref in one.objects},
+            key=lambda ref: age_by_name(rows[ref].metadata.creation_timestamp, ref),
         )
         present -= set(suspects)
         for ref in suspects:

@@ -64,8 +64,3 @@ class Objects(NamedTuple):
             tuple(row for row in rows if ref_to(kind, row) in refs) for kind, rows in self.of_kind()
         )
         return Objects(*kept)
-
-
-def age(ref: ObjectRef, row: MetalLBObject) -> tuple[str, str, str, str]:
-    """Return the order in which ``--on-conflict=isolate`` takes objects in."""
-    return (row.metadata.creation_timestamp, ref.namespace, ref.name, ref.kind)

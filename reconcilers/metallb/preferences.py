@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
+from reconcilers.age import Age, age_by_name
 from reconcilers.dialect import Contributed, Fed
 from reconcilers.frrk8s.values import Prefix, address, prefix, vrf_name
 from reconcilers.metallb.check import end_of, vrf_of
@@ -20,10 +21,14 @@ from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.rules import Advertisement, PeerRules
 from reconcilers.metallb.services import ServiceState, contributions
 from reconcilers.metallb.translation import ADVERTISEMENT_FIELDS, configuration_of
-from reconcilers.model import ObjectRef
+from reconcilers.model import ObjectRef, ref_to
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.frrk8s.neighbor import Advertise, AllowedOut, LocalPrefPrefixes, Neighbor
+from resources.kind import Kind
+from resources.meta import Resource
 from resources.metallb.bgppeer import BGPPeer
+from resources.metallb.kinds import BGP_ADVERTISEMENT
 from speaker.nlri import prefix_to_text
 
 
@@ -31,8 +36,8 @@ class Configured(NamedTuple):
     """A local preference that an FRRConfiguration gives a prefix."""
 
     value: int
-    created: str
-    """The creationTimestamp of the object."""
+    age: Age
+    """Of the object."""
 
 
 Watched: TypeAlias = Mapping[str, Mapping[Prefix, tuple[Configured, ...]]]
@@ -48,7 +53,7 @@ def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watch
             for neighbor in router.neighbors:
                 name = names.get((vrf_name(router.vrf), _end(neighbor)))
                 for one, value in _preferences(neighbor) if name is not None else ():
-                    given = Configured(value, row.metadata.creation_timestamp)
+                    given = Configured(value, _age(FRR_CONFIGURATION, row))
                     found[name or ""][one] = (*found[name or ""].get(one, ()), given)
     return found
 
@@ -99,8 +104,12 @@ def yielding(
         for one in prefixes
         for configured in watch[peer][one]
         if configured.value != advertisements[ref].row.spec.local_pref
-        and configured.created <= advertisements[ref].row.metadata.creation_timestamp
+        and configured.age < _age(BGP_ADVERTISEMENT, advertisements[ref].row)
     )
+
+
+def _age(kind: Kind[Any], row: Resource) -> Age:
+    return age_by_name(row.metadata.creation_timestamp, ref_to(kind, row))
 
 
 def fed_preferences(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from reconcilers.age import Age, age
 from reconcilers.model import Condition, ObjectRef, Problem
 from resources.cilium import CiliumBGPPeeringPolicy
 from resources.cilium.condition_types import CONFLICTING_PEERING_POLICY, NO_MATCHING_NODE
@@ -106,10 +107,8 @@ def _conflict_problem(
     )
 
 
-def _age(policy: CiliumBGPPeeringPolicy) -> tuple[bool, str, str]:
-    # An object without a creationTimestamp counts as the newest.
-    created = policy.metadata.creation_timestamp
-    return (not created, created, policy.metadata.name)
+def _age(policy: CiliumBGPPeeringPolicy) -> Age:
+    return age(policy.metadata.creation_timestamp, policy_ref(policy.metadata.name))
 
 
 def _conditions(

@@ -54,16 +54,20 @@ def test_c72_of_several_policies_for_a_node_none_applies() -> None:
 
 
 def test_with_first_wins_the_oldest_policy_applies() -> None:
-    found = _select(NEW, AGELESS, OLD, first_wins=True)
+    found = _select(NEW, OLD, first_wins=True)
     assert found.owners == {"both": "z-old", "rack": "z-old", "row": "a-new"}
-    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "ageless"}
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new"}
+
+
+def test_with_first_wins_a_policy_without_a_creation_timestamp_is_the_oldest() -> None:
+    found = _select(NEW, AGELESS, OLD, first_wins=True)
+    assert found.owners["both"] == found.owners["row"] == "ageless"
+    assert _true(found, CONFLICTING_PEERING_POLICY) == {"a-new", "z-old"}
     messages = {
         c.object.name: c.message for c in found.conditions if c.type == CONFLICTING_PEERING_POLICY
     }
-    assert (
-        messages["ageless"] == "Selects the same node(s) as CiliumBGPPeeringPolicy(s): a-new, z-old"
-    )
-    assert messages["z-old"] == ""
+    assert messages["z-old"] == "Selects the same node(s) as CiliumBGPPeeringPolicy(s): ageless"
+    assert messages["ageless"] == ""
 
 
 def test_the_applied_policy_of_a_node_is_kept() -> None:
