@@ -8,10 +8,10 @@ peers choose some of this text.
 from __future__ import annotations
 
 import argparse
-import ipaddress
 import json
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -222,13 +222,19 @@ def safe_json(value: object, indent: int | None = None) -> str:
     )
 
 
-def address_order(text: str | None) -> tuple[int, int]:
-    """Return the sort key of an address or a prefix: IPv4, IPv6, then everything else."""
+def address_order(text: str | None) -> tuple[int, bytes, int]:
+    """Return the sort key of an address or a prefix: IPv4, IPv6, then everything else.
+
+    Of two prefixes with one address the shorter one is first.
+    """
+    address, _, length = (text or "").partition("/")
+    address = address.partition("%")[0]
+    version, family = (6, socket.AF_INET6) if ":" in address else (4, socket.AF_INET)
     try:
-        network = ipaddress.ip_network((text or "").partition("%")[0], strict=False)
-    except ValueError:
-        return 7, 0
-    return network.version, int(network.network_address)
+        packed = socket.inet_pton(family, address)
+        return version, packed, int(length) if length else 8 * len(packed)
+    except (OSError, ValueError):
+        return 7, b"", 0
 
 
 def peer_order(item: dict[str, Any]) -> tuple[Any, ...]:

@@ -116,16 +116,27 @@ def _tables(document: dict[str, Any], args: argparse.Namespace) -> None:
         print()
         output.table(ROUTES, routes, args)
     adverse = [c for c in document["conditions"] if is_adverse(c["type"], c["status"] == "True")]
-    for condition in adverse:
-        line = f"{condition['kind']}/{condition['name']}: {condition['message']}"
+    for line in _complaints(adverse, document["problems"]):
         print(f"! {line}", file=sys.stderr)
-    for problem in document["problems"]:
-        print(f"! {problem_text(problem)}", file=sys.stderr)
     if not peers:
         reason = "no configuration selects it"
         if document["problems"] or adverse:
             reason = "for the reasons above"
         print(f"No peers for node {document['node']}: {reason}.", file=sys.stderr)
+
+
+def _complaints(conditions: list[dict[str, Any]], problems: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each adverse condition and problem.
+
+    Of a condition whose message is that of a problem, the problem alone: it has the field.
+    """
+    messages = [problem["message"] for problem in problems]
+    lines = [
+        f"{condition['kind']}/{condition['name']}: {condition['message']}"
+        for condition in conditions
+        if not any(message in condition["message"] for message in messages)
+    ]
+    return list(dict.fromkeys([*lines, *map(problem_text, problems)]))
 
 
 def peer_row(instance: dict[str, Any], peer: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """``waggle routes``: the routes of a running agent: available, advertised and received.
 
-The agent selects and orders the routes (peers by name, prefixes in address order); this module prints.
+The agent selects the routes, peer by peer; this module puts the prefixes of each in address order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import difflib
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from cells.api.streamed_list import StreamedList
@@ -19,6 +19,8 @@ from waggle.output import NONE
 from waggle.tables import Column
 
 TABLES = ("available", "advertised", "received")
+SORTED_ROUTES = 2_000
+"""Routes that are read before the first is printed; a node advertises some hundreds."""
 FAMILIES = {"ipv4": "ipv4-unicast", "ipv6": "ipv6-unicast"}
 
 TABLE_NOTES = """\
@@ -139,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(answer: StreamedList, selection: Selection, args: argparse.Namespace) -> int:
     """Print the routes as they arrive; returns the exit status. Raises `AgentError`."""
-    items = iter(answer)
+    items = _in_order(answer, of_peers=selection.table != "available")
     first = next(items, None)
     found = chain(() if first is None else (first,), items)
     if args.output not in ("table", "wide"):
@@ -175,6 +177,38 @@ def _notes(
         yield f"these are the first {args.limit} routes; there are more"
     elif selection.table == "received" and selection.prefix is None:
         yield from _not_kept(args)
+
+
+def _in_order(items: Iterable[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str, Any]]:
+    """Iterate over the routes of each peer, or of each instance, in address order.
+
+    Peers and instances stay in the agent's order, and so do paths of one prefix: the best one is first.
+    An answer of more than `SORTED_ROUTES` stays in the agent's order, to be printed as it arrives.
+    """
+    found = iter(items)
+    known: list[dict[str, Any]] = []
+    broken: ask_agent.AgentError | None = None
+    try:
+        known.extend(islice(found, SORTED_ROUTES))
+        following = next(found, None)
+    except ask_agent.AgentError as error:
+        following, broken = None, error
+    yield from known if following is not None else _sorted(known, of_peers=of_peers)
+    if following is not None:
+        yield following
+        yield from found
+    if broken is not None:
+        raise broken
+
+
+def _sorted(items: list[dict[str, Any]], *, of_peers: bool) -> Iterator[dict[str, Any]]:
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for item in items:
+        group = item["instance"], item.get("peer", "") if of_peers else ""
+        groups.setdefault(group, []).append(item)
+    for routes in groups.values():
+        routes.sort(key=lambda item: output.address_order(item["prefix"]))
+        yield from routes
 
 
 def _not_kept(args: argparse.Namespace) -> Iterator[str]:

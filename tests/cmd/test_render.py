@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from waggle.__main__ import main
 from waggle.render import peer_row
 
 
@@ -45,3 +48,29 @@ def test_the_table_has_every_peer_also_one_without_an_address(
 ) -> None:
     instance = {"name": "i", "localASN": 65001, "routerID": "192.0.2.9"}
     assert peer_row(instance, peer(**fields))[:4] == ["i/p", address, "65001", asn]
+
+
+def frr_configuration(name: str, port: int) -> dict[str, Any]:
+    neighbor = {"address": "203.0.113.9", "asn": 65002, "port": port}
+    return {
+        "apiVersion": "frrk8s.metallb.io/v1beta1",
+        "kind": "FRRConfiguration",
+        "metadata": {"name": name, "namespace": "frr-k8s-system"},
+        "spec": {"bgp": {"routers": [{"asn": 65001, "neighbors": [neighbor]}]}},
+    }
+
+
+def test_a_conflict_that_is_also_a_condition_of_each_object_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    items = [node, frr_configuration("x", 1179), frr_configuration("y", 179)]
+    manifest = tmp_path / "all.json"
+    manifest.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert main(["render", "-f", str(manifest), "--node", "n1", "-o", "table"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("!")]
+    assert len(lines) == 1
+    assert "neighbors[0].port" in lines[0]
+    assert lines[0].endswith(
+        "1179 in FRRConfiguration/frr-k8s-system/x; 179 in FRRConfiguration/frr-k8s-system/y"
+    )

@@ -71,6 +71,46 @@ def test_advertised_names_the_object_behind_each_route(
     ]
 
 
+def test_routes_of_each_peer_are_in_address_order(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefixes = ["fd00:1::/64", "10.0.0.0/24", "9.9.9.9/32", "2001:db8::7/128", "10.0.0.0/8"]
+    routes = [
+        RouteItem(
+            node="a", instance="default", peer=peer, family="ipv4-unicast", prefix=prefix, status=why
+        )
+        for why in ("best", "MultiExitDisc")
+        for peer in ("tor-2", "tor-1")
+        for prefix in prefixes
+    ]  # fmt: skip
+    ordered = ["9.9.9.9/32", "10.0.0.0/8", "10.0.0.0/24", "2001:db8::7/128", "fd00:1::/64"]
+    with serving(tmp_path / "other.sock", MadeUp([PEER], routes)):
+        rows = [line.split() for line in table(tmp_path / "other.sock", capsys, "received")[1:]]
+        assert [(row[1], row[2]) for row in rows[::2]] == [
+            (peer, prefix) for peer in ("tor-2", "tor-1") for prefix in ordered
+        ]
+        rows = [line.split() for line in table(tmp_path / "other.sock", capsys, "available")[1:]]
+        assert [row[1] for row in rows[::4]] == ordered
+        # The paths of a prefix stay as they are: the best ones first.
+        assert [row[-1] for row in rows[:4]] == ["best", "best", "MultiExitDisc", "MultiExitDisc"]
+
+
+def test_a_long_answer_stays_in_the_order_of_the_agent(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("waggle.routes.SORTED_ROUTES", 2)
+    prefixes = ["10.3.0.0/24", "10.2.0.0/24", "10.1.0.0/24"]
+    routes = [
+        RouteItem(node="a", instance="i", peer="p", family="ipv4-unicast", prefix=prefix)
+        for prefix in prefixes
+    ]
+    for number, expected in ((2, prefixes[1::-1]), (3, prefixes)):
+        socket = tmp_path / f"{number}.sock"
+        with serving(socket, MadeUp([PEER], routes[:number])):
+            rows = [line.split() for line in table(socket, capsys)[1:]]
+        assert [row[2] for row in rows] == expected
+
+
 def test_a_family_may_stand_alone(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row.split()[2] for row in table(path, capsys, "ipv6")[1:]] == ["fd00:1::/64"]
     assert [row.split()[2] for row in table(path, capsys, "advertised", "ipv4")[1:]] == [

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import ipaddress
 import signal
 import socket
 import tempfile
@@ -30,7 +29,7 @@ from waggle.demo.lock import DemoLock, RunsAlreadyError
 from waggle.demo.processes import Child
 from waggle.demo.view import ReceivedRoute, Session, Snapshot, changes, line, screen
 from waggle.dialects import DIALECTS
-from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, complain
+from waggle.output import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, address_order, complain
 from waggle.router.client import request
 
 POLL_INTERVAL_SECONDS = 0.1
@@ -134,7 +133,7 @@ class Demo:
                     tuple(r["largeCommunities"]),
                     self._origins.get(r["prefix"], ""),
                 )
-                for r in sorted(routes, key=_address_order)
+                for r in sorted(routes, key=lambda route: address_order(route["prefix"]))
             ),
             self._problems,
         )
@@ -150,11 +149,6 @@ class Demo:
             for route in self._expected
         }
         return bool(expected) and held == expected
-
-
-def _address_order(route: dict[str, Any]) -> tuple[int, int, int]:
-    network = ipaddress.ip_network(route["prefix"])
-    return network.version, int(network.network_address), network.prefixlen
 
 
 def _check_free(address: str, port: int) -> None:
