@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from reconcilers.model import ObjectRef
 
 Age = tuple[str, str, str, str]
@@ -14,9 +16,21 @@ def age(created: str, ref: ObjectRef) -> Age:
     Objects of one second are in the order of kind, namespace and name, so that all nodes, and the next
     process, decide alike.
     """
-    return (created, ref.kind, ref.namespace, ref.name)
+    return (_in_utc(created), ref.kind, ref.namespace, ref.name)
 
 
 def age_by_name(created: str, ref: ObjectRef) -> Age:
     """Return the age where objects of several kinds are one configuration: the kind comes last."""
-    return (created, ref.namespace, ref.name, ref.kind)
+    return (_in_utc(created), ref.namespace, ref.name, ref.kind)
+
+
+def _in_utc(created: str) -> str:
+    """Return a time as an API server writes it: a manifest may have an offset."""
+    if not created or created.endswith("Z"):
+        return created
+    try:
+        time = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    in_utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return f"{in_utc:%Y-%m-%dT%H:%M:%SZ}"

@@ -215,6 +215,8 @@ class Peer(msgspec.Struct, frozen=True):
     password: PasswordRef | None = None
     graceful_restart: GracefulRestart | None = None
     bfd: BfdProfile | None = None
+    bfd_field: str = ""
+    """Where the first of ``origins`` has it, for problems."""
     families: tuple[Family, ...] = (IPV4_UNICAST, IPV6_UNICAST)
     route_set: str | None = None
     """The name of the route set that is advertised to this peer; None advertises nothing."""

@@ -61,6 +61,8 @@ class Entry(NamedTuple):
     """In canonical form."""
     family: Family
     peer: BGPPeer
+    field: str
+    """Its path in the policy."""
 
 
 def compile_node(inputs: Inputs) -> NodeIntent:
@@ -118,8 +120,7 @@ def _confederation(policy: BGPPolicy) -> Confederation | None:
     found = policy.spec.confederation
     if found is None or found.identifier is None:
         return None
-    others = set(found.member_asns) - {policy.spec.local_asn}
-    return Confederation(found.identifier, tuple(sorted(others)))
+    return Confederation(found.identifier, tuple(sorted(set(found.member_asns))))
 
 
 def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
@@ -131,16 +132,17 @@ def distinct(policy: BGPPolicy, problems: list[Problem]) -> list[Entry]:
     ref, others = ref_to(BGP_POLICY, policy), 0
     for i, peer in enumerate(policy.spec.bgp_peers):
         address = canonical_address(peer.address)
+        field = f"spec.bgpPeers[{i}]"
         version = ipaddress.ip_address(address).version
         family = IPV4_UNICAST if version == 4 else IPV6_UNICAST
         before = kept.get(address)
         if before is None or before.peer.asn == peer.asn:
-            kept[address] = Entry(address, family, peer)
+            kept[address] = Entry(address, family, peer, field)
             continue
         others += 1
         if others <= MAX_DUPLICATES:
             text = f"{address} is a peer already, with AS {before.peer.asn}: that entry counts"
-            problems.append(Problem((ref,), f"spec.bgpPeers[{i}]", text, category="conflict"))
+            problems.append(Problem((ref,), field, text, category="conflict"))
     if others > MAX_DUPLICATES:
         text = f"{others} entries have the address of another one, with another AS number"
         problems.append(Problem((ref,), "spec.bgpPeers", text, category="conflict"))
@@ -184,6 +186,7 @@ def _peers(
                 GracefulRestart(given.graceful_restart_time_seconds) if restarts else None
             ),
             bfd=_bfd(given),
+            bfd_field=f"{entry.field}.bfd",
             families=(entry.family,),
             route_set=sets[entry.family].name,
             origins=(ref,),

@@ -21,7 +21,8 @@ def supported(peers: Iterable[Peer], problems: list[Problem]) -> list[Peer]:
         sessions.append(peer)
         if peer.bfd is not None:
             text = f"peer {peer.name!r} has a session without BFD, which is not supported"
-            problems.append(Problem(peer.origins, "", text, (), "unsupported", peer.dialect))
+            field = peer.bfd_field
+            problems.append(Problem(peer.origins, field, text, (), "unsupported", peer.dialect))
     return sessions
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from reconcilers.age import age, age_by_name
 from reconcilers.model import ObjectRef
 
@@ -33,3 +35,11 @@ def test_in_one_configuration_of_several_kinds_the_kind_comes_last() -> None:
     ]
     for objects in itertools.permutations(ordered, len(ordered)):
         assert sorted(objects, key=lambda one: age_by_name(*one)) == ordered
+
+
+@pytest.mark.parametrize(
+    "created", ["2026-03-01T09:00:00+01:00", "2026-03-01T08:00:00", "2026-03-01 08:00:00+00:00"]
+)
+def test_a_manifest_may_write_a_time_with_an_offset(created: str) -> None:
+    ref = ObjectRef("Policy", "", "p")
+    assert age(created, ref) == age("2026-03-01T08:00:00Z", ref)

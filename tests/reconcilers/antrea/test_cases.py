@@ -11,7 +11,11 @@ import pytest
 
 from waggle.__main__ import main
 
-CASES = json.loads((Path(__file__).parent / "cases.json").read_text())["cases"]
+CASES = [
+    case
+    for name in ("cases.json", "more_cases.json")
+    for case in json.loads((Path(__file__).parent / name).read_text())["cases"]
+]
 PLAIN: dict[str, Any] = {
     "communities": [],
     "largeCommunities": [],

@@ -173,6 +173,6 @@ def test_bfd_is_not_supported_and_the_session_goes_on() -> None:
         address("10.30.4.2", bfd={"enabled": False}),
     ]
     it = Cluster(node(), policy(peers=peers), next_fields=True)
-    assert it.problems() == [("BGPPolicy/edge-export", "")]
+    assert it.problems() == [("BGPPolicy/edge-export", "spec.bgpPeers[0].bfd")]
     assert "without BFD" in it.render()["problems"][0]["message"]
     assert sorted(it.peers()) == ["10.30.4.1", "10.30.4.2"]
