@@ -28,6 +28,7 @@ from reconcilers.dialect import (
     NodeIntent,
     PlainPath,
     RbacRule,
+    Rival,
     RouteSource,
     Target,
 )
@@ -58,6 +59,15 @@ class AntreaDialect(Dialect):
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, BGP_POLICY)
     options_type: ClassVar = AntreaOptions
     operator_options_type: ClassVar = AntreaOperatorOptions
+    rivals: ClassVar = (
+        Rival(
+            "Antrea's own BGP",
+            "app=antrea,component=antrea-agent",
+            config_map="kube-system/antrea-config",
+            config_entry=("antrea-agent.conf", "true"),
+            config_paths=("featureGates.BGPPolicy", "featureGates.AllAlpha"),
+        ),
+    )
     explained_kinds: ClassVar[Mapping[str, str]] = {"egress": EGRESS.name, "egresses": EGRESS.name}
     named_secrets: ClassVar = (NamedSecret(SECRET),)
     selecting_kinds: ClassVar = frozenset({BGP_POLICY.name})

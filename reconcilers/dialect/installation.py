@@ -43,3 +43,6 @@ class Rival(msgspec.Struct, frozen=True):
     """``namespace/name`` of a ConfigMap without whose entry it speaks no BGP."""
     config_entry: tuple[str, str] | None = None
     """Key and value of that entry."""
+    config_paths: tuple[str, ...] = ()
+    """Where the entry is a file in YAML: the paths in it that may have the value, such as
+    ``featureGates.BGPPolicy``; the first that is there counts."""

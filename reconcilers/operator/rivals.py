@@ -13,6 +13,7 @@ import msgspec
 
 from reconcilers.dialect import Dialect, Rival
 from resources.kubernetes import StatusError, Writer
+from resources.manifests.yamlfile import YamlError, parse_yaml
 
 DAEMON_SETS = "/apis/apps/v1/daemonsets"
 REFUSED = (403, 404)
@@ -38,7 +39,10 @@ class RunningRival(msgspec.Struct, frozen=True):
         remedy = "remove it"
         if self.rival.config_map is not None and self.rival.config_entry is not None:
             key, value = self.rival.config_entry
-            remedy = f"unset {key}={value} in ConfigMap {self.rival.config_map} and restart it"
+            where = f"ConfigMap {self.rival.config_map}"
+            if self.rival.config_paths:
+                key, where = self.rival.config_paths[0], f"{key} of {where}"
+            remedy = f"unset {key}={value} in {where} and restart it"
         return f"{text}; {remedy}, or switch this dialect off (--disable-cell {self.dialect})"
 
 
@@ -71,7 +75,25 @@ async def _is_configured(writer: Writer, rival: Rival) -> bool:
     namespace, _, name = rival.config_map.partition("/")
     config = await _read(writer, f"/api/v1/namespaces/{namespace}/configmaps/{name}") or {}
     key, value = rival.config_entry
-    return bool((config.get("data") or {}).get(key) == value)
+    entry = (config.get("data") or {}).get(key)
+    if rival.config_paths and isinstance(entry, str):
+        entry = _in_file(entry, rival.config_paths)
+    return bool(entry == value)
+
+
+def _in_file(text: str, paths: Sequence[str]) -> str | None:
+    """Return the first value that a file in YAML has of these paths, as text; None without one."""
+    try:
+        content = next((document.value for document in parse_yaml(text.encode())), None)
+    except YamlError:
+        return None
+    for path in paths:
+        value = content
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None:
+            return str(value).lower() if isinstance(value, bool) else str(value)
+    return None
 
 
 async def _read(writer: Writer, path: str, *parameters: tuple[str, str]) -> dict[str, Any] | None:

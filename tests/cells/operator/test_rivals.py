@@ -137,6 +137,46 @@ def test_without_ready_pods_or_its_setting_there_is_no_rival(
     run(tmp_path, server, scenario)
 
 
+def test_antreas_own_bgp_is_a_feature_gate_in_a_file_of_its_config_map(tmp_path: Path) -> None:
+    server = ApiServer()
+    antrea = daemon_set(app="antrea", component="antrea-agent")
+    antrea["metadata"]["name"] = "antrea-agent"
+    server.daemon_sets = [antrea]
+    message = (
+        "Antrea's own BGP runs beside this dialect (DaemonSet kube-system/antrea-agent): both open a "
+        "session to each router; unset featureGates.BGPPolicy=true in antrea-agent.conf of ConfigMap "
+        "kube-system/antrea-config and restart it, or switch this dialect off (--disable-cell antrea)"
+    )
+
+    def gates(text: str) -> None:
+        server.config_maps["kube-system", "antrea-config"] = {"antrea-agent.conf": text}
+
+    async def settled(operator: Hive, expected: dict[str, str]) -> None:
+        seen = searches(server)
+        await until(lambda: searches(server) > seen + 2 and named(operator) == expected)
+
+    async def scenario(operator: Hive) -> None:
+        for on in (
+            "# Gates.\nfeatureGates:\n  Egress: true\n  BGPPolicy: true\nmtu: 0\n",
+            'featureGates: {BGPPolicy: "true"}',
+            "featureGates: {AllAlpha: true}",
+        ):
+            gates(on)
+            await settled(operator, {"operator/rivals/antrea": message})
+            gates("featureGates:\n#  BGPPolicy: true\n")
+            await settled(operator, {})
+        for off in (
+            "featureGates: {BGPPolicy: false, AllAlpha: true}",
+            "featureGates: [BGPPolicy]",
+            "not: [yaml",
+            "",
+        ):
+            gates(off)
+            await settled(operator, {})
+
+    run(tmp_path, server, scenario, enable_cell=["antrea"], disable_cell=["logging", "cilium"])
+
+
 @pytest.mark.parametrize("plural", ["daemonsets", "configmaps"])
 @pytest.mark.parametrize("code", [403, 404])
 def test_what_may_not_be_read_proves_nothing(tmp_path: Path, plural: str, code: int) -> None:

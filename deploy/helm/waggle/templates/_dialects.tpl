@@ -114,6 +114,10 @@ cilium.io:
   resources:
     - bgppolicies
   verbs: [list, watch]
+- apiGroups: [apps]
+  resources:
+    - daemonsets
+  verbs: [list]
 - apiGroups: [""]
   resources:
     - nodes
@@ -248,6 +252,9 @@ cilium.io:
 {{- end }}
 
 {{- define "waggle.dialects.operator.configmaps" }}
+{{- if eq (toString (.antrea).enabled) "true" }}
+- {namespace: kube-system, name: antrea-config}
+{{- end }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 - {namespace: kube-system, name: cilium-config}
 {{- end }}
