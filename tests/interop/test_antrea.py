@@ -30,6 +30,8 @@ pytestmark = [
 ROUTER, MEMBER = "10.30.4.1", "10.30.4.8"
 NODES = {"edge-7": "10.30.4.17", "edge-8": "10.30.4.18", "edge-9": "10.30.4.19"}
 SHOP = "10.98.14.20/32"
+POD_CIDR = "10.201.0.0/24"
+"""Of the first node."""
 PASSWORD = "of-all-nodes"
 IDENTIFIER = 65010
 
@@ -201,36 +203,65 @@ def test_members_of_a_confederation_are_one_as_outside_and_a_sequence_inside(
             settles(check, stays=0.3, within=40, context=router.daemon.tail)
 
 
-def test_the_agent_takes_over_from_the_speaker_of_the_node_without_a_gap(
-    need_router: NeedRouter, tmp_path: Path
+@pytest.mark.parametrize("cease", [False, True], ids=["exit", "cease"])
+def test_the_agent_takes_over_from_the_speaker_of_the_node(
+    need_router: NeedRouter, tmp_path: Path, *, cease: bool
 ) -> None:
-    """GoBGP, which Antrea's agent contains, ends on the node, and the agent starts there."""
-    need_router("bird")
-    need_router("gobgp")
-    own, prefix = NODES["edge-7"], "10.201.0.0/24"
-    settings = RouterSettings(
-        64600,
-        "192.0.2.1",
-        (ROUTER,),
-        (PeerSettings(own, 64620, multihop=64, hold_time=90, restart_time=120),),
-    )
+    """GoBGP, which Antrea's agent contains, ends on the node, and the agent starts there.
+
+    The routers have their defaults. Antrea's agent ends as a process that exits, without a Cease; it
+    sends one when no policy selects the node any longer.
+    """
+    for kind in ("bird", "frr", "gobgp"):
+        need_router(kind)
+    own = NODES["edge-7"]
+    neighbor = PeerSettings(own, 64620, multihop=64, hold_time=90)
     former = RouterSettings(
         64620,
         own,
         (own,),
-        (PeerSettings(ROUTER, 64600, passive=False, multihop=64, hold_time=90, restart_time=120),),
+        tuple(
+            PeerSettings(a, 64600, passive=False, multihop=64, hold_time=90, restart_time=120)
+            for a in (ROUTER, MEMBER)
+        ),
     )
-    with linked_namespaces() as link, nodes_at(link, [ROUTER], [own]) as (place,):
-        router = Bird(settings, link.right, tmp_path / "bird")
+    with linked_namespaces() as link, nodes_at(link, [ROUTER, MEMBER], [own]) as (place,):
+        bird = Bird(
+            RouterSettings(64600, "192.0.2.1", (ROUTER,), (neighbor,)),
+            link.right,
+            tmp_path / "bird",
+        )
+        other = frr(
+            link.right,
+            tmp_path / "frr",
+            RouterSettings(64600, "192.0.2.8", (MEMBER,), (neighbor,)),
+        )
         gobgp = GoBGP(former, place, tmp_path / "gobgp")
         with ExitStack() as stack:
-            for one in (router, gobgp):
+            for one in (bird, other, gobgp):
                 one.start()
                 stack.callback(one.stop)
-            for one in (router, gobgp):
+            for one in (bird, other, gobgp):
                 one.wait_ready()
-            gobgp.announce(prefix)
-            settles(lambda: held(router, prefix), stays=0.3, within=40, context=router.daemon.tail)
+            gobgp.announce(POD_CIDR)
+
+            def held() -> list[bool]:
+                """Return whether each router has the prefix, stale or not."""
+                usable = [path for path in paths(other, POD_CIDR) if path.get("valid")]
+                return [set(bird.all_routes(own)) == {POD_CIDR}, bool(usable)]
+
+            def all_have_it() -> None:
+                assert held() == [True, True]
+
+            settles(all_have_it, stays=0.3, within=40, context=other.daemon.tail)
+            if cease:
+                gobgp.ask("global", "del", "all")
+
+                def withdrawn() -> None:
+                    assert held() == [False, False]
+
+                eventually(withdrawn, within=10)
+                assert "Peer de-configured" in str(bird.ask("show protocols"))
             gobgp.kill()
             agent = Agent(
                 place,
@@ -238,21 +269,19 @@ def test_the_agent_takes_over_from_the_speaker_of_the_node_without_a_gap(
                 node="edge-7",
                 arguments=["--enable-cell=antrea", "--disable-cell=cilium"],
             )
-            peers = [{"address": ROUTER, "asn": 64600}]
+            peers = [{"address": a, "asn": 64600} for a in (ROUTER, MEMBER)]
             agent.write_objects("all.json", *cluster()[:1], policy(pod=True, peers=peers))
             agent.start()
             stack.callback(agent.stop)
 
             def taken_over() -> None:
-                if set(router.all_routes(own)) != {prefix}:
+                if not cease and held() != [True, True]:
                     # Not an AssertionError, which would be waited for.
-                    raise RuntimeError(f"{prefix} was gone for a moment")
-                assert agent.peers().get(ROUTER, {}).get("state") == "Established"
+                    raise RuntimeError(f"{POD_CIDR} was gone for a moment: {held()}")
+                all_have_it()
+                found = agent.peers()
+                assert [found[a]["state"] for a in (ROUTER, MEMBER)] == ["Established"] * 2
 
-            eventually(router.answers, within=5)
-            settles(taken_over, stays=1.0, within=40, context=router.daemon.tail)
-
-
-def held(router: Bird, prefix: str) -> None:
-    """Check that a router has exactly this prefix."""
-    assert set(router.all_routes(NODES["edge-7"])) == {prefix}
+            eventually(bird.answers, within=5)
+            settles(taken_over, stays=1.0, within=40, context=other.daemon.tail)
+            assert not any(path.get("stale") for path in paths(other, POD_CIDR))
