@@ -10,27 +10,23 @@ import asyncio
 import random
 
 from cells.dialects.wiring import DialectKinds
-from cells.hive import Group, Health, Readiness, Wiring, provide
+from cells.hive import Group, Readiness, Wiring, provide
 from cells.hive.jobs import Jobs
 from cells.kubernetes import Kubernetes, make_access, make_source
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
-from cells.referenced_secrets import follow_references
-from cells.resources import SecretsNamespace
+from cells.referenced_secrets import ReferencedSecrets
 from cells.unused_objects import UnusedObjectsLog
-from reconcilers.dialect import Dialect
 from resources.core.kinds import NODE
 from resources.kind import Kinds
 from resources.kubernetes import (
     KubernetesError,
-    KubernetesSource,
     Reading,
     count_objects,
     of_node,
 )
 from resources.source import Source
 from resources.tables import Tables
-from statedb import Database
 
 MANAGER = "waggle-agent"
 """The field manager; nothing is written."""
@@ -44,31 +40,6 @@ def read_of_node(node: ThisNode, dialects: Group[DialectKinds]) -> Reading:
     """Return what an agent reads: the objects of enabled dialects that concern its node."""
     kinds = Kinds((NODE,), *(dialect.kinds for dialect in dialects))
     return of_node(kinds, node.name)
-
-
-class AgentSecrets:
-    """The Secrets to which the objects that an agent reads refer."""
-
-    def __init__(
-        self,
-        database: Database,
-        tables: Tables,
-        dialects: Group[Dialect],
-        secrets_namespace: SecretsNamespace,
-        source: KubernetesSource,
-        health: Health,
-        jobs: Jobs,
-    ) -> None:
-        follow_references(
-            database,
-            tables,
-            dialects,
-            lambda dialect: dialect.kinds,
-            secrets_namespace,
-            source,
-            health,
-            jobs,
-        )
 
 
 class UnusedObjectsCount:
@@ -112,6 +83,6 @@ class UnusedObjectsCount:
 WIRING = Wiring(
     private=(make_access,),
     provides=(read_of_node, make_source, Kubernetes),
-    invokes=(Kubernetes, AgentSecrets, UnusedObjectsCount),
+    invokes=(Kubernetes, ReferencedSecrets, UnusedObjectsCount),
     contributes=(provide(Kubernetes, as_=MetricsCollector), provide(make_source, as_=Source)),
 )

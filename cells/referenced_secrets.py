@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
-
-from cells.hive import Health
+from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
@@ -13,39 +10,44 @@ from cells.resources import SecretsNamespace
 from reconcilers.dialect import Dialect
 from reconcilers.intent.secret_references import SecretReferences
 from resources.core.kinds import SECRET
-from resources.kind import Kind
 from resources.kubernetes import KubernetesSource
 from resources.tables import Tables
 from statedb import Database
 
 
-def follow_references(
-    database: Database,
-    tables: Tables,
-    dialects: Iterable[Dialect],
-    read_by: Callable[[Dialect], Iterable[Kind[Any]]],
-    secrets_namespace: SecretsNamespace,
-    source: KubernetesSource,
-    health: Health,
-    jobs: Jobs,
-) -> None:
-    """Add the job. Nothing is done where no kind has Secrets."""
-    if SECRET not in source.kinds:
-        return
-    scope = health.scope("secrets")
+class ReferencedSecrets:
+    """The Secrets to which the objects refer that a program reads."""
 
-    def fail(dialect: str, error: Exception) -> None:
-        scope.degraded(f"{dialect}: {type(error).__name__}: {error}")
+    def __init__(
+        self,
+        database: Database,
+        tables: Tables,
+        dialects: Group[Dialect],
+        secrets_namespace: SecretsNamespace,
+        source: KubernetesSource,
+        health: Health,
+        jobs: Jobs,
+    ) -> None:
+        """Add the job. Nothing is done where no kind has Secrets."""
+        if SECRET not in source.kinds:
+            return
+        self._database = database
+        self._source = source
+        self._health = health.scope("secrets")
+        self._references = SecretReferences(
+            tables, dialects, source.kinds, secrets_namespace.name, self._fail
+        )
+        jobs.add("secrets", self._follow)
 
-    references = SecretReferences(tables, dialects, read_by, secrets_namespace.name, fail)
+    def _fail(self, dialect: str, error: Exception) -> None:
+        self._health.degraded(f"{dialect}: {type(error).__name__}: {error}")
 
-    async def run(_: float | None) -> None:
-        found = references.find(database.snapshot())
+    async def _follow(self) -> None:
+        signal = Signal(*(table.observable for table in self._references.followed))
+        await run_rounds(signal, self._find)
+
+    async def _find(self, _: float | None) -> None:
+        found = self._references.find(self._database.snapshot())
         if found is not None:
-            scope.ok(f"{len(found)} Secrets are referred to")
-            source.follow(SECRET, found)
-
-    async def follow() -> None:
-        await run_rounds(Signal(*(table.observable for table in references.followed)), run)
-
-    jobs.add("secrets", follow)
+            self._health.ok(f"{len(found)} Secrets are referred to")
+            self._source.follow(SECRET, found)

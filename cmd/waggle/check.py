@@ -11,6 +11,7 @@ from cells.text import escape
 from resources.option_declarations import InvalidOption
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
+from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, complain, exit_statuses, safe_json
 
 NAME = "check"
@@ -35,15 +36,7 @@ def add_parser(
             }
         ),
     )
-    parser.add_argument(
-        "-f",
-        "--filename",
-        action="append",
-        required=True,
-        metavar="PATH",
-        nargs="+",
-        help="a file or a directory tree of YAML or JSON, or - for standard input; may be repeated",
-    )
+    add_manifest_flag(parser)
     parser.add_argument(
         "--node",
         action="append",
@@ -67,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from reconcilers.offline import check
     from resources.manifests import UnreadablePathError
 
-    paths = [path for group in args.filename for path in group]
+    paths = manifest_paths(args)
     # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
     nodes, args.node = args.node, ""

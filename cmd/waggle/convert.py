@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from waggle.dialects import Dialects
+from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import (
     EXIT_ERROR,
     EXIT_OK,
@@ -44,15 +45,7 @@ def add_parser(
             }
         ),
     )
-    parser.add_argument(
-        "-f",
-        "--filename",
-        action="append",
-        required=True,
-        metavar="PATH",
-        nargs="+",
-        help="a file or a directory tree of YAML or JSON, or - for standard input; may be repeated",
-    )
+    add_manifest_flag(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -85,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         complain("waggle convert", f"--to: no conversion to {args.to}; the targets are: {targets}")
         return EXIT_USAGE
     kinds = {kind.name for converter in converters for kind in converter.kinds}
-    paths = [path for group in args.filename for path in group]
+    paths = manifest_paths(args)
     try:
         loaded = load(paths, kinds_of(chosen), sys.stdin.buffer, rewriter)
     except UnreadablePathError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from waggle import ask_agent, output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
+from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import NONE
 from waggle.tables import Column
 
@@ -90,13 +91,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any], dialects: Dialects) 
     )
     ask_agent.add_socket_flag(parser)
     offline = parser.add_argument_group("offline")
-    offline.add_argument(
-        "-f",
-        "--filename",
-        action="append",
-        metavar="PATH",
-        nargs="+",
-        help="explain manifests, without an agent: a file, a directory tree, or - for standard input",
+    add_manifest_flag(
+        offline,
+        required=False,
+        description="explain manifests, without an agent: a file, a directory tree, or - for standard "
+        "input",
     )
     offline.add_argument("--node", metavar="NAME", help="the node, with -f")
     add_intent_flags(offline, dialects)
@@ -192,7 +191,7 @@ def _compiled(args: argparse.Namespace, dialects: Sequence[type[Dialect]]) -> Of
     from reconcilers.offline import OfflineIntent, kinds_of
     from resources.manifests import load
 
-    paths = [path for group in args.filename for path in group]
+    paths = manifest_paths(args)
     loaded = load(paths, kinds_of(dialects), sys.stdin.buffer)
     return OfflineIntent(loaded, dialects, offline_settings(args, args.dialects))
 

@@ -12,6 +12,7 @@ from resources.option_declarations import InvalidOption
 from waggle import output
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
+from waggle.manifest_flag import add_manifest_flag, manifest_paths
 from waggle.output import EXIT_ERROR, EXIT_OK, EXIT_USAGE, NONE, exit_statuses
 from waggle.tables import Column
 
@@ -59,15 +60,7 @@ def add_parser(
             }
         ),
     )
-    parser.add_argument(
-        "-f",
-        "--filename",
-        action="append",
-        required=True,
-        metavar="PATH",
-        nargs="+",
-        help="a file or a directory tree of YAML or JSON, or - for standard input; may be repeated",
-    )
+    add_manifest_flag(parser)
     parser.add_argument("--node", required=True, metavar="NAME", help="the node")
     output.add_output_flags(parser, ("json", "yaml", "table", "wide"), "json")
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are problems")
@@ -80,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from reconcilers.offline import render
     from resources.manifests import UnreadablePathError
 
-    paths = [path for group in args.filename for path in group]
+    paths = manifest_paths(args)
     # All objects are kept until the end: garbage collection would take a fifth of the time.
     gc.disable()
     try:

@@ -19,21 +19,18 @@ class SecretReferences:
         self,
         tables: Tables,
         dialects: Iterable[Dialect],
-        read_by: Callable[[Dialect], Iterable[Kind[Any]]],
+        kinds: Iterable[Kind[Any]],
         secrets_namespace: str,
         on_error: Callable[[str, Exception], None],
     ) -> None:
-        """``read_by`` returns the kinds that this program reads for a dialect.
+        """``kinds`` are those that this program reads.
 
         ``on_error`` takes the name of a dialect whose references cannot be found, and the error.
         """
         self._dialects = list(dialects)
         self._namespace = secrets_namespace
         self._on_error = on_error
-        custom = {
-            kind.table: kind for one in self._dialects for kind in read_by(one) if kind.custom
-        }
-        self.followed: Sequence[Table[Any]] = [tables.of(kind) for kind in custom.values()]
+        self.followed: Sequence[Table[Any]] = [tables.of(kind) for kind in kinds if kind.custom]
 
     def find(self, snapshot: Snapshot) -> frozenset[ObjectKey] | None:
         """Return the references, or None until every kind has been read."""

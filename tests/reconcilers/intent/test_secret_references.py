@@ -56,9 +56,7 @@ def references(
     def fail(name: str, error: Exception) -> None:
         raise AssertionError(f"{name}: {error}")
 
-    return SecretReferences(tables, dialects, lambda one: one.kinds, namespace, fail).find(
-        db.snapshot()
-    )
+    return SecretReferences(tables, dialects, tables.kinds, namespace, fail).find(db.snapshot())
 
 
 @pytest.mark.parametrize(
@@ -109,8 +107,8 @@ def test_a_dialect_that_fails_is_reported_and_does_not_hide_the_others() -> None
     tables = Tables(db, kinds_of([]))
     dialects = [one(tables, one.options_type()) for one in (Broken, Good)]
     failed: list[str] = []
-    found = SecretReferences(
-        tables, dialects, lambda one: one.kinds, "", lambda name, _: failed.append(name)
-    ).find(db.snapshot())
+    found = SecretReferences(tables, dialects, (), "", lambda name, _: failed.append(name)).find(
+        db.snapshot()
+    )
     assert found == frozenset({("bgp", "k")})
     assert failed == ["broken"]
