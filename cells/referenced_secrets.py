@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import structlog
+
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -13,6 +15,8 @@ from resources.core.kinds import SECRET
 from resources.kubernetes import KubernetesSource
 from resources.tables import Tables
 from statedb import Database
+
+log = structlog.get_logger("waggle.kubernetes")
 
 
 class ReferencedSecrets:
@@ -34,20 +38,34 @@ class ReferencedSecrets:
         self._database = database
         self._source = source
         self._health = health.scope("secrets")
+        self._failures: list[str] = []
+        """Of the present round."""
         self._references = SecretReferences(
             tables, dialects, source.kinds, secrets_namespace.name, self._fail
         )
         jobs.add("secrets", self._follow)
 
     def _fail(self, dialect: str, error: Exception) -> None:
-        self._health.degraded(f"{dialect}: {type(error).__name__}: {error}")
+        reason = f"{type(error).__name__}: {error}"
+        self._failures.append(f"{dialect}: {reason}")
+        log.error(
+            "the Secrets of a dialect are not known; the last ones are read",
+            event_name="secrets.unknown",
+            dialect=dialect,
+            reason=reason,
+        )
 
     async def _follow(self) -> None:
         signal = Signal(*(table.observable for table in self._references.followed))
         await run_rounds(signal, self._find)
 
     async def _find(self, _: float | None) -> None:
+        self._failures.clear()
         found = self._references.find(self._database.snapshot())
-        if found is not None:
+        if found is None:
+            return
+        self._source.follow(SECRET, found)
+        if self._failures:
+            self._health.degraded("; ".join(self._failures))
+        else:
             self._health.ok(f"{len(found)} Secrets are referred to")
-            self._source.follow(SECRET, found)

@@ -30,16 +30,22 @@ class SecretReferences:
         self._dialects = list(dialects)
         self._namespace = secrets_namespace
         self._on_error = on_error
+        self._last: dict[str, frozenset[ObjectKey]] = {}
+        """By dialect, as of the last time that it did not fail."""
         self.followed: Sequence[Table[Any]] = [tables.of(kind) for kind in kinds if kind.custom]
 
     def find(self, snapshot: Snapshot) -> frozenset[ObjectKey] | None:
-        """Return the references, or None until every kind has been read."""
+        """Return the references, or None until every kind has been read.
+
+        Of a dialect that fails the last ones are kept, as its last intent is: its sessions go on.
+        """
         if any(table.pending_initializers(snapshot) for table in self.followed):
             return None
-        found: set[ObjectKey] = set()
         for dialect in self._dialects:
             try:
-                found.update(dialect.referenced_secrets(snapshot, self._namespace))
+                found = frozenset(dialect.referenced_secrets(snapshot, self._namespace))
             except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
                 self._on_error(dialect.name, error)
-        return frozenset(found)
+            else:
+                self._last[dialect.name] = found
+        return frozenset().union(*self._last.values())

@@ -112,3 +112,24 @@ def test_a_dialect_that_fails_is_reported_and_does_not_hide_the_others() -> None
     )
     assert found == frozenset({("bgp", "k")})
     assert failed == ["broken"]
+
+
+def test_of_a_dialect_that_fails_the_last_references_are_kept() -> None:
+    class Sometimes(Dialect):
+        name, title, kinds = "sometimes", "Sometimes", ()
+        fails = False
+
+        def referenced_secrets(self, *_: object) -> Iterable[ObjectKey]:
+            yield "bgp", "k"
+            if self.fails:
+                raise ValueError("a defect")
+
+    db = Database()
+    tables = Tables(db, kinds_of([]))
+    dialect = Sometimes(tables, Sometimes.options_type())
+    failed: list[str] = []
+    references = SecretReferences(tables, [dialect], (), "", lambda name, _: failed.append(name))
+    assert references.find(db.snapshot()) == frozenset({("bgp", "k")})
+    dialect.fails = True
+    assert references.find(db.snapshot()) == frozenset({("bgp", "k")})
+    assert failed == ["sometimes"]
