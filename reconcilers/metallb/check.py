@@ -17,10 +17,10 @@ from reconcilers.model import ObjectRef, ref_to
 from resources.addresses import canonical_address
 from resources.core import Secret
 from resources.core.kinds import SECRET
+from resources.frrk8s.communities import UnknownNotationError, parse_community
 from resources.meta import ObjectKey
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.bgppeer import BGPPeer
-from resources.metallb.community import UnknownNotationError, parse_community
 from resources.metallb.ipaddresspool import Block, IPAddressPool, blocks
 from resources.metallb.kinds import (
     BFD_PROFILE,

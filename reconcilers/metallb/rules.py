@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from reconcilers.metallb.check import aliases, pools_of, preferences_collide
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import Attributes, ObjectRef, ref_to
+from resources.frrk8s.communities import parse_community
 from resources.metallb.bgpadvertisement import BGPAdvertisement
-from resources.metallb.community import parse_community
 from resources.metallb.ipaddresspool import blocks
 from resources.metallb.kinds import BGP_ADVERTISEMENT
 from speaker.nlri import IPV4_UNICAST, Family, aggregate, prefix_to_wire

@@ -13,8 +13,16 @@ Community: TypeAlias = int | tuple[int, int, int]
 """A standard one (RFC 1997) as a number, a large one (RFC 8092) as three."""
 
 
+class UnknownNotationError(ValueError):
+    """A text that is in neither notation: in MetalLB's objects it may be a name."""
+
+
 def parse_community(text: str) -> Community:
-    """Return the value of a community. Raises `ValueError` naming the rule."""
+    """Return the value of a community. Source: MetalLB internal/bgp/community.
+
+    Raises `UnknownNotationError` for another number of parts, `ValueError` for parts that are no
+    numbers or too large.
+    """
     parts = text.split(":")
     if len(parts) == 2:
         high, low = (_number(text, part, 16) for part in parts)
@@ -22,7 +30,7 @@ def parse_community(text: str) -> Community:
     if len(parts) == 4 and parts[0] == "large":
         first, second, third = (_number(text, part, 32) for part in parts[1:])
         return (first, second, third)
-    raise ValueError(f"{shortened(text)} is neither A:B nor large:A:B:C")
+    raise UnknownNotationError(f"{shortened(text)} is neither A:B nor large:A:B:C")
 
 
 def _number(text: str, part: str, bits: int) -> int:
