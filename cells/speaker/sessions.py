@@ -119,7 +119,8 @@ class Sessions:
             if row.state == ESTABLISHED:
                 scope.ok(ESTABLISHED)
             else:
-                scope.degraded(f"{row.state}: {row.reason}")
+                # Without the state, which passes in every attempt: the time is that of the loss.
+                scope.degraded(f"not Established: {row.reason}")
         for instance, peer in gone:
             self._health.scope(instance).scope(peer).remove()
 

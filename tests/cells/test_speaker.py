@@ -144,6 +144,19 @@ def test_sessions_follow_the_speaker_and_leave_with_their_peers() -> None:
     assert bench.levels() == {}
 
 
+def test_health_is_degraded_since_the_loss_whatever_the_state_of_the_attempt() -> None:
+    bench = Bench(UP)
+    bench.sessions.refresh()
+    found = []
+    for state in ("Idle", "Connect", "Active", "Connect"):
+        bench.stub.statuses = (msgspec.structs.replace(DOWN, state=state),)
+        bench.sessions.refresh()
+        (status,) = bench.health.report()
+        found.append(status)
+    assert found == found[:1] * 4
+    assert found[0].message == "not Established: connection refused"
+
+
 def test_a_session_that_does_not_come_up_is_logged_once_for_each_reason() -> None:
     down = msgspec.structs.replace(DOWN, retry_in=4.0, likely_cause="a cause", failures=1)
     bench = Bench(down)
