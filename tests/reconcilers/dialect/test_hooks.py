@@ -1,0 +1,226 @@
+"""Each declaration of a dialect that no test of a room has on its own: what follows from it."""
+
+# ruff: noqa: ARG002  the protocol's signatures
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+import yaml
+
+from cells.dialects.cell import DialectCell, agent_cell
+from cells.hive import Group
+from cells.operator.source import read_of_cluster
+from deploy import rbac
+from reconcilers import dialect as api
+from reconcilers.model import ObjectRef, Problem
+from reconcilers.offline import kinds_of
+from reconcilers.operator import LocalOperator, Planner
+from reconcilers.tables import IntentTables
+from resources.core.kinds import NODE, SECRET, SERVICE
+from resources.kind import Kind
+from resources.option_declarations import Options, setting
+from resources.tables import Tables
+from statedb import Database, Snapshot, Table
+from tests.dialects.beacon.dialect import BeaconDialect
+from tests.dialects.beacon.kinds import BEACON
+from tests.dialects.beacon.options import BeaconOptions
+from tests.dialects.lighthouse.dialect import LighthouseDialect
+from tests.dialects.lighthouse.kinds import LIGHTHOUSE
+from tests.dialects.objects import beacon, lighthouse, service
+from tests.reconcilers.build import Cluster
+from tests.support.cells import entry
+from waggle.__main__ import main
+from waggle.dialects import Dialects
+
+ROOT = Path(__file__).parents[2]
+
+
+def cell(dialect: type[api.Dialect]) -> DialectCell:
+    return agent_cell(entry(dialect))
+
+
+def parsed(text: Iterable[str]) -> Any:  # noqa: ANN401  YAML
+    return yaml.safe_load("".join(text))
+
+
+# Secrets
+
+
+class Places(Options, frozen=True):
+    namespace: Annotated[str, setting("of its Secrets", flag="--places-namespace")] = "lights"
+
+
+class WithSecrets(api.Dialect):
+    name, title = "keys", "Keys"
+    kinds = cluster_kinds = (NODE, SECRET, BEACON)
+    options_type = Places
+
+
+def test_secrets_of_a_namespace_of_the_dialects_own_are_permitted_there() -> None:
+    class Own(WithSecrets):
+        secrets_namespace_option = "namespace"
+
+    text = "".join(rbac.secrets(cell(Own)))
+    assert '{{ default "lights" (.keys).namespace }}, name: ""' in text
+    assert "operator: true" in text
+    assert list(rbac.secrets_namespace(cell(Own))) == []
+
+
+def test_named_secrets_are_permitted_by_their_names() -> None:
+    class Named(WithSecrets):
+        named_secrets = (api.NamedSecret("lamp"), api.NamedSecret("lens"))
+
+    names = [text.partition('name: "')[2] for text in rbac.secrets(cell(Named)) if "name:" in text]
+    assert [name.partition('"')[0] for name in names] == ["lamp", "lens"]
+    assert list(rbac.secrets_namespace(cell(Named))) == []
+
+
+def test_other_secrets_are_those_of_the_programs_namespace() -> None:
+    assert list(rbac.secrets(cell(WithSecrets))) == []
+    assert parsed(rbac.secrets_namespace(cell(WithSecrets))) == "keys"
+    assert list(rbac.secrets_namespace(cell(BeaconDialect))) == []
+
+
+# The operator
+
+
+def test_generated_kinds_are_written_and_deleted_by_the_operator() -> None:
+    class Generating(api.Dialect):
+        name, title, kinds = "generating", "Generating", ()
+        cluster_kinds = (NODE, LIGHTHOUSE)
+        generated_kinds = (BEACON,)
+
+    read, write = parsed(rbac.operator_rules(cell(Generating)))
+    assert (read["resources"], read["verbs"]) == (["lighthouses"], ["list", "watch"])
+    assert (write["resources"], write["verbs"]) == (
+        ["beacons"],
+        ["get", "create", "patch", "delete"],
+    )
+
+
+class Choosing(api.Dialect):
+    """Reads Lighthouses in the operator where an option asks for it; counts its runs."""
+
+    name, title, kinds = "choosing", "Choosing", (NODE, SERVICE, BEACON)
+    operator_options_type = BeaconOptions
+    cluster_kinds = (NODE, BEACON, LIGHTHOUSE)
+    options: BeaconOptions
+    runs = 0
+
+    def read_by_operator(self) -> tuple[Kind[Any], ...]:
+        return (NODE, BEACON, LIGHTHOUSE) if self.options.community > 1 else (NODE, BEACON)
+
+    def operate(self, snapshot: Snapshot, *_: object) -> api.ClusterIntent:
+        type(self).runs += 1
+        return api.ClusterIntent()
+
+
+class Following(Choosing):
+    """Depends on Services as well."""
+
+    def operated_tables(self) -> tuple[Table[Any], ...]:
+        return (*super().operated_tables(), self.tables.services)
+
+
+def of(dialect: type[Choosing], community: int = 1) -> tuple[Database, Tables, Choosing]:
+    db = Database()
+    tables = Tables(db, kinds_of([dialect]))
+    return db, tables, dialect(tables, BeaconOptions(community))
+
+
+@pytest.mark.parametrize(("community", "names"), [(1, {"Node", "Beacon"}), (2, {"Lighthouse"})])
+def test_the_operator_reads_the_kinds_that_its_options_ask_for(
+    community: int, names: set[str]
+) -> None:
+    db, _, dialect = of(Choosing, community)
+    read = {kind.name for kind in read_of_cluster(Group((dialect,))).kinds}
+    assert read == names | {"Node", "Beacon"}
+    followed = {table.name for table in Planner(db, [dialect], "kube-system").followed}
+    assert ("lighthouses" in followed) is ("Lighthouse" in names)
+
+
+def test_a_change_of_an_operated_table_runs_the_operators_part_and_no_other_change_does() -> None:
+    db, tables, dialect = of(Following)
+    intent = IntentTables(db)
+    operator = LocalOperator(db, intent, Planner(db, [dialect], "kube-system", stored=False))
+
+    def runs(kind: Kind[Any] | None = None, value: Any = None) -> int:  # noqa: ANN401
+        before = Following.runs
+        if kind is not None:
+            with db.write(tables.of(kind)) as txn:
+                tables.of(kind).upsert(txn, kind.decode(value))
+        operator.run()
+        return Following.runs - before
+
+    assert runs() == 1
+    assert runs(BEACON, beacon()) == 1
+    assert runs(SERVICE, service("web")) == 1
+    assert runs(LIGHTHOUSE, lighthouse("coast")) == 0
+    assert runs() == 0
+
+
+# Explanation
+
+
+def test_problems_of_selecting_kinds_are_why_a_node_has_no_peers() -> None:
+    class Wrong(BeaconDialect):
+        selecting_kinds = frozenset({BEACON.name})
+
+        def compile(self, snapshot: Snapshot, context: api.NodeContext) -> api.NodeIntent:
+            return api.NodeIntent(
+                problems=(
+                    Problem((ObjectRef(BEACON.name, "", "b"),), "", "the Beacon is dark"),
+                    Problem((ObjectRef(SERVICE.name, "d", "s"),), "", "the Service is wrong"),
+                )
+            )
+
+    cluster = Cluster(also=[Wrong])
+    cluster.run()
+    ((explanation,),) = (some for some in cluster.compiler.explainer().explain() if some)
+    assert explanation.reason == "NoPeers"
+    assert "; the Beacon is dark" in explanation.message
+    assert "the Service is wrong" not in explanation.message
+
+
+# Conversion
+
+
+def light(value: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Problem]] | None:
+    """Convert a Light, which no kind reads."""
+    if value.get("kind") != "Light":
+        return None
+    name = value["metadata"]["name"]
+    return [beacon(name)], [Problem((ObjectRef("Light", "", name),), "spec.hue", "is left out")]
+
+
+def test_a_draft_is_converted_in_place_of_being_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Drafting(BeaconDialect):
+        draft_converters = (api.DraftConverter(("Light",), light),)
+
+    path = tmp_path / "light.json"
+    draft = {"apiVersion": "test.waggle.dev/v0", "kind": "Light", "metadata": {"name": "l"}}
+    path.write_text(json.dumps(draft))
+    assert main(["convert", "-f", str(path)], Dialects((entry(Drafting),))) == 0
+    shown = capsys.readouterr()
+    assert yaml.safe_load(shown.out) == beacon("l")
+    assert shown.err == "waggle convert: note: Light/l: spec.hue: is left out\n"
+    assert main(["convert", "-f", str(path)], Dialects((entry(LighthouseDialect),))) != 0
+
+
+# All of them
+
+
+def test_every_hook_is_in_the_tests_of_a_dialect_and_on_the_page() -> None:
+    texts = [path.read_text() for path in ROOT.rglob("*.py") if path != Path(__file__)]
+    texts.append(Path(__file__).read_text().partition("# All of them")[0])
+    page = (ROOT.parent / "docs/dialects.md").read_text()
+    hooks = {name for name in vars(api.Dialect) if not name.startswith("_")}
+    assert {hook for hook in hooks if not any(hook in text for text in texts)} == set()
+    assert {hook for hook in hooks if f"`{hook}" not in page} == set()
