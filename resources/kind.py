@@ -24,6 +24,7 @@ from statedb import Index
 T = TypeVar("T", bound=Resource)
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_FIELD_TERM = re.compile(r"(?P<field>[^=!,]+)(?:==?|!=)(?P<value>[^=!,]*)")
 DEFAULT_NAMESPACE = "default"
 
 NodeSelectors: TypeAlias = Callable[[Any], Iterable[LabelSelector]]
@@ -41,7 +42,8 @@ class NodeFilter(msgspec.Struct, frozen=True):
     """Takes a row, and the name and the labels of the node."""
     fields: str = ""
     """A field selector for the same objects, in which ``{node}`` stands for the node's name; empty
-    where the API server has none: all objects are requested."""
+    where the API server has none: all objects are requested. Every kind has ``metadata.name``, and
+    ``metadata.namespace`` if it is in one; a kind with another one has a list that is refused."""
     label_keys: Callable[[Any], Iterable[str]] = _no_keys
     """The keys of the labels of a node on which it depends whether a row is accepted."""
 
@@ -64,6 +66,20 @@ def selecting_nodes(selectors: NodeSelectors) -> NodeFilter:
         return {key for selector in selectors(row) for key in selector.keys}
 
     return NodeFilter(accepts, label_keys=label_keys)
+
+
+def _check_field_selector(kind: str, selector: str, *, namespaced: bool) -> None:
+    """Check a field selector that every API server accepts for a kind. Raises ValueError."""
+    accepted = ("metadata.name", *(["metadata.namespace"] if namespaced else []))
+    for term in selector.split(","):
+        found = _FIELD_TERM.fullmatch(term)
+        if found is None:
+            raise ValueError(f"{kind}: of_node: {term!r} is no term of a field selector")
+        if found["field"] not in accepted:
+            rule = f"an API server selects by {' and '.join(accepted)} alone"
+            raise ValueError(f"{kind}: of_node: {found['field']}: {rule}")
+        if re.search(r"[{}]", found["value"].replace("{node}", "")):
+            raise ValueError(f"{kind}: of_node: {found['value']!r} has another field than {{node}}")
 
 
 class Kind(Generic[T]):
@@ -97,6 +113,8 @@ class Kind(Generic[T]):
         draft_groups: tuple[str, ...] = (),
         invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
     ) -> None:
+        if of_node is not None and of_node.fields:
+            _check_field_selector(name, of_node.fields, namespaced=namespaced)
         self.table = table
         """The name of its StateDB table; the primary index is (namespace, name)."""
         self.indexes = indexes
