@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -141,10 +141,11 @@ def test_no_program_is_left_behind_however_the_demo_ends(examples: Path, number:
 class Screen:
     """A demo in a terminal of its own, and what it has drawn."""
 
-    def __init__(self, examples: Path, columns: int) -> None:
+    def __init__(self, examples: Path, columns: int, wrapper: Sequence[str] = ()) -> None:
+        """``wrapper``: the first process of the terminal, which runs the demo."""
         self.here, there = open_terminal(columns)
         self.demo = subprocess.Popen(
-            command(examples),
+            [*wrapper, *command(examples)],
             stdin=there,
             stdout=there,
             stderr=there,
@@ -166,7 +167,8 @@ class Screen:
 
 
 def test_the_end_of_the_terminal_ends_both_programs(examples: Path) -> None:
-    screen = Screen(examples, 100)
+    # As make does: it gets SIGHUP, which the kernel sends to no other process, and waits.
+    screen = Screen(examples, 100, ["sh", "-c", 'trap : HUP; "$@"; exit', "sh"])
     screen.until("Ctrl-C ends it")
     assert len(programs(examples)) == 2
     os.close(screen.here)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
+import os
 import signal
 import socket
 import tempfile
@@ -203,7 +205,17 @@ def _picture(snapshot: Snapshot, path: Path) -> None:
 
 
 async def _in_terminal(demo: Demo, console: Console, hint: str, stop: asyncio.Event) -> None:
-    """Show the router's state on the whole screen, drawn again where it or the size has changed."""
+    """Show the router's state on the whole screen until the demo or the terminal is ended."""
+    try:
+        await _drawn(demo, console, hint, stop)
+    except OSError as error:
+        # The terminal is closed. SIGHUP is sent to its first process alone: to make, for example.
+        if error.errno != errno.EIO:
+            raise
+
+
+async def _drawn(demo: Demo, console: Console, hint: str, stop: asyncio.Event) -> None:
+    """Draw the state again where it or the size has changed. Raises OSError without the terminal."""
     snapshot = before = Snapshot()
     resized = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -212,6 +224,7 @@ async def _in_terminal(demo: Demo, console: Console, hint: str, stop: asyncio.Ev
         while not stop.is_set():
             demo.check()
             snapshot = demo.read()
+            os.get_terminal_size(console.file.fileno())
             if snapshot != before or resized.is_set():
                 width, height = console.size
                 live.update(screen(snapshot, hint, width=width, height=height), refresh=True)
