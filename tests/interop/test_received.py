@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.dialects import neutral_model
 from tests.interop.conftest import NeedRouter
 from tests.interop.lab import ASN, OURS, PEERS, PORT, give_addresses, router_for
-from tests.support import second_dialect
 from tests.support.agent import Agent
 from tests.support.netns import Link, linked_namespaces
 from tests.support.routers import ALL_ROUND, KINDS, PeerSettings, Router, RouterSettings
@@ -35,26 +35,26 @@ ROUTES = (
     "2001:db8:1:1::/64",
 )
 BLOCK = [{"prefix": "10.96.0.0/12", "le": 32, "label": "AlwaysBlock"}]
-HIVE = {"kind": "Hive", "name": "swarm"}
+OBJECT = {"kind": "Router", "name": "main"}
 
 
-class Bees:
+class Lab:
     """An agent with the test dialect, and routers by the name of the peer that each is."""
 
     def __init__(self, agent: Agent, link: Link, routers: dict[str, Router]) -> None:
         self.agent, self.link, self.routers = agent, link, routers
 
     def peer(self, name: str, **fields: object) -> dict[str, Any]:
-        """Return a peer of a Hive."""
+        """Return a peer of a Router."""
         asn, number = PEERS[name]
         address, local = f"10.99.0.{number}", OURS[0]
         both = ["ipv4-unicast", "ipv6-unicast"]
         values = {"name": name, "address": address, "asn": asn, "port": PORT}
         return {**values, "localAddress": local, "families": both, **fields}
 
-    def write(self, *hives: dict[str, Any]) -> None:
+    def write(self, *routers: dict[str, Any]) -> None:
         """Replace the configuration."""
-        self.agent.write_objects("bees.json", *hives)
+        self.agent.write_objects("routers.json", *routers)
 
     def established(self, *names: str) -> None:
         ours = self.agent.peers()
@@ -84,15 +84,15 @@ class Bees:
 
 
 @contextlib.contextmanager
-def bees(kind: str, directory: Path, *names: str) -> Iterator[Bees]:
+def lab_of(kind: str, directory: Path, *names: str) -> Iterator[Lab]:
     """Run an agent without configuration, and routers."""
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
         agent = Agent(
             link.left,
             directory / "agent",
-            program=("tests.support.second_dialect",),
-            arguments=("--enable-cell", "bees"),
+            program=("tests.dialects.neutral_model",),
+            arguments=("--enable-cell", "neutral"),
         )
         agent.write_objects("node.json", {"kind": "Node", "apiVersion": "v1",
                                           "metadata": {"name": "test-node"}})  # fmt: skip
@@ -102,7 +102,7 @@ def bees(kind: str, directory: Path, *names: str) -> Iterator[Bees]:
             part.start()
             stack.callback(part.stop)
             part.wait_ready()
-        yield Bees(agent, link, routers)
+        yield Lab(agent, link, routers)
 
 
 STEPS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
@@ -145,14 +145,14 @@ def test_filters_accept_exactly_what_they_select_and_say_why(
 ) -> None:
     need_router(kind)
     name = "ebgp-ipv4"
-    with bees(kind, tmp_path, name) as lab:
-        lab.write(second_dialect.hive("swarm", lab.peer(name)))
+    with lab_of(kind, tmp_path, name) as lab:
+        lab.write(neutral_model.router("main", lab.peer(name)))
         eventually(lambda: lab.established(name), context=lab.logs)
         lab.routers[name].announce(*ROUTES)
         eventually(lambda: _check_received(lab, name), context=lab.logs)
         tokens = lab.tokens()
         for what, fields, accepted in STEPS:
-            lab.write(second_dialect.hive("swarm", lab.peer(name, **fields)))
+            lab.write(neutral_model.router("main", lab.peer(name, **fields)))
             blocked = bool(fields.get("reject"))
             eventually(
                 lambda accepted=accepted, blocked=blocked, what=what: _check_step(  # type: ignore[misc]
@@ -167,20 +167,18 @@ def test_filters_accept_exactly_what_they_select_and_say_why(
         assert (explained["reason"], explained["received"]) == ("AlwaysBlock", True)
 
 
-def _check_received(lab: Bees, name: str) -> None:
+def _check_received(lab: Lab, name: str) -> None:
     assert set(lab.received(name)) == set(ROUTES)
 
 
-def _check_step(
-    lab: Bees, name: str, accepted: dict[str, str], *, blocked: bool, what: str
-) -> None:
-    assert set(lab.available("swarm")) == set(accepted), what
+def _check_step(lab: Lab, name: str, accepted: dict[str, str], *, blocked: bool, what: str) -> None:
+    assert set(lab.available("main")) == set(accepted), what
     for prefix, item in lab.received(name).items():
         assert item["accepted"] is (prefix in accepted), (what, item)
         if prefix in accepted:
             assert (item["filter"], item["object"], item["status"]) == (
                 accepted[prefix],
-                HIVE,
+                OBJECT,
                 "accepted",
             ), (what, item)
             continue
@@ -196,14 +194,14 @@ def test_routes_of_one_instance_come_and_go_in_another(
 ) -> None:
     need_router(kind)
     names = ("ebgp-ipv4", "ibgp-ipv4")
-    with bees(kind, tmp_path, *names) as lab:
+    with lab_of(kind, tmp_path, *names) as lab:
         red = {"originates": ["192.0.2.0/24", "2001:db8:9::/48"]}
         peers = {name: lab.peer(name, acceptAll=True) for name in names}
 
         def configure(*imports: str) -> None:
             lab.write(
-                second_dialect.hive("red", peers["ebgp-ipv4"], **red),
-                second_dialect.hive("blue", peers["ibgp-ipv4"], imports=list(imports)),
+                neutral_model.router("red", peers["ebgp-ipv4"], **red),
+                neutral_model.router("blue", peers["ibgp-ipv4"], imports=list(imports)),
             )
 
         configure("red")
@@ -243,10 +241,10 @@ def test_a_peer_may_be_of_the_own_as_or_of_any_other(
 ) -> None:
     need_router(kind)
     names = ("ebgp-ipv4", "ibgp-ipv4")
-    with bees(kind, tmp_path, *names) as lab:
+    with lab_of(kind, tmp_path, *names) as lab:
         classes = {"ebgp-ipv4": "external", "ibgp-ipv4": "internal"}
         peers = [lab.peer(name, asn=classes[name]) for name in names]
-        lab.write(second_dialect.hive("swarm", *peers))
+        lab.write(neutral_model.router("main", *peers))
         eventually(lambda: lab.established(*names), context=lab.logs)
         ours = lab.agent.peers()
         assert {name: (ours[name]["peerASN"], ours[name]["peerType"]) for name in names} == {
@@ -256,7 +254,7 @@ def test_a_peer_may_be_of_the_own_as_or_of_any_other(
             lab.peer(name, asn=classes[other])
             for name, other in zip(names, names[::-1], strict=True)
         ]
-        lab.write(second_dialect.hive("swarm", *wrong))
+        lab.write(neutral_model.router("main", *wrong))
 
         def refused() -> None:
             for name, item in lab.agent.peers().items():
@@ -264,7 +262,7 @@ def test_a_peer_may_be_of_the_own_as_or_of_any_other(
                 assert "Bad Peer AS" in item.get("lastError", ""), (name, item)
 
         eventually(refused, context=lab.logs)
-        lab.write(second_dialect.hive("swarm", *peers))
+        lab.write(neutral_model.router("main", *peers))
         eventually(lambda: lab.established(*names), within=60, context=lab.logs)
 
 
@@ -273,7 +271,7 @@ def test_frr_is_a_member_of_the_confederation_of_an_instance(
 ) -> None:
     need_router("frr")
     member = 65002
-    with bees("frr", tmp_path) as lab:
+    with lab_of("frr", tmp_path) as lab:
         router = KINDS["frr"](
             RouterSettings(
                 asn=member,
@@ -288,8 +286,8 @@ def test_frr_is_a_member_of_the_confederation_of_an_instance(
         )
         peer = lab.peer("ebgp-ipv4", asn=member, acceptAll=True)
         lab.write(
-            second_dialect.hive(
-                "swarm", peer, confederation=64999, members=[member], originates=["192.0.2.0/24"]
+            neutral_model.router(
+                "main", peer, confederation=64999, members=[member], originates=["192.0.2.0/24"]
             )
         )
         with router:
@@ -304,7 +302,7 @@ def test_frr_is_a_member_of_the_confederation_of_an_instance(
                 assert "203.0.113.0/24" in items
                 item = items["203.0.113.0/24"]
                 assert (item["asPath"], item["status"]) == (f"({member})", "accepted"), item
-                assert set(lab.available("swarm")) == {"203.0.113.0/24", "192.0.2.0/24"}
+                assert set(lab.available("main")) == {"203.0.113.0/24", "192.0.2.0/24"}
 
             eventually(received, context=lab.logs)
 
@@ -314,11 +312,11 @@ def test_an_instance_in_a_vrf_that_is_not_there_waits_and_leaves_the_others_alon
 ) -> None:
     need_router("bird")
     names = ("ebgp-ipv4", "ibgp-ipv4")
-    with bees("bird", tmp_path, *names) as lab:
+    with lab_of("bird", tmp_path, *names) as lab:
         peers = [lab.peer(name, acceptAll=True) for name in names]
         lab.write(
-            second_dialect.hive("plain", peers[0], imports=["coloured"]),
-            second_dialect.hive(
+            neutral_model.router("plain", peers[0], imports=["coloured"]),
+            neutral_model.router(
                 "coloured", peers[1], vrf="red", listenPort=1791, originates=["192.0.2.0/24"]
             ),
         )

@@ -1,8 +1,9 @@
 """The neutral model as an API: a dialect for tests of what instances and peers can have.
 
-Each `Hive` object is one instance with its peers, which are advertised nothing. ``python -m
-tests.support.second_dialect`` is ``waggle-agent`` with this dialect, which is off by default. What
-dialects do beside each other is tested with `tests.dialects.beacon`.
+Each `Router` object is one instance with its peers, which are advertised nothing. No released API has
+all of it: confederations, imports and prefixes that are never accepted, in instances without a VRF.
+``python -m tests.dialects.neutral_model`` is ``waggle-agent`` with this dialect, off by default. The
+dialect of the page "Add a dialect" is `beacon`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tests.support.cells import entry
 from waggle_agent.__main__ import main
 
 
-class HiveRule(Struct, frozen=True):
+class RouterRule(Struct, frozen=True):
     """Prefixes that are accepted from a neighbour, or never accepted."""
 
     prefix: str
@@ -38,7 +39,7 @@ class HiveRule(Struct, frozen=True):
     label: str = ""
 
 
-class HivePeer(Struct, frozen=True):
+class RouterPeer(Struct, frozen=True):
     """One neighbour."""
 
     name: str
@@ -47,55 +48,55 @@ class HivePeer(Struct, frozen=True):
     port: int = 179
     local_address: str | None = None
     families: tuple[str, ...] = ("ipv4-unicast",)
-    accept: tuple[HiveRule, ...] = ()
+    accept: tuple[RouterRule, ...] = ()
     accept_all: bool = False
-    reject: tuple[HiveRule, ...] = ()
+    reject: tuple[RouterRule, ...] = ()
 
 
-class HiveSpec(Struct, frozen=True):
+class RouterSpec(Struct, frozen=True):
     """One instance."""
 
     asn: int
     router_id: str
     listen_port: int | None = None
     vrf: str | None = None
-    peers: tuple[HivePeer, ...] = ()
+    peers: tuple[RouterPeer, ...] = ()
     originates: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
     confederation: int | None = None
     members: tuple[int, ...] = ()
 
 
-class HiveRow(Resource, frozen=True):
-    """An object of kind Hive."""
+class RouterRow(Resource, frozen=True):
+    """An object of kind Router."""
 
-    spec: HiveSpec
+    spec: RouterSpec
 
 
-HIVE = Kind(
-    "Hive",
-    HiveRow,
-    group="bees.example",
+ROUTER = Kind(
+    "Router",
+    RouterRow,
+    group="test.waggle.dev",
     versions=("v1",),
-    plural="hives",
+    plural="routers",
     namespaced=False,
-    table="hives",
+    table="routers",
 )
 
 
-class BeeDialect(Dialect):
-    """Compiles every Hive to an instance of its name."""
+class NeutralDialect(Dialect):
+    """Compiles every Router to an instance of its name."""
 
-    name: ClassVar = "bees"
-    title: ClassVar = "Bees' BGP"
-    kinds: ClassVar[tuple[Kind[Any], ...]] = (HIVE,)
+    name: ClassVar = "neutral"
+    title: ClassVar = "The neutral model"
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (ROUTER,)
 
     def compile(self, snapshot: Snapshot, context: NodeContext) -> NodeIntent:
         """See `Dialect`."""
         del context
         instances, peers = [], []
-        for row in self.tables.of(HIVE).all(snapshot):
-            ref = ObjectRef(HIVE.name, "", row.metadata.name)
+        for row in self.tables.of(ROUTER).all(snapshot):
+            ref = ObjectRef(ROUTER.name, "", row.metadata.name)
             spec = row.spec
             instances.append(
                 Instance(
@@ -118,7 +119,7 @@ class BeeDialect(Dialect):
         return NodeIntent(tuple(instances), tuple(peers))
 
 
-def _peer(instance: str, ref: ObjectRef, peer: HivePeer) -> Peer:
+def _peer(instance: str, ref: ObjectRef, peer: RouterPeer) -> Peer:
     return Peer(
         instance=instance,
         name=peer.name,
@@ -136,19 +137,24 @@ def _peer(instance: str, ref: ObjectRef, peer: HivePeer) -> Peer:
     )
 
 
-def _rule(rule: HiveRule, ref: ObjectRef) -> PrefixRule:
+def _rule(rule: RouterRule, ref: ObjectRef) -> PrefixRule:
     return PrefixRule(rule.prefix, rule.ge, rule.le, None if rule.label else ref, rule.label)
 
 
-def hive(name: str, *peers: dict[str, Any], **spec: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Spell a Hive; ``created`` is its creationTimestamp."""
+def router(name: str, *peers: dict[str, Any], **spec: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Spell a Router; ``created`` is its creationTimestamp."""
     metadata = {"name": name, "creationTimestamp": spec.pop("created", "")}
     given = {"asn": 65001, "routerID": "192.0.2.77", **spec, "peers": list(peers)}
-    return {"apiVersion": "bees.example/v1", "kind": "Hive", "metadata": metadata, "spec": given}
+    return {
+        "apiVersion": "test.waggle.dev/v1",
+        "kind": "Router",
+        "metadata": metadata,
+        "spec": given,
+    }
 
 
-CELLS = agent_cells(cilium.DIALECT, entry(BeeDialect))
-"""Of an agent; the second dialect is off by default."""
+CELLS = agent_cells(cilium.DIALECT, entry(NeutralDialect))
+"""Of an agent."""
 
 
 if __name__ == "__main__":
