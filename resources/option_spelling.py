@@ -6,6 +6,7 @@ of programs with cells from flags, environment and file; `waggle` reads flags al
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, get_type_hints
 
@@ -33,8 +34,13 @@ class Setting(msgspec.Struct, frozen=True):
     choices: tuple[str, ...]
 
 
-def describe(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
-    """Yield the settings that a cell's options declare, in order of declaration."""
+@functools.cache
+def describe(cell: str, options: type[msgspec.Struct]) -> tuple[Setting, ...]:
+    """Return the settings that a cell's options declare, in order of declaration."""
+    return tuple(_described(cell, options))
+
+
+def _described(cell: str, options: type[msgspec.Struct]) -> Iterator[Setting]:
     info = shapes.type_info(options)
     if not isinstance(info, shapes.StructType):
         raise TypeError(f"{options!r} is not a struct")
