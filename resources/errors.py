@@ -21,6 +21,11 @@ def shortened(text: str) -> str:
     return repr(text if len(text) <= 64 else text[:63] + "…")
 
 
+def as_written(text: str) -> str:
+    """Return a text without quotes where nothing in it could mislead, otherwise as `shortened`."""
+    return text if len(text) <= 64 and text.isprintable() else shortened(text)
+
+
 class ObjectName(msgspec.Struct, frozen=True, order=True):
     """Names one object."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from reconcilers.model import FieldRef, PasswordRef, Peer, SecretRef
 from reconcilers.tables import BY_PASSWORD, IntentTables
 from resources.field_path import value_at
+from resources.passwords import password_octets
 from resources.secret_value import SecretValue
 from resources.tables import Tables
 from statedb import ChangeIterator, Database, Snapshot
@@ -48,7 +49,7 @@ class Passwords:
             if isinstance(ref, SecretRef) and ref.verbatim:
                 return octets
             # A newline at the end comes from an editor and is not part of the password.
-            return octets.rstrip(b"\r\n")
+            return password_octets(octets)
 
         return read
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from reconcilers.frrk8s.unit import Compiled, NeighborPart, ProfilePart, RouterPart, Session, Unit
 from reconcilers.model import ObjectRef, PasswordRef, Problem
+from resources.passwords import password_octets
 from resources.secret_value import SecretValue
 from speaker.nlri import prefix_to_text
 
@@ -39,7 +40,7 @@ class Claim(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """A compared setting of a session."""
+    """A compared setting of a session, or of a BFD profile."""
 
     json: str
     title: str
@@ -62,6 +63,15 @@ _FIELDS: Final[Mapping[str, _Field]] = {
     "next_hop_ipv4": _Field("toAdvertise.nextHop.ipv4", "IPv4 next hop", optional=True),
     "next_hop_ipv6": _Field("toAdvertise.nextHop.ipv6", "IPv6 next hop", optional=True),
 }
+_PROFILE_FIELDS: Final[Mapping[str, _Field]] = {
+    "receive_interval": _Field("receiveInterval", "receive interval", suffix=" ms"),
+    "transmit_interval": _Field("transmitInterval", "transmit interval", suffix=" ms"),
+    "detect_multiplier": _Field("detectMultiplier", "detection multiplier"),
+    "echo_interval": _Field("echoInterval", "echo interval", suffix=" ms"),
+    "echo_mode": _Field("echoMode", "echo mode"),
+    "passive": _Field("passiveMode", "passive mode"),
+    "minimum_ttl": _Field("minimumTtl", "minimum TTL"),
+}
 _INDEXED: Final = tuple(
     (name, Session._fields.index(name), field) for name, field in _FIELDS.items()
 )
@@ -75,7 +85,7 @@ def claims_of(unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]
             yield from _of_neighbor(unit, neighbor)
             yield from _of_preferences(unit, neighbor)
     for profile in compiled.profiles:
-        yield _of_profile(unit, profile)
+        yield from _of_profile(unit, profile)
 
 
 def password_claims(
@@ -132,7 +142,7 @@ def _of_password(
         found = resolve(ref, part.password)
         if not isinstance(found, SecretValue) or not found.known:
             return  # Nothing is known that could differ.
-        value = SecretValue(found.reveal().rstrip(b"\r\n"))
+        value = SecretValue(password_octets(found.reveal()))
     shown = "none" if value is None else "one"
     yield (part.key, "password"), Claim(unit, f"{part.path}.{field}", value, shown, "password")
 
@@ -144,16 +154,13 @@ def _of_preferences(unit: Unit, part: NeighborPart) -> Iterator[tuple[Subject, C
         yield (part.key, "preference", one), Claim(unit, path, value, str(value), title)
 
 
-def _of_profile(unit: Unit, part: ProfilePart) -> tuple[Subject, Claim]:
+def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]]:
     profile = part.profile
-    shown = (
-        f"receive {profile.receive_interval}, transmit {profile.transmit_interval}, multiplier "
-        f"{profile.detect_multiplier}, echo {profile.echo_interval} "
-        f"{'on' if profile.echo_mode else 'off'}, {'passive' if profile.passive else 'active'}, "
-        f"minimum TTL {profile.minimum_ttl}"
-    )
-    title = f"BFD profile {profile.name!r}"
-    return ("profile", profile.name), Claim(unit, part.path, profile, shown, title)
+    for name, field in _PROFILE_FIELDS.items():
+        value = getattr(profile, name)
+        title = f"BFD profile {profile.name!r}: {field.title}"
+        claim = Claim(unit, f"{part.path}.{field.json}", value, _shown(value, field), title)
+        yield ("profile", profile.name, name), claim
 
 
 # Conflicts

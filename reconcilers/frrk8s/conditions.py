@@ -45,6 +45,8 @@ class _Found(msgspec.Struct):
 
     nodes: set[str] = msgspec.field(default_factory=set)
     problems: dict[Problem, set[str]] = msgspec.field(default_factory=dict)
+    standing_in_the_way: set[Problem] = msgspec.field(default_factory=set)
+    """Not those of younger objects that ``isolate`` leaves out in favour of this one."""
     parts: set[str] = msgspec.field(default_factory=set)
 
 
@@ -68,6 +70,7 @@ def conditions(
         for ref in problem.objects:
             if ref in found:
                 found[ref].problems.setdefault(problem, set())
+                found[ref].standing_in_the_way.add(problem)
     for ref, of_object in sorted(found.items()):
         yield from _of_object(ref, objects[ref], of_object, are_nodes_known=known)
 
@@ -85,6 +88,8 @@ def _take(found: Mapping[ObjectRef, _Found], one: NodesMerge, *, isolate: bool) 
     for problem in one.merge.problems:
         for ref in found.keys() & set(problem.objects):
             found[ref].problems.setdefault(problem, set()).update(one.nodes)
+            if not (isolate and ref in taken):
+                found[ref].standing_in_the_way.add(problem)
 
 
 def other_namespace(ref: ObjectRef, generation: int, namespace: str) -> Condition:
@@ -98,7 +103,7 @@ def _of_object(
 ) -> Iterator[Condition]:
     reason, problems = "Accepted", list[Problem]()
     for category, word in _REASONS:
-        problems = [p for p in sorted(found.problems) if p.category == category]
+        problems = [p for p in sorted(found.standing_in_the_way) if p.category == category]
         if problems:
             reason = word
             break

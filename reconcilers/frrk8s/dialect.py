@@ -38,7 +38,6 @@ from reconcilers.frrk8s.route_sets import (
     changed_objects,
 )
 from reconcilers.frrk8s.selection import Selected, example_labels, selected, selector_errors
-from reconcilers.frrk8s.single import password_error
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.join import united
 from reconcilers.model import (
@@ -59,6 +58,7 @@ from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, KINDS
 from resources.kind import Kind
 from resources.meta import ObjectKey
+from resources.passwords import password_error
 from resources.secret_value import SecretValue
 from resources.tables import Tables
 from statedb import Snapshot, Table

@@ -18,6 +18,7 @@ from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.unit import NeighborKey, Unit
 from reconcilers.model import ObjectRef, PasswordRef
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.passwords import password_octets
 from resources.secret_value import SecretValue, decode_withheld, encode_withheld
 
 Passwords = Mapping[NeighborKey, SecretValue]
@@ -101,7 +102,7 @@ def _passwords(merged: Merge, resolve: Resolve) -> dict[NeighborKey, SecretValue
             if ref is not None:
                 value = resolve(ref, neighbor.password)
                 if isinstance(value, SecretValue) and value.known:
-                    found[neighbor.key] = SecretValue(value.reveal().rstrip(b"\r\n"))
+                    found[neighbor.key] = SecretValue(password_octets(value.reveal()))
     return found
 
 

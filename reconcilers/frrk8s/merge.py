@@ -306,13 +306,15 @@ def _disagreements(
     for subject, claim in claims:
         own.setdefault(subject, []).append(claim)
     found: list[Problem] = []
+    with_younger: list[Problem] = []
     for subject, of_object in own.items():
         first = of_object[0]
         others = [one for one in table.get(subject, ()) if one.value != first.value]
         older = [one for one in others if one.unit.age < first.unit.age]
-        others = older or others
-        found += conflicts([*of_object, *others], subject)
-    return found
+        found += conflicts([*of_object, *older], subject)
+        with_younger += conflicts([*of_object, *others], subject)
+    # An object that waited for a VRF comes after younger ones.
+    return found or with_younger
 
 
 def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedRouter, ...]:
@@ -365,14 +367,16 @@ def _neighbor(
         if any(one is None for one in accepts)
         else frozenset[PrefixRule]().union(*(one for one in accepts if one is not None))
     )
+    families = frozenset[str]().union(*(part.families for _, part in parts))
+    exporting = parts if "unicast" in families else ()
     return MergedNeighbor(
         first.key,
         session,
         None if session.bfd_profile is None else profiles.get(session.bfd_profile),
         any(part.graceful_restart for _, part in parts),
-        frozenset[str]().union(*(part.families for _, part in parts)),
+        families,
         accept,
-        tuple((unit.ref, part.routes) for unit, part in parts if part.routes),
+        tuple((unit.ref, part.routes) for unit, part in exporting if part.routes),
         tuple(unit.rules for unit, _ in parts if unit.rules is not None),
         _refs(unit for unit, _ in parts),
         first.password,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Literal, TypeAlias
 
+from reconcilers.frrk8s.values import prefix
 from resources.option_declarations import InvalidOption, Options, setting
+from speaker.nlri import prefix_to_text
 
 OnConflict: TypeAlias = Literal["keep", "clear", "isolate"]
 
@@ -55,6 +57,7 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
     def blocked(self) -> tuple[str, ...]:
         """The prefixes that are always blocked, in canonical form, each once."""
         texts = [text.strip() for one in self.always_block for text in one.split(",")]
-        networks = [ipaddress.ip_network(text, strict=False) for text in texts if text]
+        written = [prefix_to_text(*prefix(text)) for text in texts if text]
+        networks = [ipaddress.ip_network(text) for text in written]
         ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))
         return tuple(dict.fromkeys(map(str, ordered)))

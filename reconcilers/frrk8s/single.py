@@ -45,7 +45,7 @@ from resources.durations import parse_duration
 from resources.errors import FieldError, shortened
 from resources.frrk8s.frrconfiguration import Router
 from resources.frrk8s.neighbor import Neighbor, PrefixSelector
-from speaker.api.secret import MAX_KEY_LENGTH
+from resources.passwords import password_error
 from speaker.nlri import IPV4_UNICAST, prefix_to_text
 
 HOLD_TIME: Final = 180
@@ -226,7 +226,7 @@ class _Compiler:
             session,
             spec.enable_graceful_restart,
             families,
-            self._shared(exported.routes if "unicast" in families else {}),
+            self._shared(exported.routes),
             exported.preferences,
             self._accept(spec, key, path),
             spec.password,
@@ -404,6 +404,8 @@ class _Compiler:
 
     def _accept(self, spec: Neighbor, key: NeighborKey, path: str) -> frozenset[PrefixRule] | None:
         allowed = spec.to_receive.allowed
+        if allowed.mode == "all":
+            return None
         rules = set()
         for i, selector in enumerate(allowed.prefixes):
             where = f"{path}.toReceive.allowed.prefixes[{i}]"
@@ -411,7 +413,7 @@ class _Compiler:
                 rules.add(self._rule(selector))
             except _InvalidSelectorError as error:
                 self._error(f"{where}.{error.field}", f"{key}: {error}")
-        return None if allowed.mode == "all" else frozenset(rules)
+        return frozenset(rules)
 
     def _rule(self, selector: PrefixSelector) -> PrefixRule:
         try:
@@ -435,15 +437,3 @@ class _InvalidSelectorError(Exception):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
-
-
-def password_error(octets: bytes) -> str | None:
-    """Return why TCP MD5 cannot use a password, or None; nothing of it is shown (RFC 2385)."""
-    used = octets.rstrip(b"\r\n")
-    if not used:
-        return "the password is empty"
-    if len(used) > MAX_KEY_LENGTH:
-        return f"the password is longer than {MAX_KEY_LENGTH} octets"
-    if b"\0" in used:
-        return "the password has a NUL octet"
-    return None

@@ -5,6 +5,7 @@ Addresses and prefixes in any spelling, host bits cut; ``default`` and no VRF; d
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import ipaddress
 from typing import Final, TypeAlias
@@ -34,17 +35,14 @@ def shown_vrf(vrf: str) -> str:
 @functools.lru_cache(maxsize=65536)
 def prefix(text: str) -> Prefix:
     """Return the network of a prefix. Raises `ValueError` naming the rule."""
-    try:
-        return prefix_to_wire(text)
-    except ValueError:
-        base, slash, length = text.partition("/")
-        if not (slash and length.isascii() and length.isdigit()):
-            raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24") from None
-        try:
-            address = canonical_address(base)
-            return prefix_to_wire(str(ipaddress.ip_network(f"{address}/{length}", strict=False)))
-        except ValueError:
-            raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24") from None
+    base, _, length = text.partition("/")
+    if length.isascii() and length.isdigit():
+        with contextlib.suppress(ValueError):
+            return prefix_to_wire(text)
+        with contextlib.suppress(ValueError):
+            found = canonical_address(base)
+            return prefix_to_wire(str(ipaddress.ip_network(f"{found}/{length}", strict=False)))
+    raise ValueError(f"{shortened(text)} is not a prefix such as 10.0.0.0/24")
 
 
 def address(text: str) -> str:

@@ -17,6 +17,7 @@ from reconcilers.model import ObjectRef, ref_to
 from resources.addresses import canonical_address
 from resources.core import Secret
 from resources.core.kinds import SECRET
+from resources.errors import as_written
 from resources.frrk8s.communities import UnknownNotationError, parse_community
 from resources.meta import ObjectKey
 from resources.metallb.bgpadvertisement import BGPAdvertisement
@@ -29,7 +30,8 @@ from resources.metallb.kinds import (
     COMMUNITY,
     IP_ADDRESS_POOL,
 )
-from resources.metallb.rules import MAX_PASSWORD_OCTETS
+from resources.metallb.objects import MetalLBObject
+from resources.passwords import password_error
 
 PASSWORD_TYPE: Final = "kubernetes.io/basic-auth"  # noqa: S105  a type, no password
 PASSWORD_KEY: Final = "password"  # noqa: S105
@@ -72,7 +74,7 @@ def pools_of(advertisement: BGPAdvertisement, pools: Iterable[IPAddressPool]) ->
 def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
     """Return everything that is wrong; an object that is wrong alone is not compared with others."""
     found = [
-        finding((ref,), error.path, error.message, "invalid")
+        finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
         for ref, row in objects.refs()
         for error in row.errors
     ]
@@ -85,6 +87,19 @@ def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding
     found += _advertised_pools(sound)
     found += _echo(sound)
     return found
+
+
+def _naming_neighbor(row: MetalLBObject, message: str) -> str:
+    """Return a message about a BGPPeer with its address as it is written, and its VRF."""
+    if not isinstance(row, BGPPeer):
+        return message
+    spec = row.spec
+    end = spec.peer_address or spec.interface
+    if not end:
+        return message
+    vrf = vrf_of(row)
+    where = f" in VRF {as_written(vrf)}" if vrf else ""
+    return f"neighbor {as_written(end)}{where}: {message}"
 
 
 def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
@@ -149,12 +164,13 @@ def _references(objects: Objects, secrets: Secrets, namespace: str) -> Iterator[
         ref, name = ref_to(BGP_PEER, row), row.spec.bfd_profile
         if name and name not in profiles:
             text = f"there is no BFDProfile {name[:64]!r} that can be used"
+            text = _naming_neighbor(row, text)
             yield finding((ref,), "spec.bfdProfile", text, "unresolved")
         secret = row.spec.password_secret.name
         if secret:
             problem = _secret_problem(secrets((namespace, secret)))
             if problem:
-                text = f"Secret {namespace}/{secret[:64]} {problem}"
+                text = _naming_neighbor(row, f"Secret {namespace}/{secret[:64]} {problem}")
                 yield finding((ref,), "spec.passwordSecret", text, "unresolved")
 
 
@@ -167,9 +183,8 @@ def _secret_problem(secret: Secret | None) -> str:
     value = secret.data.get(PASSWORD_KEY)
     if value is None:
         return f"has no key {PASSWORD_KEY}"
-    if value.known and not 1 <= len(value.reveal().removesuffix(b"\n")) <= MAX_PASSWORD_OCTETS:
-        return f"has a password that is empty, or of more than {MAX_PASSWORD_OCTETS} octets"
-    return ""
+    reason = password_error(value.reveal()) if value.known else None
+    return "" if reason is None else f"cannot be used: {reason}"
 
 
 def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:

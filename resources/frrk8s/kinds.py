@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
 
-from resources.errors import FieldError
+from resources.errors import FieldError, as_written
 from resources.frrk8s.definitions import FRR_CONFIGURATION as DEFINITION
 from resources.frrk8s.frrconfiguration import (
     FRRConfiguration,
@@ -18,6 +19,7 @@ from resources.meta import ObjectMeta
 from resources.schema import structural_errors, without_nulls
 
 SELECTOR: Final = "spec.nodeSelector"
+_NEIGHBOR: Final = re.compile(r"spec\.bgp\.routers\[(\d+)\]\.neighbors\[(\d+)\]")
 
 
 def _invalid(value: Any, errors: tuple[FieldError, ...]) -> FRRConfiguration:  # noqa: ANN401  JSON
@@ -32,9 +34,28 @@ def _invalid(value: Any, errors: tuple[FieldError, ...]) -> FRRConfiguration:  #
             found = msgspec.convert(selector, LabelSelector)
     if not metadata.namespace:
         metadata = msgspec.structs.replace(metadata, namespace=DEFAULT_NAMESPACE)
+    named = tuple(_naming_neighbor(value, error) for error in errors)
     return FRRConfiguration(
-        metadata=metadata, spec=FRRConfigurationSpec(node_selector=found), invalid=errors
+        metadata=metadata, spec=FRRConfigurationSpec(node_selector=found), invalid=named
     )
+
+
+def _naming_neighbor(value: Any, error: FieldError) -> FieldError:  # noqa: ANN401  JSON
+    """Return an error about a neighbour with its address or interface, and its VRF."""
+    place = _NEIGHBOR.match(error.path)
+    if place is None:
+        return error
+    router = value["spec"]["bgp"]["routers"][int(place[1])]
+    neighbor = router["neighbors"][int(place[2])]
+    if not isinstance(neighbor, dict):
+        return error
+    end = neighbor.get("address") or neighbor.get("interface")
+    if not isinstance(end, str) or not end:
+        return error
+    vrf = router.get("vrf")
+    named = isinstance(vrf, str) and vrf not in ("", "default")
+    where = f" in VRF {as_written(vrf)}" if named else ""
+    return FieldError(error.path, f"neighbor {as_written(end)}{where}: {error.message}")
 
 
 def _node_selectors(row: FRRConfiguration) -> tuple[LabelSelector, ...]:

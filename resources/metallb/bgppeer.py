@@ -16,11 +16,11 @@ from resources.labels import LabelSelector, LabelSelectorRequirement
 from resources.meta import Resource, Struct
 from resources.metallb.objects import MetalLBObject
 from resources.metallb.rules import (
-    MAX_PASSWORD_OCTETS,
     AnyAsn,
     repeated_requirement_errors,
     selectors_errors,
 )
+from resources.passwords import password_error
 from resources.secret_value import SecretValue
 
 DEFAULT_PORT: Final = 179
@@ -241,11 +241,16 @@ def _hold_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
     hold, keepalive = _hold_and_keepalive(spec)
     if hold is None or keepalive is None:
         return
-    path = "spec.holdTime" if spec.hold_time is not None else "spec.keepaliveTime"
     seconds = hold // NANOSECONDS
     if hold < 0 or seconds in (1, 2) or seconds > _MAX_SECONDS:
-        text = f"a hold time of {hold / NANOSECONDS:g} s is neither 0 nor from 3 to 65535 s"
-        yield FieldError(path, f"{text} (RFC 4271 section 4.2)")
+        path, given = "spec.holdTime", f"{spec.hold_time!r}"
+        if spec.hold_time is None:
+            path, given = (
+                "spec.keepaliveTime",
+                f"a hold time of three times {spec.keepalive_time!r}",
+            )
+        text = f"{given} is neither 0 nor from 3 s to 65535 s (RFC 4271 section 4.2)"
+        yield FieldError(path, text)
     elif keepalive < 0 or keepalive > hold:
         text = f"{spec.keepalive_time!r} is negative, or longer than the hold time"
         yield FieldError("spec.keepaliveTime", text)
@@ -261,10 +266,9 @@ def _password_errors(spec: BGPPeerSpec) -> Iterator[FieldError]:
     """Yield the rules of passwords; no message has anything of one."""
     password, given = spec.password, has_password(spec)
     if given and password is not None and password.known:
-        length = len(password.reveal().removesuffix(b"\n"))
-        if not 1 <= length <= MAX_PASSWORD_OCTETS:
-            text = f"a TCP MD5 password has from 1 to {MAX_PASSWORD_OCTETS} octets (RFC 2385)"
-            yield FieldError("spec.password", text)
+        reason = password_error(password.reveal())
+        if reason is not None:
+            yield FieldError("spec.password", f"{reason} (TCP MD5, RFC 2385)")
     if given and spec.password_secret.name:
         yield FieldError("spec.passwordSecret", "password is given as well")
     if spec.interface:

@@ -78,15 +78,28 @@ def block(text: str) -> Block:
         base, slash, length = text.strip().partition("/")
         if not slash or not (length.isascii() and length.isdigit()):
             raise ValueError(f"{shortened(text)} is neither a prefix nor a range of addresses")
-        network = ipaddress.ip_network((canonical_address(base), int(length)), strict=False)
-        return Block(text, (network,))
-    start = ipaddress.ip_address(canonical_address(first.strip()))
-    end = ipaddress.ip_address(canonical_address(last.strip()))
+        return Block(text, (_network(text, base, length),))
+    start, end = (_address(text, part) for part in (first, last))
     if start.version != end.version:
         raise ValueError(f"{shortened(text)} runs from one address family to the other")
     if int(end) < int(start):
         raise ValueError(f"{shortened(text)} runs backwards")
     return Block(text, tuple(ipaddress.summarize_address_range(start, end)))
+
+
+def _network(text: str, base: str, length: str) -> Network:
+    try:
+        return ipaddress.ip_network((canonical_address(base), int(length)), strict=False)
+    except ValueError:
+        raise ValueError(f"{shortened(text)} is not a prefix such as 192.0.2.0/24") from None
+
+
+def _address(text: str, part: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(canonical_address(part.strip()))
+    except ValueError:
+        reason = f"{shortened(part.strip())} is not an IP address"
+        raise ValueError(f"{shortened(text)} is not a range of addresses: {reason}") from None
 
 
 def blocks(row: IPAddressPool) -> tuple[Block, ...]:

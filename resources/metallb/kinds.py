@@ -45,7 +45,13 @@ BGP_PEER = Kind(
         BGPPeer,
         BGPPeerSpec,
         peer_errors,
-        lambda selectors: BGPPeerSpec(my_asn=0, node_selectors=selectors),
+        lambda selectors, texts: BGPPeerSpec(
+            my_asn=0,
+            node_selectors=selectors,
+            peer_address=texts.get("peerAddress", ""),
+            interface=texts.get("interface", ""),
+            vrf=texts.get("vrf", ""),
+        ),
         former={"metallb.io/v1beta1": (BGPPeerV1Beta1, lambda row: row.present)},
     ),
     former=MappingProxyType({"v1beta1": BGPPeerV1Beta1}),
@@ -65,7 +71,7 @@ BGP_ADVERTISEMENT = Kind(
         BGPAdvertisement,
         BGPAdvertisementSpec,
         advertisement_errors,
-        lambda selectors: BGPAdvertisementSpec(node_selectors=selectors),
+        lambda selectors, _: BGPAdvertisementSpec(node_selectors=selectors),
     ),
     of_node=selecting_nodes(_node_selectors),
 )
@@ -83,7 +89,7 @@ IP_ADDRESS_POOL = Kind(
         IPAddressPool,
         IPAddressPoolSpec,
         pool_errors,
-        lambda _: IPAddressPoolSpec(addresses=()),
+        lambda *_: IPAddressPoolSpec(addresses=()),
     ),
 )
 COMMUNITY = Kind(
@@ -96,7 +102,7 @@ COMMUNITY = Kind(
     table="metallb-communities",
     strict=True,
     definition=definitions.COMMUNITY,
-    convert=decoder(Community, CommunitySpec, community_errors, lambda _: CommunitySpec()),
+    convert=decoder(Community, CommunitySpec, community_errors, lambda *_: CommunitySpec()),
 )
 BFD_PROFILE = Kind(
     "BFDProfile",
@@ -108,7 +114,7 @@ BFD_PROFILE = Kind(
     table="metallb-bfd-profiles",
     strict=True,
     definition=definitions.BFD_PROFILE,
-    convert=decoder(BFDProfile, BFDProfileSpec, profile_errors, lambda _: BFDProfileSpec()),
+    convert=decoder(BFDProfile, BFDProfileSpec, profile_errors, lambda *_: BFDProfileSpec()),
 )
 L2_ADVERTISEMENT = Kind(
     "L2Advertisement",

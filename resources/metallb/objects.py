@@ -19,6 +19,8 @@ from resources.metallb.rules import misplaced_errors
 from resources.schema import structural_errors, without_nulls
 from resources.secret_value import decode_field
 
+_MAX_TEXT = 256
+"""Characters of a text that is kept of an object that is otherwise not read."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """An annotation that repeats the whole object, its passwords included; it is dropped."""
 
@@ -37,13 +39,13 @@ def decoder(
     row: type[T],
     spec: type[Struct],
     rules: Callable[[Any], Iterator[FieldError]],
-    broken: Callable[[tuple[LabelSelector, ...]], Struct],
+    broken: Callable[[tuple[LabelSelector, ...], Mapping[str, str]], Struct],
     former: Mapping[str, tuple[type[Resource], Callable[[Any], T]]] | None = None,
 ) -> Callable[[Any], T]:
     """Return the conversion of a kind; ``former``: row type and conversion by former ``apiVersion``.
 
-    ``broken`` makes the spec of an object whose spec cannot be read, from its node selectors. The
-    conversion raises `msgspec.ValidationError` only for impossible metadata.
+    ``broken`` makes the spec of an object whose spec cannot be read, from its node selectors and its
+    fields that are texts. The conversion raises `msgspec.ValidationError` only for impossible metadata.
     """
 
     def convert(value: Any) -> T:  # noqa: ANN401  JSON
@@ -61,8 +63,9 @@ def decoder(
                 if not error.path.startswith("metadata")
             ]
             metadata = msgspec.convert(value.get("metadata"), ObjectMeta)
-            selectors = _node_selectors(value.get("spec"))
-            return row(metadata=metadata, spec=broken(selectors), errors=tuple(errors))  # type: ignore[call-arg]
+            given = value.get("spec")
+            kept = broken(_node_selectors(given), _texts(given))
+            return row(metadata=metadata, spec=kept, errors=tuple(errors))  # type: ignore[call-arg]
         converted = cast("T", found if present is None else present(found))
         broken_rules = (*misplaced_errors(value, spec), *rules(converted))
         return replace(converted, errors=broken_rules) if broken_rules else converted
@@ -77,6 +80,16 @@ def _without_annotation(value: Any) -> Any:  # noqa: ANN401
         return value
     kept = {name: text for name, text in annotations.items() if name != LAST_APPLIED}
     return {**value, "metadata": {**metadata, "annotations": kept}}
+
+
+def _texts(spec: Any) -> dict[str, str]:  # noqa: ANN401
+    """Return the fields of a spec that are texts of a usual length."""
+    given = spec if isinstance(spec, dict) else {}
+    return {
+        name: value
+        for name, value in given.items()
+        if isinstance(value, str) and len(value) <= _MAX_TEXT
+    }
 
 
 def _node_selectors(spec: Any) -> tuple[LabelSelector, ...]:  # noqa: ANN401

@@ -21,8 +21,6 @@ SELECTING: Final = frozenset(
     {"ipAddressPools", "ipAddressPoolSelectors", "nodeSelectors", "peers", "serviceSelectors"}
 )
 """Fields without which an object selects everything."""
-MAX_PASSWORD_OCTETS: Final = 80
-"""TCP_MD5SIG_MAXKEYLEN of Linux."""
 
 
 def twice_errors(texts: Iterable[str], path: str) -> Iterator[FieldError]:

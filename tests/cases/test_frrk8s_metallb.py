@@ -1,10 +1,12 @@
 """The cases of FRR-k8s's and MetalLB's objects.
 
-The expected results are those of FRR-k8s's and MetalLB's own code for the same objects; ``differs``
-marks deliberate differences.
+The expected results of the first file are those of FRR-k8s's and MetalLB's own code for the same
+objects; ``differs`` marks deliberate differences. The expected results of the second file follow from
+the documented rules: each rule on its own, and rules in combination.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +15,19 @@ import pytest
 from tests.cases import expected
 from waggle.__main__ import main
 
-DOCUMENT: Final = json.loads((Path(__file__).parent / "frrk8s_metallb.json").read_text())
+FILES: Final = ("frrk8s_metallb.json", "frrk8s_metallb_more.json")
 FLAGS: Final = {"class": "--metallb-class", "onConflict": "--on-conflict"}
-CASES: Final = DOCUMENT["cases"]
+
+
+def cases(name: str) -> Iterator[dict[str, Any]]:
+    document = json.loads((Path(__file__).parent / name).read_text())
+    common = document.get("common", {})
+    for case in document["cases"]:
+        objects = [common[one] if isinstance(one, str) else one for one in case["objects"]]
+        yield {**case, "objects": objects}
+
+
+CASES: Final = [case for name in FILES for case in cases(name)]
 
 
 def arguments(case: dict[str, Any]) -> list[str]:

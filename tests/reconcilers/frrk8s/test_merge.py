@@ -133,7 +133,7 @@ def test_bfd_profiles_are_compared_with_their_defaults() -> None:
 
     assert reported(merge([profile("x"), profile("y", detectMultiplier=3)])) == []
     assert reported(merge([profile("x"), profile("y", detectMultiplier=4)])) == [
-        ("conflict", "x y", "bfdProfiles[0]")
+        ("conflict", "x y", "bfdProfiles[0].detectMultiplier")
     ]
 
 

@@ -98,7 +98,7 @@ class TestPeers:
             ("Opaque", {"password": "x"}, "type Opaque"),
             ("kubernetes.io/basic-auth", {"pass": "x"}, "no key password"),
             ("kubernetes.io/basic-auth", {"password": "\n"}, "empty"),
-            ("kubernetes.io/basic-auth", {"password": "hunter22" * 11}, "more than 80"),
+            ("kubernetes.io/basic-auth", {"password": "hunter22" * 11}, "longer than 80"),
             ("kubernetes.io/basic-auth", {"password": "x" * 80 + "\n"}, ""),
         ],
     )
