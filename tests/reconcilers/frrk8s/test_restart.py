@@ -83,7 +83,7 @@ def test_a_damaged_file_is_reported_and_not_used(it: Agent, tmp_path: Path) -> N
     eventually(lambda: _assert(bool(_conflicts(it))), within=20)
     assert it.peers() == {}
     text = str(it.health())
-    assert f"{file} cannot be used: its checksum is another one" in text
+    assert f"{file} is not used: its checksum is another one" in text
 
 
 def _assert(value: bool) -> None:
