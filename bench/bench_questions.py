@@ -140,7 +140,7 @@ def agent(directory: Path, port: int, core: set[int]) -> Iterator[Program]:
     workload.write(directory / "manifests", services=SERVICES, peers=1, port=port)
     command: list[str | Path] = ["waggle_agent", "--manifests", directory / "manifests"]
     command += ["--node-name", workload.NODE, "--api-socket", directory / "api"]
-    command += ["--log-level", "warning"]
+    command += ["--log-level", "warning", "--keep-received", "all"]
     program = Program(directory, command, core)
     try:
         yield program
