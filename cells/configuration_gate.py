@@ -65,8 +65,8 @@ class ConfigurationGate:
                 reason = self.unusable()
                 if not reason:
                     break
-                self._readiness.wait_for(GATE, reason)
-                self._health.degraded(f"not ready: {reason}")
+                self._readiness.wait_for(GATE, f"a usable configuration: {reason}")
+                self._health.degraded(f"no usable configuration: {reason}")
                 if reason != reported:
                     log.warning(
                         "not ready without a usable configuration",

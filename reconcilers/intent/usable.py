@@ -22,7 +22,7 @@ def reason_unusable(problems: Iterable[SourceProblem], *, peers: int, remembered
     lost = sorted(problem for problem in problems if problem.lost)
     for problem in lost:
         if problem.object is None and not problem.document:
-            return f"nothing of it can be used: {problem}"
+            return f"a file cannot be used: {problem}"
     if peers:
         return ""
     for problem in lost:

@@ -88,7 +88,8 @@ def test_f58_a_restart_with_a_broken_file_is_not_ready_until_it_is_repaired(tmp_
     agent.bgp.write_text("broken: [")
 
     async def scenario(hive: Hive) -> None:
-        await until(lambda: waiting(hive).startswith(f"nothing of it can be used: {agent.bgp}:2: "))
+        text = f"a usable configuration: a file cannot be used: {agent.bgp}:2: "
+        await until(lambda: waiting(hive).startswith(text))
         assert hive.health.scope("readiness").level() is Level.DEGRADED
         agent.bgp.write_text(agent.content)
         await ready(hive)
