@@ -45,12 +45,12 @@ class ClaimStore:
         self._kept = KeptValue(
             "claims",
             None if path is None else StateFile(path, LINES),
-            lambda: self.owners,
-            encode,
-            self._take,
-            health,
-            lifecycle,
-            jobs,
+            value=lambda: self.owners,
+            encode=encode,
+            take=self._take,
+            health=health,
+            lifecycle=lifecycle,
+            jobs=jobs,
         )
 
     def keep(self, owners: Owners) -> None:

@@ -69,12 +69,12 @@ class DialectStates:
         return KeptValue(
             f"{dialect.name}-state",
             None if path is None else StateFile(path, LINES),
-            lambda: dialect.memory,
-            functools.partial(self._encode, dialect),
-            functools.partial(self._take, dialect),
-            health.scope(dialect.name),
-            lifecycle,
-            jobs,
+            value=lambda: dialect.memory,
+            encode=functools.partial(self._encode, dialect),
+            take=functools.partial(self._take, dialect),
+            health=health.scope(dialect.name),
+            lifecycle=lifecycle,
+            jobs=jobs,
         )
 
     def check(self) -> None:

@@ -120,6 +120,7 @@ class KeptValue(Generic[T]):
         self,
         name: str,
         file: StateFile | None,
+        *,
         value: Callable[[], T | None],
         encode: Callable[[T], bytes],
         take: Callable[[bytes], None],

@@ -291,7 +291,7 @@ class Route(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(contribution.origin for contribution in self.contributions))
 
 
-class RouteExplanation(msgspec.Struct, frozen=True):
+class RouteExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """What is advertised to one peer for one prefix of one object, and which rule decides.
 
     ``instance`` and ``peer`` are None where it concerns all of them, ``family`` and ``nlri`` where

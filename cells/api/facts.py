@@ -86,11 +86,11 @@ class AgentFacts:
             self._node,
             self._readiness,
             self._health,
-            self.peers(peer=None, instance=None),
-            self._statuses.all(snapshot),
-            self._intent.conditions.all(snapshot),
-            problems(snapshot, self._resources, self._intent),
-            () if self._unused is None else self._unused.all(snapshot),
+            peers=self.peers(peer=None, instance=None),
+            rows=self._statuses.all(snapshot),
+            conditions=self._intent.conditions.all(snapshot),
+            problems=problems(snapshot, self._resources, self._intent),
+            unused=() if self._unused is None else self._unused.all(snapshot),
         )
 
     def peers(self, *, peer: str | None, instance: str | None) -> list[PeerItem]:

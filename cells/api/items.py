@@ -33,6 +33,7 @@ def status_item(
     node: str,
     readiness: Readiness,
     health: HealthTree,
+    *,
     peers: Iterable[PeerItem],
     rows: Iterable[ObjectStatus],
     conditions: Iterable[Condition],

@@ -26,7 +26,7 @@ REFRESH_INTERVAL_SECONDS = 0.1
 log = structlog.get_logger("waggle.speaker")
 
 
-class Session(msgspec.Struct, frozen=True):
+class Session(msgspec.Struct, frozen=True, kw_only=True):
     """Row of the table ``sessions``."""
 
     instance: str
@@ -88,13 +88,13 @@ class Sessions:
         self._log_overdue(statuses, now)
         found = {
             (status.instance, status.name): Session(
-                status.instance,
-                status.name,
-                status.address,
-                status.state,
-                status.reason,
-                round(status.since, 3),
-                overdue.is_overdue(status, now),
+                instance=status.instance,
+                peer=status.name,
+                address=status.address,
+                state=status.state,
+                reason=status.reason,
+                since=round(status.since, 3),
+                overdue=overdue.is_overdue(status, now),
             )
             for status in statuses
         }

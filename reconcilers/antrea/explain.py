@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconcilers.antrea.addresses import Candidate, Reason, reject
 from reconcilers.antrea.route_sets import RouteSet
+from reconcilers.dialect import explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 
 
@@ -17,9 +18,9 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
         found = None if reason is None else (reason, policy)
     if found is not None:
         (word, message), rule = found
-        return _explanation(candidate, peer, (), word, message, rule)
+        return explanation_of(candidate, word, message, rule=rule)
     advertised = () if candidate.nlri is None else (candidate.nlri,)
-    return _explanation(candidate, peer, advertised, "Advertised", "", policy)
+    return explanation_of(candidate, "Advertised", advertised=advertised, rule=policy)
 
 
 def _suppressed(candidate: Candidate, peer: Peer) -> tuple[Reason, ObjectRef | None] | None:
@@ -28,25 +29,3 @@ def _suppressed(candidate: Candidate, peer: Peer) -> tuple[Reason, ObjectRef | N
         if candidate.family in (None, one.family):
             return Reason(one.reason, one.message), one.rule
     return None
-
-
-def _explanation(
-    candidate: Candidate,
-    peer: Peer,
-    advertised: tuple[bytes, ...],
-    reason: str,
-    message: str,
-    rule: ObjectRef | None,
-) -> RouteExplanation:
-    return RouteExplanation(
-        peer.instance,
-        peer.name,
-        candidate.object,
-        candidate.type,
-        candidate.family,
-        candidate.nlri,
-        advertised,
-        reason,
-        message,
-        rule,
-    )

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from reconcilers.cilium import interfaces, pod_ip_pools, services
 from reconcilers.cilium.candidates import POD_CIDR, Candidate
 from reconcilers.cilium.route_sets import AdvertisementEntry, RouteSet
+from reconcilers.dialect import explanation_of
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from reconcilers.prefixes import aggregate, covered
 
@@ -34,30 +33,8 @@ def explain(candidate: Candidate, peer: Peer, route_set: RouteSet | None) -> Rou
     """Explain what is advertised to a peer for a candidate, and which rule decides."""
     result = _rejected_by_family(candidate, peer) or _match(candidate, route_set)
     if isinstance(result, Rejection):
-        result = _explanation(candidate, (), result.reason, result.message, result.rule)
-    return replace(result, instance=peer.instance, peer=peer.name)
-
-
-def _explanation(
-    candidate: Candidate,
-    advertised: tuple[bytes, ...],
-    reason: str,
-    message: str,
-    rule: ObjectRef | None,
-) -> RouteExplanation:
-    """Return the explanation of a candidate, without a peer."""
-    return RouteExplanation(
-        None,
-        None,
-        candidate.object,
-        candidate.type,
-        candidate.family,
-        candidate.nlri,
-        advertised,
-        reason,
-        message,
-        rule,
-    )
+        return explanation_of(candidate, result.reason, result.message, rule=result.rule)
+    return result
 
 
 def _rejected_by_family(candidate: Candidate, peer: Peer) -> Rejection | None:
@@ -106,7 +83,8 @@ def _advertised(candidate: Candidate, advertised: dict[bytes, ObjectRef]) -> Rou
     prefixes = tuple(sorted(advertised, key=lambda nlri: -nlri[0]))
     is_exact = candidate.nlri in advertised
     message = "" if is_exact else f"as a part of an aggregate of length {prefixes[0][0]}"
-    return _explanation(candidate, prefixes, ADVERTISED, message, advertised[prefixes[0]])
+    rule = advertised[prefixes[0]]
+    return explanation_of(candidate, ADVERTISED, message, advertised=prefixes, rule=rule)
 
 
 def _entries_of_family(candidate: Candidate, route_set: RouteSet) -> Iterator[AdvertisementEntry]:

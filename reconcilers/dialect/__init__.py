@@ -12,7 +12,7 @@ Two ways from objects to routes, on purpose different:
   to the route sets again, the others are left as they are.
 """
 
-from reconcilers.dialect.candidate import Candidate, Target
+from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import (
     ClusterContext,
     ClusterIntent,
@@ -93,4 +93,5 @@ __all__ = [
     "ServiceSource",
     "Target",
     "ViewContext",
+    "explanation_of",
 ]

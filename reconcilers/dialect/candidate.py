@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from reconcilers.model import ObjectRef
+from reconcilers.model import ObjectRef, RouteExplanation
 from speaker.nlri import Family
 
 
@@ -53,3 +53,26 @@ class Candidate(Protocol):
     def service_field(self) -> str | None:
         """The field of a Service that names the address (`ServiceAddress`), or None."""
         ...
+
+
+def explanation_of(
+    candidate: Candidate,
+    reason: str,
+    message: str = "",
+    *,
+    advertised: tuple[bytes, ...] = (),
+    rule: ObjectRef | None = None,
+) -> RouteExplanation:
+    """Return the explanation of a candidate, without the instance and the peer."""
+    return RouteExplanation(
+        instance=None,
+        peer=None,
+        object=candidate.object,
+        type=candidate.type,
+        family=candidate.family,
+        nlri=candidate.nlri,
+        advertised=advertised,
+        reason=reason,
+        message=message,
+        rule=rule,
+    )

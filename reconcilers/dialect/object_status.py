@@ -30,7 +30,7 @@ class ObjectStatus(msgspec.Struct, frozen=True):
     where everything else is written at once."""
 
 
-class ReportContext(msgspec.Struct, frozen=True):
+class ReportContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a node's report is computed from."""
 
     node: str

@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from reconcilers.dialect.candidate import Candidate, Target
+from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
 from reconcilers.dialect.extensions import (
     ApiPath,
@@ -179,7 +179,7 @@ class Dialect:
                 yield from source.candidates(snapshot)
 
     def explain(self, candidate: Any, peer: Peer, rules: Any) -> RouteExplanation:  # noqa: ANN401
-        """Explain what is advertised to a peer for a candidate.
+        """Explain what is advertised to a peer for a candidate (`explanation_of`).
 
         ``rules`` are those of the peer's route set, or None. The default is for the candidates of a
         `KindSource`: they are advertised as they are, if the rules select them.
@@ -190,17 +190,12 @@ class Dialect:
             reason, message = "NoRule", "no rule of the peer selects it"
         elif candidate.family not in peer.families:
             reason, message = "FamilyNotConfigured", f"the peer has no family {candidate.family}"
-        return RouteExplanation(
-            peer.instance,
-            peer.name,
-            candidate.object,
-            candidate.type,
-            candidate.family,
-            candidate.nlri,
-            () if message else (candidate.nlri,),
+        return explanation_of(
+            candidate,
             reason,
             message,
-            selection.rule if selection else next(iter(peer.origins), None),
+            advertised=() if message else (candidate.nlri,),
+            rule=selection.rule if selection else next(iter(peer.origins), None),
         )
 
     # The operator

@@ -319,4 +319,15 @@ def _order(candidate: Candidate) -> tuple[Any, ...]:
 def _general(
     instance: str | None, peer: str | None, reason: str, message: str, rule: ObjectRef | None
 ) -> RouteExplanation:
-    return RouteExplanation(instance, peer, None, "", None, None, (), reason, message, rule)
+    return RouteExplanation(
+        instance=instance,
+        peer=peer,
+        object=None,
+        type="",
+        family=None,
+        nlri=None,
+        advertised=(),
+        reason=reason,
+        message=message,
+        rule=rule,
+    )

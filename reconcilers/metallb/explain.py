@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from reconcilers.dialect import explanation_of
 from reconcilers.metallb.rules import PeerRules
 from reconcilers.metallb.services import ServiceState, decide
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
@@ -43,17 +44,8 @@ class _Answer(NamedTuple):
 def explain(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> RouteExplanation:
     """Explain what is advertised to a peer; ``rules`` are those of its BGPPeer, if it has one."""
     answer = _answer(candidate, peer, rules)
-    return RouteExplanation(
-        peer.instance,
-        peer.name,
-        candidate.object,
-        candidate.type,
-        candidate.family,
-        candidate.nlri,
-        answer.advertised,
-        answer.reason,
-        answer.message,
-        answer.rule,
+    return explanation_of(
+        candidate, answer.reason, answer.message, advertised=answer.advertised, rule=answer.rule
     )
 
 

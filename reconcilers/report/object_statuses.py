@@ -71,7 +71,13 @@ class ObjectStatuses:
         for dialect in self._dialects:
             name = dialect.name
             context = ReportContext(
-                self._node, name, self._intent, sessions, before, now, instances
+                node=self._node,
+                dialect=name,
+                intent=self._intent,
+                sessions=sessions,
+                before=before,
+                now=now,
+                instances=instances,
             )
             try:
                 found = [replace(row, dialect=name) for row in dialect.statuses(snapshot, context)]

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-LOOPBACK = "lo"
-
 
 class Device(msgspec.Struct, frozen=True, order=True):
     """One network interface."""

@@ -132,7 +132,9 @@ class Bench:
 def test_sessions_follow_the_speaker_and_leave_with_their_peers() -> None:
     bench = Bench(UP)
     bench.sessions.refresh()
-    assert bench.rows() == [Session("i", "tor-1", "192.0.2.1", "Established", "", 1000.0)]
+    (row,) = bench.rows()
+    assert (row.instance, row.peer, row.address) == ("i", "tor-1", "192.0.2.1")
+    assert (row.state, row.reason, row.since) == ("Established", "", 1000.0)
     assert bench.levels() == {"i/tor-1": Level.OK}
     bench.stub.statuses = [DOWN]
     bench.sessions.refresh()

@@ -55,13 +55,13 @@ class Webhook:
         server = WebhookServer(host, port, reviewer, self._unready, self._observe)
         self._keeper = CertificateKeeper(
             server,
-            leadership.namespace,
-            options.stored_in,
-            options.configuration,
-            options.names,
-            lambda: leadership.leads,
-            health,
-            lambda: dt.datetime.now(dt.UTC),
+            namespace=leadership.namespace,
+            secret=options.stored_in,
+            configuration=options.configuration,
+            names=options.names,
+            leads=lambda: leadership.leads,
+            health=health,
+            now=lambda: dt.datetime.now(dt.UTC),
         )
         lifecycle.append("webhook", stop=server.stop)
         jobs.add("webhook", self._run)

@@ -33,6 +33,7 @@ class CertificateKeeper:
     def __init__(
         self,
         server: WebhookServer,
+        *,
         namespace: str,
         secret: str,
         configuration: str,

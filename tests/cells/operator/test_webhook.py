@@ -93,13 +93,13 @@ class Replica:
         self.tree = HealthTree()
         self.keeper = CertificateKeeper(
             self.server,
-            "kube-system",
-            "waggle-webhook",
-            "waggle",
-            NAMES,
-            lambda: self.leads,
-            self.tree.scope("webhook"),
-            lambda: self.now,
+            namespace="kube-system",
+            secret="waggle-webhook",
+            configuration="waggle",
+            names=NAMES,
+            leads=lambda: self.leads,
+            health=self.tree.scope("webhook"),
+            now=lambda: self.now,
         )
 
     async def step(self) -> bool:
