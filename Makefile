@@ -6,7 +6,7 @@ ARGS ?=
 # Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: run test unit mutants check format lock manifests compiled test-compiled bench bench-speed sbom clean help
+.PHONY: run test unit mutants check format lock manifests compiled test-compiled bench bench-antrea bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -60,8 +60,12 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_questions
 	@$(BIN)/python -m bench.bench_status_writes
 	@$(BIN)/python -m bench.bench_leave
+	@$(BIN)/python -m bench.bench_antrea
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
+
+bench-antrea: $(VENV)/.installed-dev  ## BGPPolicies of Antrea beside the same cluster with Cilium's objects (ARGS=--help)
+	@$(BIN)/python -m bench.bench_antrea $(ARGS)
 
 bench-speed: $(VENV)/.installed-dev build/bench-tester  ## the speaker against other routers (ARGS=--full, ARGS=--help)
 	@tests/support/install-routers

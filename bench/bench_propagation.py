@@ -17,7 +17,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -70,6 +72,16 @@ class SinkProcess:
         answer: dict[str, int] = json.loads(line)
         return answer
 
+    def filled(self, prefixes: int, peers: int) -> dict[str, int]:
+        """Wait until so many sessions have so many prefixes each; returns the answer."""
+        give_up = threading.Timer(START_SECONDS, self.process.kill)
+        give_up.start()
+        self.send(f"count {prefixes} {peers}")
+        try:
+            return self.answer()
+        finally:
+            give_up.cancel()
+
     def send(self, command: str) -> None:
         """Write one command."""
         pipe = _pipe(self.process.stdin)
@@ -88,7 +100,11 @@ def _pipe(stream: IO[str] | None) -> IO[str]:
 
 
 def start_agent(
-    directory: Path, manifests: Path, core: set[int], profile: Path | None
+    directory: Path,
+    manifests: Path,
+    core: set[int],
+    profile: Path | None = None,
+    flags: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     """Start an agent on one core; with ``profile``, under cProfile."""
     program = ["-m", "waggle_agent"]
@@ -102,6 +118,7 @@ def start_agent(
                 "--node-name", workload.NODE,
                 "--api-socket", directory / "api",
                 "--log-level", "warning",
+                *flags,
             ],
             cwd=directory,
             stdin=subprocess.DEVNULL,
@@ -110,6 +127,12 @@ def start_agent(
         )  # fmt: skip
     os.sched_setaffinity(agent.pid, core)
     return agent
+
+
+def cores() -> tuple[set[int], set[int]]:
+    """Return the core of the agent, and those of the sinks."""
+    found = sorted(os.sched_getaffinity(0))
+    return {found[0]}, set(found[1:]) or {found[0]}
 
 
 def cpu_seconds(pid: int) -> float:
@@ -126,8 +149,7 @@ def resident_mb(pid: int) -> float:
 
 def measure(services: int, peers: int, changes: int, profile: Path | None = None) -> Result:
     """Run one agent at one size."""
-    cores = sorted(os.sched_getaffinity(0))
-    agent_core, other_cores = {cores[0]}, set(cores[1:]) or {cores[0]}
+    agent_core, other_cores = cores()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         manifests = directory / "manifests"
@@ -136,7 +158,7 @@ def measure(services: int, peers: int, changes: int, profile: Path | None = None
         began = time.monotonic_ns()
         agent = start_agent(directory, manifests, agent_core, profile)
         try:
-            fill = (_wait_filled(sink, agent, peers, services + 1) - began) / 1e6
+            fill = (sink.filled(services + 1, peers)["time"] - began) / 1e6
             # One change without measurement, then time for the agent to finish its start.
             times, cpu = [], 0.0
             for step in range(1, changes + 2):
@@ -155,22 +177,6 @@ def measure(services: int, peers: int, changes: int, profile: Path | None = None
             agent.wait(20)
             sink.stop()
     return Result(services, fill, times, cpu / changes * 1e3, memory)
-
-
-def _wait_filled(
-    sink: SinkProcess, agent: subprocess.Popen[bytes], peers: int, prefixes: int
-) -> int:
-    deadline = time.monotonic() + START_SECONDS
-    sink.send(f"count {prefixes}")
-    while True:
-        answer = sink.answer()
-        if answer.get("sessions") == peers:
-            return answer["time"]
-        if agent.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{answer} instead of {peers} sessions")
-        # The present sessions are complete, and more are expected.
-        time.sleep(0.02)
-        sink.send(f"count {prefixes}")
 
 
 def one_change(sink: SinkProcess, manifests: Path, step: int) -> float:

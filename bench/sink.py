@@ -5,7 +5,8 @@ Established: one OPEN and KEEPALIVEs. It sends and decodes no UPDATE: an arrival
 the expected octets were read.
 
 Commands on standard input, one a line, each answered with one JSON line:
-``count N``   answers once N prefixes (of /32) have been read on every session;
+``count N SESSIONS``  answers once that many sessions have received N prefixes each (of /32);
+``first`` is the time of the first connection;
 ``expect HEX``  answers immediately that it watches, and again when every session has received HEX.
 Times are those of CLOCK_MONOTONIC, in nanoseconds, which all processes share.
 """
@@ -61,7 +62,9 @@ class Sink:
         self.sessions: dict[int, Session] = {}
         self.expected = b""
         self.missing = 0
-        self.wanted: int | None = None
+        self.wanted: tuple[int, int] | None = None
+        """Prefixes of each session, and sessions."""
+        self.first = 0
 
     def run(self) -> None:
         """Serve until standard input closes."""
@@ -84,6 +87,7 @@ class Sink:
     def accept(self) -> None:
         """Accept a connection and send the OPEN."""
         connection, _ = self.listener.accept()
+        self.first = self.first or time.monotonic_ns()
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.send(open_message() + KEEPALIVE)
@@ -96,7 +100,7 @@ class Sink:
         if not line:
             return False
         if line[0] == "count":
-            self.wanted = int(line[1])
+            self.wanted = (int(line[1]), int(line[2]))
             self.counted()
         else:
             self.expected = bytes.fromhex(line[1])
@@ -142,14 +146,13 @@ class Sink:
 
     def counted(self) -> None:
         """Answer ``count`` when all sessions have the prefixes."""
-        wanted = self.wanted
-        if (
-            wanted is not None
-            and self.sessions
-            and all(session.prefixes >= wanted for session in self.sessions.values())
-        ):
+        if self.wanted is None:
+            return
+        prefixes, sessions = self.wanted
+        if sum(session.prefixes >= prefixes for session in self.sessions.values()) >= sessions:
             self.wanted = None
-            print_answer({"sessions": len(self.sessions), "time": time.monotonic_ns()})
+            answer = {"sessions": len(self.sessions), "time": time.monotonic_ns()}
+            print_answer({**answer, "first": self.first})
 
 
 def announced(update: bytes) -> int:

@@ -23,8 +23,8 @@ def peer_address(number: int) -> str:
 def write(directory: Path, *, services: int, peers: int, port: int) -> None:
     """Write the manifests of a whole node into ``directory``."""
     directory.mkdir(parents=True, exist_ok=True)
-    _put(directory / "bgp.json", _bgp(peers, port))
-    _put(directory / "services.json", [_service(number) for number in range(services)])
+    put(directory / "bgp.json", bgp(peers, port))
+    put(directory / "services.json", [service(number) for number in range(services)])
     change(directory, 0)
 
 
@@ -37,23 +37,24 @@ def change(directory: Path, step: int) -> bytes:
     ip = ".".join(map(str, address))
     # Replaced by a rename: a reader never reads a partial file.
     fresh = directory.parent / ".changing.new"
-    _put(fresh, [_load_balancer("changing", "10.97.0.1", ip)])
+    put(fresh, [load_balancer("changing", "10.97.0.1", ip)])
     fresh.replace(directory / CHANGING)
     return bytes((32, *address))
 
 
-def _put(path: Path, items: list[dict[str, Any]]) -> None:
+def put(path: Path, items: list[dict[str, Any]]) -> None:
+    """Write objects to a file."""
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
 
 
-def _service(number: int) -> dict[str, Any]:
+def service(number: int) -> dict[str, Any]:
+    """Return a Service with two addresses, both of this number alone."""
     high, low = divmod(number, 250)
-    return _load_balancer(
-        f"service-{number}", f"10.96.{high}.{low + 1}", f"172.16.{high}.{low + 1}"
-    )
+    return load_balancer(f"service-{number}", f"10.96.{high}.{low + 1}", f"172.16.{high}.{low + 1}")
 
 
-def _load_balancer(name: str, cluster_ip: str, ip: str) -> dict[str, Any]:
+def load_balancer(name: str, cluster_ip: str, ip: str) -> dict[str, Any]:
+    """Return a Service of type LoadBalancer with one address."""
     # The size of a real object as kubectl prints it.
     return {
         "apiVersion": "v1",
@@ -86,7 +87,8 @@ def _load_balancer(name: str, cluster_ip: str, ip: str) -> dict[str, Any]:
     }
 
 
-def _bgp(peers: int, port: int) -> list[dict[str, Any]]:
+def bgp(peers: int, port: int) -> list[dict[str, Any]]:
+    """Return the node, and Cilium's objects."""
     return [
         {
             "apiVersion": "v1",
