@@ -27,7 +27,7 @@ class LabelSelectorRequirement(Struct, frozen=True):
     operator: Annotated[
         Literal["In", "NotIn", "Exists", "DoesNotExist"],
         doc(
-            "How the label and the values go together. In: it has one of them. NotIn: it has none of "
+            "The operator of the label and the values. In: it has one of them. NotIn: it has none of "
             "them, or is absent. Exists and DoesNotExist: it is there or not, with any value."
         ),
     ]

@@ -79,7 +79,7 @@ class LastGood(NamedTuple):
 
 
 def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
-    """Return the state of objects that go together; the same memory for the same objects."""
+    """Return the state of objects without conflicts; the same memory for the same objects."""
     units = merged.accepted
     memory = before.memory
     if memory is None or not _same(units, memory.units):
@@ -115,7 +115,7 @@ def restored(octets: bytes) -> LastGood:
     units = tuple(Unit(one.ref, one.row, one.fields) for one in stored)
     merged = Merger().merge(units, _withheld)
     if merged.routers is None:
-        raise ValueError(f"its objects do not go together: {merged.problems[0].message}")
+        raise ValueError(f"its objects conflict: {merged.problems[0].message}")
     return LastGood(merged.routers, memory=Remembered(units), restored=True)
 
 

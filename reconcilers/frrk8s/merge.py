@@ -96,7 +96,7 @@ class Merge(NamedTuple):
     """The result: routers by VRF, the default one first, and what is wrong."""
 
     routers: tuple[MergedRouter, ...] | None
-    """None where the objects do not go together as a whole."""
+    """None while the objects as a whole have a conflict."""
     problems: tuple[Problem, ...]
     accepted: tuple[Unit, ...]
     """The units that the routers are merged from."""

@@ -25,7 +25,7 @@ class Frrk8sClusterOptions(Options, frozen=True):
     on_conflict: Annotated[
         OnConflict,
         setting(
-            "where the objects of a node do not go together. keep: the last good state stays; clear: "
+            "while objects of a node are invalid or conflict. keep: the last good state stays; clear: "
             "the sessions end; isolate: each object, from the oldest on, that does not go with the "
             "others is left out",
             flag="--on-conflict",

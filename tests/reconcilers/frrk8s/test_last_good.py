@@ -1,4 +1,4 @@
-"""What is in force while objects do not go together: `--on-conflict`, and a restart meanwhile."""
+"""The configuration in force while objects conflict: `--on-conflict`, and a restart meanwhile."""
 
 from typing import Any
 
