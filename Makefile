@@ -6,7 +6,7 @@ ARGS ?=
 # Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: run test unit mutants check format lock manifests compiled test-compiled bench bench-antrea bench-speed sbom clean help
+.PHONY: run test unit properties mutants check format lock manifests compiled test-compiled bench bench-antrea bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,9 @@ unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of
 
 mutants: $(VENV)/.installed-dev  ## a mutant of each rule of docs/rfcs.md against the tests that the page names (ARGS="-k 8212")
 	@$(BIN)/python -m tests.mutants $(ARGS)
+
+properties: $(VENV)/.installed-dev  ## merging FRRConfigurations against its model, on 100,000 random sets (WAGGLE_MODEL_SEED=N: other ones)
+	@WAGGLE_MODEL_SETS=100000 $(BIN)/python -m pytest -q tests/reconcilers/frrk8s/test_model.py $(PARALLEL) $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

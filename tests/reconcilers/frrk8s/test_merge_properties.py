@@ -1,4 +1,4 @@
-"""Properties of merging, and a model of it that is written from the API's description alone."""
+"""Properties of merging; `test_model` compares it with a model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -100,101 +100,7 @@ def preferences(exports: Any) -> dict[str, int]:  # noqa: ANN401
     }
 
 
-# The model
-
-
-def model(objects: Mapping[str, list[Spec]]) -> Any:  # noqa: ANN401
-    """Return None where two entries contradict each other, else the merged values."""
-    merged: dict[str, Any] = {}
-    for of_object in objects.values():
-        for router in of_object:
-            vrf = router["vrf"].replace("default", "")
-            into = merged.setdefault(
-                vrf, {"asn": set(), "id": set(), "prefixes": set(), "neighbors": {}}
-            )
-            into["asn"].add(router["asn"])
-            into["id"] |= {router["id"]} if "id" in router else set()
-            into["prefixes"].update(router["prefixes"])
-            for neighbor in router["neighbors"]:
-                _add(into["neighbors"], router, neighbor)
-    if any(_contradicts(router) for router in merged.values()):
-        return None
-    return {
-        vrf: (
-            min(router["asn"]),
-            min(router["id"], default=None),
-            sorted(router["prefixes"]),
-            {
-                address: (
-                    found["restart"],
-                    None if found["all"] else sorted(found["accept"]),
-                    sorted(found["routes"]),
-                    {prefix: min(values) for prefix, values in found["preferences"].items()},
-                )
-                for address, found in router["neighbors"].items()
-            },
-        )
-        for vrf, router in merged.items()
-    }
-
-
-def _add(neighbors: dict[str, Any], router: Spec, neighbor: Spec) -> None:
-    address = neighbor["address"]
-    found = neighbors.setdefault(
-        address,
-        {
-            "settings": set(),
-            "restart": False,
-            "all": False,
-            "accept": set(),
-            "routes": set(),
-            "preferences": {},
-        },
-    )
-    found["settings"].add(
-        (neighbor["asn"], neighbor.get("port", 179), neighbor.get("ebgpMultiHop", False))
-    )
-    found["restart"] |= neighbor.get("enableGracefulRestart", False)
-    allowed = neighbor["toAdvertise"]["allowed"]
-    sent = router["prefixes"] if allowed["mode"] == "all" else allowed["prefixes"]
-    found["routes"].update(prefix for prefix in sent if FAMILY[address] in prefix)
-    for entry in neighbor["toAdvertise"].get("withLocalPref", ()):
-        for prefix in entry["prefixes"]:
-            found["preferences"].setdefault(prefix, set()).add(entry["localPref"])
-    received = neighbor["toReceive"]["allowed"]
-    found["all"] |= received["mode"] == "all"
-    found["accept"].update(f"{rule['prefix']} le {rule['le']}" for rule in received["prefixes"])
-
-
-def _contradicts(router: Mapping[str, Any]) -> bool:
-    return (
-        len(router["asn"]) > 1
-        or len(router["id"]) > 1
-        or any(
-            len(found["settings"]) > 1
-            or any(len(values) > 1 for values in found["preferences"].values())
-            for found in router["neighbors"].values()
-        )
-    )
-
-
-def without_sessions(found: Any) -> Any:  # noqa: ANN401
-    """Return merged values in the form of the model."""
-    return found and {
-        vrf: (asn, router_id, prefixes, {end: rest[1:] for end, rest in of_router.items()})
-        for vrf, (asn, router_id, prefixes, of_router) in found.items()
-    }
-
-
 # Properties
-
-
-@UNHURRIED
-@given(sets())
-def test_the_model_agrees(objects: dict[str, list[Spec]]) -> None:
-    result = merge(units_of(objects))
-    assert without_sessions(flat(result)) == model(objects)
-    assert (result.routers is None) is bool(result.problems)
 
 
 @UNHURRIED
@@ -212,6 +118,16 @@ def test_the_order_does_not_matter(objects: dict[str, list[Spec]], order: Any) -
 def test_the_same_object_twice_is_once(objects: dict[str, list[Spec]]) -> None:
     copies = {f"copy-of-{name}": of_object for name, of_object in objects.items()}
     assert flat(merge(units_of(objects | copies))) == flat(merge(units_of(objects)))
+
+
+@UNHURRIED
+@given(sets(), st.integers(1, 3))
+def test_objects_may_be_united_in_groups(objects: dict[str, list[Spec]], count: int) -> None:
+    # Two routers of one object are merged as those of two objects.
+    names = sorted(objects)
+    group = {"group": [router for name in names[:count] for router in objects[name]]}
+    rest = {name: objects[name] for name in names[count:]}
+    assert flat(merge(units_of(group | rest))) == flat(merge(units_of(objects)))
 
 
 @UNHURRIED
