@@ -7,6 +7,7 @@ filled by every object once; a set that no peer gets any more is emptied.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -41,6 +42,16 @@ class Counts(NamedTuple):
 
     objects: int
     routes: int
+
+
+class _Sets(NamedTuple):
+    """Route sets to which objects contribute."""
+
+    names: frozenset[str]
+    """Among those of all dialects."""
+    rules: tuple[Any, ...]
+    new: bool
+    """True if no object has contributed to them yet."""
 
 
 class _Followed(NamedTuple):
@@ -78,8 +89,10 @@ class RouteSets:
         """Sets to which no object has contributed yet."""
         self._pending: dict[str, dict[Key, None]] = {}
         """Objects by source that contribute again."""
-        self._contributing: dict[str, set[Key]] = {name: set() for name in self._sources}
-        """Objects by source that contributed something."""
+        self._contributing: dict[str, dict[Key, frozenset[str]]] = {
+            name: {} for name in self._sources
+        }
+        """Objects by source that contributed something, with the sets that they contributed to."""
         self._failures: dict[tuple[str, Key], tuple[Problem, frozenset[str]]] = {}
         """Objects by source that failed to contribute, with the sets to which they did not."""
         self._source_failures: dict[str, Problem] = {}
@@ -194,19 +207,24 @@ class RouteSets:
 
     def contribute(self, txn: WriteTxn, snapshot: Snapshot, context: NodeContext) -> Counts:
         """Let every pending object contribute to its sets, and every object to the new ones."""
-        old = [name for name in self.rules if name not in self._fresh]
+        fresh = self._sets(frozenset(self._fresh), new=True)
+        old = self._sets(self.rules.keys() - fresh.names, new=False)
         objects = routes = 0
         for name, source in self._sources.items():
-            pending = self._pending.pop(name, {}) if old else {}
+            pending = self._pending.pop(name, {}) if old.names else {}
             for key in pending:
-                routes += self._object(txn, snapshot, context, source, key, old, new=False)
+                routes += self._object(txn, snapshot, context, source, key, old)
             objects += len(pending)
-            for key in self._keys(source, snapshot) if self._fresh else ():
-                routes += self._object(txn, snapshot, context, source, key, self._fresh, new=True)
+            for key in self._keys(source, snapshot) if fresh.names else ():
+                routes += self._object(txn, snapshot, context, source, key, fresh)
                 objects += 1
         self._fresh = []
         self._pending.clear()
         return Counts(objects, routes)
+
+    def _sets(self, names: AbstractSet[str], *, new: bool) -> _Sets:
+        rules = tuple(rules for name, rules in self.rules.items() if name in names)
+        return _Sets(frozenset(names), rules, new)
 
     def _keys(self, source: RouteSource, snapshot: Snapshot) -> Sequence[Key]:
         try:
@@ -222,49 +240,53 @@ class RouteSets:
         context: NodeContext,
         source: RouteSource,
         key: Key,
-        sets: Sequence[str],
-        *,
-        new: bool,
+        sets: _Sets,
     ) -> int:
-        """Make one object contribute to these sets; ``new``: it contributes nothing to them yet."""
-        rules = [self.rules[name] for name in sets]
+        """Make one object contribute to these sets.
+
+        The work is that of the sets to which it contributes, or contributed.
+        """
         of_set: dict[str, Contributions] = {}
         rejected: dict[str, dict[Problem, None]] = {}
         ref: ObjectRef | None = None
         failed = (source.name, key)
         try:
             ref = source.object(context, key)
-            for found in source.contributions(snapshot, context, key, rules):
+            for found in source.contributions(snapshot, context, key, sets.rules):
+                name = f"{self._dialect.name}-{found.route_set}"
                 if isinstance(found, Rejected):
                     own = replace(found.problem, dialect=self._dialect.name)
-                    rejected.setdefault(found.route_set, {})[own] = None
+                    rejected.setdefault(name, {})[own] = None
                     continue
                 problem = self._rejected(ref, found)
                 if problem is None:
-                    self._collect(of_set, source.name, found)
+                    self._collect(of_set, name, source.name, found)
                 else:
-                    rejected.setdefault(found.route_set, {})[problem] = None
+                    rejected.setdefault(name, {})[problem] = None
         except Exception as error:  # noqa: BLE001  one object's error is that object's
             of_set.clear()
             text = f"it cannot be used: {type(error).__name__}: {error}"
             failure = Problem((ref or self._node,), "", text, dialect=self._dialect.name)
             before = self._failures.get(failed, (failure, frozenset()))[1]
-            self._note_failure(failed, failure, before.union(sets))
+            self._note_failure(failed, failure, before.union(sets.names))
         else:
             if failed in self._failures:
-                self._note_failure(failed, None, self._failures[failed][1].difference(sets))
-        for name, found_rules in zip(sets, rules, strict=True):
-            self._note_rejections(name, (source.name, key), rejected.get(found_rules.name, ()))
-        if of_set:
-            self._contributing[source.name].add(key)
-        elif not new:
-            self._contributing[source.name].discard(key)
-        if ref is None or (new and not of_set):
+                self._note_failure(failed, None, self._failures[failed][1].difference(sets.names))
+        for name in sets.names & (self._rejections.keys() | rejected.keys()):
+            self._note_rejections(name, (source.name, key), rejected.get(name, ()))
+        if ref is None:
             return 0
+        contributing = self._contributing[source.name]
+        before_sets = contributing.get(key, frozenset())
         written = 0
-        for name, found_rules in zip(sets, rules, strict=True):
-            contributions = of_set.get(found_rules.name, {})
-            written += self._contribute(txn, name, (ref, source.name), contributions, new=new)
+        for name in sets.names & before_sets.union(of_set):
+            contributions = of_set.get(name, {})
+            written += self._contribute(txn, name, (ref, source.name), contributions, new=sets.new)
+        after_sets = (before_sets - sets.names).union(sets.names.intersection(of_set))
+        if after_sets:
+            contributing[key] = after_sets
+        else:
+            contributing.pop(key, None)
         return written
 
     def _rejected(self, ref: ObjectRef, found: Contributed) -> Problem | None:
@@ -306,13 +328,15 @@ class RouteSets:
             return
         self._failures[failed] = (problem or self._failures[failed][0], sets)
 
-    def _collect(self, of_set: dict[str, Contributions], source: str, found: Contributed) -> None:
+    def _collect(
+        self, of_set: dict[str, Contributions], name: str, source: str, found: Contributed
+    ) -> None:
         contribution = Contribution(
             found.contribution.origin, found.contribution.attributes, source
         )
-        contributions = of_set.get(found.route_set)
+        contributions = of_set.get(name)
         if contributions is None:
-            contributions = of_set[found.route_set] = {}
+            contributions = of_set[name] = {}
         parts = contributions.get((found.family, found.nlri))
         if parts is None:
             contributions[found.family, found.nlri] = [contribution]

@@ -6,6 +6,7 @@ four octets. An invalid value is rejected when it is created, by an error that n
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from typing import Literal
 
@@ -140,6 +141,12 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
             check_next_hop("route", "", "next_hop", self.next_hop)
 
 
+@functools.lru_cache(maxsize=65536)
+def _check_prefix(text: str) -> None:
+    """Check one of many prefixes of which few change at a time. Raises ValueError."""
+    prefix_to_wire(text)
+
+
 class InstanceImport(msgspec.Struct, frozen=True):
     """Routes of another instance that are in the Loc-RIB of this one, too (VRF route leaking).
 
@@ -193,7 +200,7 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
                 check_asn("instance", self.name, "confederation", asn)
         for prefix in self.originate:
             try:
-                prefix_to_wire(prefix)
+                _check_prefix(prefix)
             except ValueError as error:
                 raise InvalidConfig("instance", self.name, "originate", str(error)) from None
         names = [one.instance for one in self.imports]

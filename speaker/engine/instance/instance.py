@@ -10,8 +10,6 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, UnknownName
 from speaker.engine.effect_of_change import Effect, effect_of
 from speaker.engine.established_peer import EstablishedPeer
@@ -35,6 +33,8 @@ from speaker.rib.policy import compile_export, compile_import
 
 DECONFIGURED: Final = Notification.cease(CeaseSubcode.PEER_DECONFIGURED)
 REJECTED: Final = Notification.cease(CeaseSubcode.CONNECTION_REJECTED)
+SOFT_FIELDS: Final = frozenset({"selection_deferral_time", "originate", "imports"})
+"""Settings of an instance whose change leaves all sessions as they are."""
 UNSENT_ROUTES: Final = 20_000
 """Routes of ended sessions after which their withdrawals are sent, before the end of the turn."""
 SILENT_SECONDS: Final = 2.0
@@ -87,11 +87,11 @@ class Instance:
 
     def same_router(self, config: InstanceConfig) -> bool:
         """Return whether another configuration leaves all sessions as they are."""
-        changed = {
-            field: getattr(config, field)
-            for field in ("selection_deferral_time", "originate", "imports")
-        }
-        return replace(self.config, **changed) == config
+        return all(
+            getattr(self.config, field) == getattr(config, field)
+            for field in config.__struct_fields__
+            if field not in SOFT_FIELDS
+        )
 
     def reconfigure(self, config: InstanceConfig) -> None:
         """Apply a configuration of the same router; `InstanceImports` follows its imports."""

@@ -91,7 +91,8 @@ class OutboundUpdates:
 
     def originate(self, before: Sequence[str], after: Sequence[str]) -> None:
         """Originate other prefixes in the Loc-RIB than before; only the differences change."""
-        gone, new = set(before) - set(after), set(after) - set(before)
+        had, has = set(before), set(after)
+        gone, new = had - has, has - had
         changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
         for texts, attributes in ((gone, None), (new, RouteAttributes())):
             for text in sorted(texts):
