@@ -78,12 +78,15 @@ _INDEXED: Final = tuple(
 
 
 def claims_of(unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]:
-    """Yield the claims of a unit but for passwords, each with what it is about."""
+    """Yield the claims of a unit, each with its field; none for a password that is set."""
     for router in compiled.routers:
         yield from _of_router(unit, router)
         for neighbor in router.neighbors:
             yield from _of_neighbor(unit, neighbor)
             yield from _of_preferences(unit, neighbor)
+            if neighbor.session.password is None:
+                path = f"{neighbor.path}.password"
+                yield (neighbor.key, "password"), Claim(unit, path, None, "none", "password")
     for profile in compiled.profiles:
         yield from _of_profile(unit, profile)
 
@@ -91,10 +94,16 @@ def claims_of(unit: Unit, compiled: Compiled) -> Iterator[tuple[Subject, Claim]]
 def password_claims(
     unit: Unit, compiled: Compiled, resolve: Resolve
 ) -> Iterator[tuple[Subject, Claim]]:
-    """Yield the claims of a unit to passwords, which follow Secrets."""
-    for router in compiled.routers:
-        for neighbor in router.neighbors:
-            yield from _of_password(unit, neighbor, resolve)
+    """Yield the claims of a unit to the passwords that it sets, which follow Secrets."""
+    for part in compiled.passwords:
+        ref = part.session.password
+        found = None if ref is None else resolve(ref, part.settings.password)
+        if not isinstance(found, SecretValue) or not found.known:
+            continue  # Nothing is known that could differ.
+        value = SecretValue(password_octets(found.reveal()))
+        field = "passwordSecret" if part.settings.password is None else "password"
+        path = f"{part.path}.{field}"
+        yield (part.key, "password"), Claim(unit, path, value, "one", "password")
 
 
 def _of_router(unit: Unit, router: RouterPart) -> Iterator[tuple[Subject, Claim]]:
@@ -130,21 +139,6 @@ def _shown(value: object, field: _Field) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return "unset" if value is None else f"{value}{field.suffix}"
-
-
-def _of_password(
-    unit: Unit, part: NeighborPart, resolve: Resolve
-) -> Iterator[tuple[Subject, Claim]]:
-    ref = part.session.password
-    value: SecretValue | None = None
-    field = "passwordSecret" if part.password is None and ref is not None else "password"
-    if ref is not None:
-        found = resolve(ref, part.password)
-        if not isinstance(found, SecretValue) or not found.known:
-            return  # Nothing is known that could differ.
-        value = SecretValue(password_octets(found.reveal()))
-    shown = "none" if value is None else "one"
-    yield (part.key, "password"), Claim(unit, f"{part.path}.{field}", value, shown, "password")
 
 
 def _of_preferences(unit: Unit, part: NeighborPart) -> Iterator[tuple[Subject, Claim]]:

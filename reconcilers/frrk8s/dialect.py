@@ -26,7 +26,7 @@ from reconcilers.dialect import (
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
 from reconcilers.frrk8s.draft import convert_draft
-from reconcilers.frrk8s.intent import NodeValues, Rows, rows
+from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, rows
 from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
@@ -94,6 +94,7 @@ class Frrk8sDialect(Dialect):
         self._merger = Merger()
         self._prefixes = ConfiguredPrefixes()
         self._route_sets: Mapping[str, RouteSet] = {}
+        self._intent = IntentState()
         self._good = LastGood()
         """What is in force: with ``keep`` the last good state."""
         self._routers: tuple[MergedRouter, ...] = ()
@@ -142,9 +143,8 @@ class Frrk8sDialect(Dialect):
         force = self._good if merged.routers is not None else self._good.with_rules(context.fed)
         held = {} if merged.routers is not None else force.passwords
         self._routers = force.routers
-        compiled = rows(
-            force.routers, NodeValues(context.node, node, context.host, self._blocked, held)
-        )
+        values = NodeValues(context.node, node, context.host, self._blocked, held)
+        compiled = rows(force.routers, values, self._intent)
         return NodeIntent(
             compiled.instances,
             compiled.peers,

@@ -50,13 +50,16 @@ class _Exports:
         allowed = self._allowed()
         self._take_preferences(allowed)
         self._take_communities(allowed)
-        plain = Attributes()
-        routes = {
-            one: self._attributes(one)
-            if one in self._preferences or one in self._communities
-            else plain
-            for one in allowed
-        }
+        shared: dict[tuple[frozenset[Community], int | None], Attributes] = {}
+        routes: dict[Prefix, Attributes] = {}
+        for one in allowed:
+            preference = self._preferences.get(one)
+            communities = frozenset(self._communities.get(one, ()))
+            value = None if preference is None else preference[0]
+            attributes = shared.get((communities, value))
+            if attributes is None:
+                attributes = shared[communities, value] = _attributes(communities, value)
+            routes[one] = attributes
         paths = {one: path for one, (_, path) in self._preferences.items()}
         return Exported(routes, paths, self._errors)
 
@@ -141,11 +144,10 @@ class _Exports:
             for one in found:
                 self._communities.setdefault(one, set()).add(value)
 
-    def _attributes(self, one: Prefix) -> Attributes:
-        communities = self._communities.get(one, set())
-        preference = self._preferences.get(one)
-        return Attributes(
-            communities=tuple(sorted(c for c in communities if isinstance(c, int))),
-            large_communities=tuple(sorted(c for c in communities if not isinstance(c, int))),
-            local_preference=None if preference is None else preference[0],
-        )
+
+def _attributes(communities: frozenset[Community], preference: int | None) -> Attributes:
+    return Attributes(
+        communities=tuple(sorted(c for c in communities if isinstance(c, int))),
+        large_communities=tuple(sorted(c for c in communities if not isinstance(c, int))),
+        local_preference=preference,
+    )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import ipaddress
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
-from reconcilers.frrk8s.route_sets import RouteSet, route_sets
+from reconcilers.frrk8s.route_sets import RouteSet, RouteSets
 from reconcilers.frrk8s.unit import NeighborKey
 from reconcilers.frrk8s.values import Prefix, shown_vrf
 from reconcilers.model import (
@@ -30,6 +31,76 @@ RESTART_TIME: Final = 120
 """Seconds for which a neighbour keeps our routes (RFC 4724)."""
 MULTIHOP_TTL: Final = 255
 ALWAYS_BLOCK: Final = "AlwaysBlock"
+MANY: Final = 100
+"""Changed prefixes of a router above which all are sorted again."""
+
+
+class SortedPrefixes:
+    """The prefixes of routers as sorted texts; a change costs the prefixes that changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[frozenset[Prefix], dict[Family, _Sorted]]] = {}
+
+    def texts(self, vrf: str, prefixes: frozenset[Prefix]) -> tuple[str, ...]:
+        """Return the prefixes of the router of a VRF, IPv4 first."""
+        before, of_families = self._known.get(vrf, (frozenset[Prefix](), {}))
+        for one in before - prefixes:
+            of_families[one[0]].change(one, present=False)
+        for one in prefixes - before:
+            of_families.setdefault(one[0], _Sorted()).change(one, present=True)
+        self._known[vrf] = (prefixes, of_families)
+        families = (of_families.get(family) for family in (IPV4_UNICAST, IPV6_UNICAST))
+        return tuple(text for one in families if one is not None for text in one.texts())
+
+    def forget(self, vrfs: Collection[str]) -> None:
+        """Forget the routers of other VRFs."""
+        for vrf in self._known.keys() - vrfs:
+            del self._known[vrf]
+
+
+class _Sorted:
+    """The prefixes of one family, as wire bytes and as texts."""
+
+    def __init__(self) -> None:
+        self._nlris: list[bytes] = []
+        self._texts: list[str] = []
+        self._changes: dict[Prefix, bool] = {}
+
+    def change(self, one: Prefix, *, present: bool) -> None:
+        """Note that a prefix came or went."""
+        self._changes[one] = present
+
+    def texts(self) -> list[str]:
+        """Return the texts in the order of the wire bytes."""
+        nlris, texts = self._nlris, self._texts
+        if len(self._changes) > MANY:
+            found = dict.fromkeys(nlris)
+            for (_, nlri), present in self._changes.items():
+                if present:
+                    found[nlri] = None
+                else:
+                    del found[nlri]
+            family = next(iter(self._changes))[0]
+            self._nlris = sorted(found)
+            self._texts = [_text((family, nlri)) for nlri in self._nlris]
+        else:
+            for one, present in self._changes.items():
+                at = bisect.bisect_left(nlris, one[1])
+                if present:
+                    nlris.insert(at, one[1])
+                    texts.insert(at, _text(one))
+                else:
+                    del nlris[at], texts[at]
+        self._changes = {}
+        return self._texts
+
+
+class IntentState:
+    """What is kept between two compilations, so that a change costs what changed."""
+
+    def __init__(self) -> None:
+        self.originated = SortedPrefixes()
+        self.route_sets = RouteSets()
 
 
 class NodeValues(NamedTuple):
@@ -53,13 +124,14 @@ class Rows(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def rows(routers: Iterable[MergedRouter], values: NodeValues) -> Rows:
+def rows(routers: Iterable[MergedRouter], values: NodeValues, state: IntentState) -> Rows:
     """Return the intent of merged routers."""
     given = list(routers)
-    sets = route_sets(given)
+    state.originated.forget({router.vrf for router in given})
+    sets = state.route_sets.of(given)
     problems: list[Problem] = []
     return Rows(
-        tuple(_instance(router, values) for router in given),
+        tuple(_instance(router, values, state.originated) for router in given),
         tuple(
             _peer(router, neighbor, sets.get(neighbor.key), values, problems)
             for router in given
@@ -70,25 +142,20 @@ def rows(routers: Iterable[MergedRouter], values: NodeValues) -> Rows:
     )
 
 
-def _instance(router: MergedRouter, values: NodeValues) -> Instance:
+def _instance(router: MergedRouter, values: NodeValues, originated: SortedPrefixes) -> Instance:
     return Instance(
         shown_vrf(router.vrf),
         router.vrf or None,
         router.asn,
         router.router_id or router_id_of(values.name, values.node),
         origin=router.origins[0],
-        originates=tuple(
-            _text((family, nlri))
-            for family in (IPV4_UNICAST, IPV6_UNICAST)
-            for nlri in sorted(nlri for of, nlri in router.prefixes if of == family)
-        ),
+        originates=originated.texts(router.vrf, router.prefixes),
         imports=tuple(InstanceImport(shown_vrf(vrf), None) for vrf in sorted(router.imports)),
     )
 
 
 @functools.lru_cache(maxsize=65536)
 def _text(one: Prefix) -> str:
-    # A change of one prefix writes all prefixes of the router again.
     return prefix_to_text(*one)
 
 

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
 from reconcilers.frrk8s.claims import (
     Claim,
     Resolve,
@@ -43,6 +44,7 @@ from reconcilers.frrk8s.unit import (
     Compiled,
     NeighborKey,
     NeighborPart,
+    NeighborSettings,
     RouterPart,
     Session,
     Unit,
@@ -57,6 +59,8 @@ COMPILATIONS: Final = 8
 """Of one object that are remembered."""
 SPARE_OBJECTS: Final = 64
 """Objects that are remembered beside those of the last merge."""
+SHARED_SETTINGS: Final = 4096
+"""Different settings of neighbours that are shared; more are compiled without sharing from then on."""
 
 
 class MergedNeighbor(NamedTuple):
@@ -105,25 +109,29 @@ class Merge(NamedTuple):
 
 
 class Merger:
-    """Merges units; only those that changed since the last time are compiled again."""
+    """Merges units; only those that changed since the last time are compiled and compared again."""
 
     def __init__(self) -> None:
         self._compiled: dict[ObjectRef, list[tuple[FRRConfiguration, VrfPrefixes, Compiled]]] = {}
         """The last compilations of each object; several of one that is fed in parts."""
+        self._settings: dict[NeighborSettings, NeighborSettings] = {}
+        self._claims = ClaimTable()
+        """Of the last merge."""
 
     def merge(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
         """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``)."""
         ordered = sorted(units, key=lambda unit: (unit.ref, unit.age))
         compiled = self._compile_all(ordered)
         problems: list[Problem] = []
-        table: dict[Subject, list[Claim]] = {}
+        claims: dict[Slot, UnitClaims] = {}
         for unit, found in zip(ordered, compiled, strict=True):
             problems += own_problems(unit, found, resolve)
-            for subject, claim in _claims(unit, found, resolve):
-                table.setdefault(subject, []).append(claim)
-        for subject, claims in table.items():
-            if len(claims) > 1:
-                problems += conflicts(claims, subject)
+            number = 0
+            while (unit.ref, number) in claims:
+                number += 1
+            passwords = tuple(password_claims(unit, found, resolve))
+            claims[unit.ref, number] = UnitClaims(found, passwords)
+        problems += self._claims.replace(claims)
         reported = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(unsupported(ordered, compiled))
         partial = _partial(ordered, compiled)
@@ -136,6 +144,9 @@ class Merger:
 
         A unit with a reference to a VRF that only a younger unit has comes after that one.
         """
+        whole = self.merge(units, resolve)
+        if whole.routers is not None:
+            return whole
         waiting = sorted(units, key=lambda unit: unit.age)
         taken: list[Unit] = []
         table: dict[Subject, list[Claim]] = {}
@@ -197,11 +208,27 @@ class Merger:
         for row, before, compiled in known:
             if (row is unit.row or row == unit.row) and before == needed:
                 return compiled
-        found = compile_unit(unit, needed)
+        found = self._shared(compile_unit(unit, needed))
         found = found._replace(claims=tuple(claims_of(unit, found)))
         known.append((unit.row, needed, found))
         del known[:-COMPILATIONS]
         return found
+
+    def _shared(self, compiled: Compiled) -> Compiled:
+        """Return a compilation in which equal settings of neighbours are one value."""
+        if len(self._settings) > SHARED_SETTINGS:
+            self._settings.clear()
+        known = self._settings
+        routers = tuple(
+            router._replace(
+                neighbors=tuple(
+                    part._replace(settings=known.setdefault(part.settings, part.settings))
+                    for part in router.neighbors
+                )
+            )
+            for router in compiled.routers
+        )
+        return compiled._replace(routers=routers)
 
 
 def _claims(unit: Unit, compiled: Compiled, resolve: Resolve) -> Iterator[tuple[Subject, Claim]]:
@@ -223,14 +250,14 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Probl
         Problem((unit.ref,), unit.path(one.path), one.message, category="unresolved")
         for one in compiled.missing
     ]
-    for router in compiled.routers:
-        for part in router.neighbors:
-            if part.session.password is not None and part.password is None:
-                reason = resolve(part.session.password, None)
-                if isinstance(reason, str):
-                    path = unit.path(f"{part.path}.passwordSecret")
-                    text = f"{part.key}: {reason}"
-                    found.append(Problem((unit.ref,), path, text, category="unresolved"))
+    for part in compiled.passwords:
+        ref = part.session.password
+        in_field = part.settings.password is not None
+        reason = None if ref is None or in_field else resolve(ref, None)
+        if isinstance(reason, str):
+            path = unit.path(f"{part.path}.passwordSecret")
+            text = f"{part.key}: {reason}"
+            found.append(Problem((unit.ref,), path, text, category="unresolved"))
     return found
 
 
@@ -324,11 +351,30 @@ def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedR
     for unit, found in zip(units, compiled, strict=True):
         for router in found.routers:
             routers.setdefault(router.vrf, []).append((unit, router))
-    return tuple(_router(routers[vrf], profiles) for vrf in sorted(routers))
+    refs = _Refs(units)
+    return tuple(_router(routers[vrf], profiles, refs) for vrf in sorted(routers))
+
+
+class _Refs:
+    """The objects of units, the oldest first; computed once for neighbours of the same units."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        aged = sorted(units, key=lambda unit: unit.age)
+        self._rank = {id(unit): rank for rank, unit in enumerate(aged)}
+        self._refs = [unit.ref for unit in aged]
+        self._known: dict[tuple[int, ...], tuple[ObjectRef, ...]] = {}
+
+    def __call__(self, parts: Iterable[tuple[Unit, Any]]) -> tuple[ObjectRef, ...]:
+        ranks = tuple([self._rank[id(unit)] for unit, _ in parts])
+        found = self._known.get(ranks)
+        if found is None:
+            found = tuple(dict.fromkeys(self._refs[rank] for rank in sorted(ranks)))
+            self._known[ranks] = found
+        return found
 
 
 def _router(
-    parts: Sequence[tuple[Unit, RouterPart]], profiles: Mapping[str, BfdProfile]
+    parts: Sequence[tuple[Unit, RouterPart]], profiles: Mapping[str, BfdProfile], refs: _Refs
 ) -> MergedRouter:
     neighbors: dict[NeighborKey, list[tuple[Unit, NeighborPart]]] = {}
     for unit, router in parts:
@@ -341,17 +387,18 @@ def _router(
         next((router.router_id for _, router in parts if router.router_id is not None), None),
         frozenset[Prefix]().union(*(router.prefixes for _, router in parts)),
         frozenset[str]().union(*(router.imports for _, router in parts)),
-        tuple(_neighbor(neighbors[key], profiles) for key in sorted(neighbors)),
-        _refs(unit for unit, _ in parts),
+        tuple(_neighbor(neighbors[key], profiles, refs) for key in sorted(neighbors)),
+        refs(parts),
         tuple((unit.ref, router.prefixes) for unit, router in parts),
     )
 
 
 def _neighbor(
-    parts: Sequence[tuple[Unit, NeighborPart]], profiles: Mapping[str, BfdProfile]
+    parts: Sequence[tuple[Unit, NeighborPart]], profiles: Mapping[str, BfdProfile], refs: _Refs
 ) -> MergedNeighbor:
     first = parts[0][1]
-    sessions = [part.session for _, part in parts]
+    different = list({id(part.settings): part.settings for _, part in parts}.values())
+    sessions = [settings.session for settings in different]
 
     def filled(field: str) -> Any:  # noqa: ANN401  the value of a field of a session
         return next((value for one in sessions if (value := getattr(one, field)) is not None), None)
@@ -361,28 +408,23 @@ def _neighbor(
         next_hop_ipv4=filled("next_hop_ipv4"),
         next_hop_ipv6=filled("next_hop_ipv6"),
     )
-    accepts = [part.accept for _, part in parts]
+    accepts = [settings.accept for settings in different]
     accept = (
         None
         if any(one is None for one in accepts)
         else frozenset[PrefixRule]().union(*(one for one in accepts if one is not None))
     )
-    families = frozenset[str]().union(*(part.families for _, part in parts))
+    families = frozenset[str]().union(*(settings.families for settings in different))
     exporting = parts if "unicast" in families else ()
     return MergedNeighbor(
         first.key,
         session,
         None if session.bfd_profile is None else profiles.get(session.bfd_profile),
-        any(part.graceful_restart for _, part in parts),
+        any(settings.graceful_restart for settings in different),
         families,
         accept,
-        tuple((unit.ref, part.routes) for unit, part in exporting if part.routes),
-        tuple(unit.rules for unit, _ in parts if unit.rules is not None),
-        _refs(unit for unit, _ in parts),
-        first.password,
+        tuple([(unit.ref, part.routes) for unit, part in exporting if part.routes]),
+        tuple([unit.rules for unit, _ in parts if unit.rules is not None]),
+        refs(parts),
+        first.settings.password,
     )
-
-
-def _refs(units: Iterable[Unit]) -> tuple[ObjectRef, ...]:
-    """Return the objects, the oldest first."""
-    return tuple(dict.fromkeys(unit.ref for unit in sorted(units, key=lambda unit: unit.age)))

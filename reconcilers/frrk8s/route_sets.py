@@ -1,8 +1,7 @@
 """Route sets of neighbours, and the route source of configured prefixes.
 
-A set is named after the first of the neighbours that share it, and not after its routes: a changed
-prefix is then a change of the set, and costs what the objects with it cost. Neighbours share a set
-while every object advertises the same to them.
+A set is not named after its routes: a changed prefix is a change of the set, and costs what the objects
+with it cost. Neighbours share a set while every object advertises the same to them.
 """
 
 from __future__ import annotations
@@ -33,28 +32,89 @@ class RouteSet(NamedTuple):
     """Rules of feeding dialects, for their own route sources."""
 
 
-def route_sets(routers: Iterable[MergedRouter]) -> dict[NeighborKey, RouteSet]:
-    """Return the route set of each neighbour that is advertised something."""
+class RouteSets:
+    """The route sets of neighbours, with names that stay over changes.
+
+    A set is filled before a neighbour gets it, and changes while its neighbours have it. So a set
+    changes only if all of its neighbours stay: where they part, those for whom nothing changes
+    keep it, and the others get sets of other names. No neighbour is advertised another one's routes.
+    """
+
+    def __init__(self) -> None:
+        self._sets: dict[str, RouteSet] = {}
+        self._of_neighbor: dict[NeighborKey, str] = {}
+        """The names of the last compilation."""
+
+    def of(self, routers: Iterable[MergedRouter]) -> dict[NeighborKey, RouteSet]:
+        """Return the route set of each neighbour that is advertised something."""
+        neighbors = [neighbor for router in routers for neighbor in router.neighbors]
+        members: dict[str, set[NeighborKey]] = {}
+        for key in (neighbor.key for neighbor in neighbors):
+            if key in self._of_neighbor:
+                members.setdefault(self._of_neighbor[key], set()).add(key)
+        sets: dict[str, RouteSet] = {}
+        found: dict[NeighborKey, RouteSet] = {}
+        for group in _groups(neighbors):
+            made = _route_set(group)
+            keys = [neighbor.key for neighbor in group]
+            name = self._kept_name(made, keys, members, sets)
+            if name is None:
+                name = made.name
+                while name in self._sets or name in sets:
+                    name = f"{name}~"
+            sets[name] = made._replace(name=name)
+            found.update(dict.fromkeys(keys, sets[name]))
+        self._sets = sets
+        self._of_neighbor = {key: one.name for key, one in found.items()}
+        return found
+
+    def _kept_name(
+        self,
+        made: RouteSet,
+        keys: Sequence[NeighborKey],
+        members: Mapping[str, set[NeighborKey]],
+        taken: Mapping[str, RouteSet],
+    ) -> str | None:
+        """Return the name of a set that some of the neighbours have, and that becomes this one."""
+        names = sorted({self._of_neighbor[key] for key in keys if key in self._of_neighbor})
+        rules = [one.name for one in made.fed]
+        possible = [
+            name
+            for name in names
+            if name not in taken and [one.name for one in self._sets[name].fed] == rules
+        ]
+        for name in possible:
+            if all(
+                _same(self._sets[name].exports.get(ref, ()), made.exports.get(ref, ()))
+                for ref in self._sets[name].exports.keys() | made.exports.keys()
+            ):
+                return name
+        staying = [name for name in possible if members[name].issubset(keys)]
+        return max(staying, key=lambda name: len(members[name]), default=None)
+
+
+def _groups(neighbors: Iterable[MergedNeighbor]) -> list[list[MergedNeighbor]]:
+    """Group the neighbours that are advertised the same; those without routes are in no group."""
     groups: dict[tuple[Any, ...], list[MergedNeighbor]] = {}
-    for router in routers:
-        for neighbor in router.neighbors:
-            if not neighbor.exports and not neighbor.rules:
-                continue
-            content = tuple((ref, id(routes)) for ref, routes in neighbor.exports)
-            names = tuple(sorted(rules.name for rules in neighbor.rules))
-            groups.setdefault((content, names), []).append(neighbor)
-    found: dict[NeighborKey, RouteSet] = {}
-    for (_, names), neighbors in groups.items():
-        first = min(neighbors, key=lambda neighbor: neighbor.key)
-        exports: dict[ObjectRef, tuple[Routes, ...]] = {}
-        for ref, routes in first.exports:
-            exports[ref] = (*exports.get(ref, ()), routes)
-        rules = {one.name: one for one in first.rules}
-        made = RouteSet(
-            _name(first.key, names), exports, tuple(rules[name] for name in sorted(rules))
-        )
-        found.update((neighbor.key, made) for neighbor in neighbors)
-    return found
+    for neighbor in neighbors:
+        if not neighbor.exports and not neighbor.rules:
+            continue
+        # The routes of an object are one mapping for all neighbours that it advertises the same to.
+        content = tuple([id(routes) for _, routes in neighbor.exports])
+        names = tuple(sorted(rules.name for rules in neighbor.rules))
+        groups.setdefault((content, names), []).append(neighbor)
+    return list(groups.values())
+
+
+def _route_set(group: Sequence[MergedNeighbor]) -> RouteSet:
+    """Return the set of a group, with the name of a new one."""
+    first = min(group, key=lambda neighbor: neighbor.key)
+    exports: dict[ObjectRef, tuple[Routes, ...]] = {}
+    for ref, routes in first.exports:
+        exports[ref] = (*exports.get(ref, ()), routes)
+    rules = {one.name: one for one in first.rules}
+    names = sorted(rules)
+    return RouteSet(_name(first.key, names), exports, tuple(rules[name] for name in names))
 
 
 def _name(key: NeighborKey, rules: Sequence[str]) -> str:
@@ -76,9 +136,7 @@ def changed_objects(
         if then is None:
             continue
         for ref in then.exports.keys() | now.exports.keys():
-            old, new = then.exports.get(ref, ()), now.exports.get(ref, ())
-            same = len(old) == len(new) and all(map(_is, old, new))
-            if not same and old != new:
+            if not _same(then.exports.get(ref, ()), now.exports.get(ref, ())):
                 found.add(object_key(ref))
     return frozenset(found)
 
@@ -92,8 +150,11 @@ def _ref(key: Key) -> ObjectRef:
     return ObjectRef(*cast("tuple[str, str, str]", key))
 
 
-def _is(one: object, other: object) -> bool:
-    return one is other
+def _same(one: Sequence[Routes], other: Sequence[Routes]) -> bool:
+    """True if an object advertises the same twice; most objects do, with the same mappings."""
+    if len(one) != len(other):
+        return False
+    return all(a is b or a == b for a, b in zip(one, other, strict=True))
 
 
 class ConfiguredPrefixes:

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from reconcilers.frrk8s.exports import advertised_routes
+from reconcilers.frrk8s.exports import Exported, advertised_routes
 from reconcilers.frrk8s.unit import (
     Compiled,
     Missing,
     NeighborKey,
     NeighborPart,
+    NeighborSettings,
     ProfilePart,
     RouterPart,
     Session,
@@ -44,7 +45,7 @@ from resources.addresses import interface_errors, router_id_errors
 from resources.durations import parse_duration
 from resources.errors import FieldError, shortened
 from resources.frrk8s.frrconfiguration import Router
-from resources.frrk8s.neighbor import Neighbor, PrefixSelector
+from resources.frrk8s.neighbor import Advertise, Neighbor, PrefixSelector
 from resources.passwords import password_error
 from speaker.nlri import IPV4_UNICAST, prefix_to_text
 
@@ -57,6 +58,8 @@ SECRETS_NAMESPACE: Final = "waggle.dev/secrets-namespace"
 """Annotation of an FRRConfiguration that ``waggle render`` generates: the namespace of the Secrets that
 it refers to, where they are those of another dialect."""
 MAX_SECRET_NAME: Final = 253
+COMPARED: Final = 64
+"""Different entries of earlier neighbours with which one is compared: an object may have thousands."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 """A DNS subdomain (RFC 1123)."""
 RAW_CONFIG: Final = "RawConfig"
@@ -87,6 +90,8 @@ def imported_elsewhere(unit: Unit) -> frozenset[str]:
     """Return the VRFs that a unit imports and has no router of."""
     routers = unit.row.spec.bgp.routers
     imported = {vrf_name(one.vrf) for router in routers for one in router.imports}
+    if not imported:
+        return frozenset()
     return frozenset(imported - {vrf_name(router.vrf) for router in routers})
 
 
@@ -102,7 +107,9 @@ class _Compiler:
         self._unsupported: list[tuple[str, FieldError]] = []
         self._profiles: set[str] = set()
         self._routes: list[Mapping[Prefix, Attributes]] = []
-        """The different routes of neighbours."""
+        """The different routes of the last neighbours."""
+        self._exports: list[tuple[Advertise, frozenset[Prefix], tuple[bool, bool], Exported]] = []
+        """The different entries of the last neighbours, with what their routes depend on."""
 
     def compiled(self) -> Compiled:
         row = self._unit.row
@@ -122,6 +129,12 @@ class _Compiler:
             profiles,
             missing=tuple(self._missing),
             unsupported=tuple(self._unsupported),
+            passwords=tuple(
+                part
+                for router in routers
+                for part in router.neighbors
+                if part.session.password is not None
+            ),
         )
 
     def _error(self, path: str, message: str) -> None:
@@ -216,21 +229,32 @@ class _Compiler:
         if "evpn" in families:
             text = f"{key}: the family evpn is not exchanged"
             self._not_done(EVPN, f"{path}.addressFamilies", text)
-        exported = advertised_routes(
-            spec.to_advertise, available, session.dual_stack, key, f"{path}.toAdvertise"
-        )
+        exported = self._exported(spec.to_advertise, available, session.dual_stack, key, path)
         self._errors += exported.errors
-        return NeighborPart(
-            key,
-            path,
+        settings = NeighborSettings(
             session,
             spec.enable_graceful_restart,
             families,
-            self._shared(exported.routes),
-            exported.preferences,
             self._accept(spec, key, path),
             spec.password,
         )
+        routes = self._shared(exported.routes)
+        return NeighborPart(key, path, settings, routes, exported.preferences)
+
+    def _exported(
+        self, spec: Advertise, available: frozenset[Prefix], both: bool, key: NeighborKey, path: str
+    ) -> Exported:
+        """Compile what is advertised, or return that of an earlier neighbour with an equal entry."""
+        families = (both, ":" in key.end)
+        for before, was_available, had, exported in self._exports:
+            if had == families and was_available is available and before == spec:
+                return exported
+        found = advertised_routes(spec, available, both, key, f"{path}.toAdvertise")
+        if not found.errors and not found.preferences:
+            # Errors and local preferences have the path of their neighbour.
+            self._exports.append((spec, available, families, found))
+            del self._exports[:-COMPARED]
+        return found
 
     def _shared(self, routes: Mapping[Prefix, Attributes]) -> Mapping[Prefix, Attributes]:
         """Return the equal routes of an earlier neighbour, if there are any."""
@@ -238,6 +262,7 @@ class _Compiler:
             if before == routes:
                 return before
         self._routes.append(routes)
+        del self._routes[:-COMPARED]
         return routes
 
     def _key(self, spec: Neighbor, vrf: str, path: str) -> NeighborKey | None:

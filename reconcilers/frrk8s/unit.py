@@ -76,24 +76,38 @@ class Session(NamedTuple):
     next_hop_ipv6: str | None
 
 
+class NeighborSettings(NamedTuple):
+    """What one entry of a unit sets of a neighbour, but for its routes.
+
+    One value for all entries that set the same: a merge costs the different ones.
+    """
+
+    session: Session
+    graceful_restart: bool
+    families: frozenset[str]
+    """unicast, evpn."""
+    accept: frozenset[PrefixRule] | None
+    """None accepts all."""
+    password: SecretValue | None
+    """The password that is a field of the object."""
+
+
 class NeighborPart(NamedTuple):
     """The fields that one entry of a unit sets of a neighbour."""
 
     key: NeighborKey
     path: str
     """Such as ``spec.bgp.routers[0].neighbors[1]``."""
-    session: Session
-    graceful_restart: bool
-    families: frozenset[str]
-    """unicast, evpn."""
+    settings: NeighborSettings
     routes: Mapping[Prefix, Attributes]
     """What is advertised; one mapping for all neighbours of the unit with the same routes."""
     preferences: Mapping[Prefix, str]
     """The paths of the entries that give a prefix a local preference."""
-    accept: frozenset[PrefixRule] | None
-    """None accepts all."""
-    password: SecretValue | None
-    """The password that is a field of the object."""
+
+    @property
+    def session(self) -> Session:
+        """The settings of the session that are compared."""
+        return self.settings.session
 
 
 class RouterPart(NamedTuple):
@@ -138,7 +152,10 @@ class Compiled(NamedTuple):
     unsupported: tuple[tuple[str, FieldError], ...] = ()
     """What is accepted and not done, with the reason of the condition PartiallyApplied."""
     claims: tuple[Any, ...] = ()
-    """What may not differ from other units, but for passwords (`reconcilers.frrk8s.claims`)."""
+    """What may not differ from other units (`reconcilers.frrk8s.claims`), but for passwords that are
+    set: these follow Secrets."""
+    passwords: tuple[NeighborPart, ...] = ()
+    """The neighbours with a password."""
 
 
 VrfPrefixes: TypeAlias = Mapping[str, frozenset[Prefix]]

@@ -48,9 +48,11 @@ def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watch
     """Return what FRRConfigurations of the node give the neighbours of BGPPeers."""
     names = {(vrf_of(peer), end_of(peer)): peer.metadata.name for peer in peers}
     found: dict[str, dict[Prefix, tuple[Configured, ...]]] = defaultdict(dict)
-    for row in rows:
+    for row in rows if names else ():
         for router in row.spec.bgp.routers:
             for neighbor in router.neighbors:
+                if not neighbor.to_advertise.with_local_pref:
+                    continue
                 name = names.get((vrf_name(router.vrf), _end(neighbor)))
                 for one, value in _preferences(neighbor) if name is not None else ():
                     given = Configured(value, _age(FRR_CONFIGURATION, row))

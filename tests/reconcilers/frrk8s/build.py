@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconcilers.frrk8s.claims import Resolved
+from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.model import ObjectRef, PasswordRef, SecretRef
@@ -40,18 +40,23 @@ def neighbor(**more: object) -> dict[str, Any]:
     return {"address": PEER, "asn": 64950, **more}
 
 
-def merge(units: Sequence[Unit], *, isolate: bool = False, **secrets: str) -> Merge:
-    """Merge units; ``secrets`` are the passwords of Secrets."""
+def resolve(**secrets: str) -> Resolve:
+    """Resolve passwords; ``secrets`` are those of Secrets."""
 
-    def resolve(ref: PasswordRef, value: SecretValue | None) -> Resolved:
+    def resolved(ref: PasswordRef, value: SecretValue | None) -> Resolved:
         if isinstance(ref, SecretRef):
             found = secrets.get(ref.name)
             return f"there is no {ref}" if found is None else SecretValue(found.encode())
         assert value is not None
         return value
 
+    return resolved
+
+
+def merge(units: Sequence[Unit], *, isolate: bool = False, **secrets: str) -> Merge:
+    """Merge units; ``secrets`` are the passwords of Secrets."""
     merger = Merger()
-    return (merger.isolate if isolate else merger.merge)(units, resolve)
+    return (merger.isolate if isolate else merger.merge)(units, resolve(**secrets))
 
 
 def reported(result: Merge) -> list[tuple[str, str, str]]:

@@ -6,10 +6,12 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from reconcilers.frrk8s.merge import Merge
+from reconcilers.frrk8s import values
+from reconcilers.frrk8s.intent import SortedPrefixes
+from reconcilers.frrk8s.merge import Merge, Merger
 from reconcilers.frrk8s.unit import Unit
-from speaker.nlri import prefix_to_text
-from tests.reconcilers.frrk8s.build import merge, unit
+from speaker.nlri import IPV4_UNICAST, prefix_to_text, prefix_to_wire
+from tests.reconcilers.frrk8s.build import merge, resolve, unit
 
 PREFIXES = ("10.1.0.0/16", "10.2.0.0/16", "2001:db8::/32")
 ADDRESSES = ("203.0.113.9", "2001:db8::9")
@@ -168,3 +170,38 @@ def test_every_conflict_is_of_objects_that_differ_pair_by_pair(
     for problem in merge(list(units.values())).problems:
         alone = merge([units[ref] for ref in problem.objects])
         assert alone.routers is None
+
+
+@UNHURRIED
+@given(
+    sets(),
+    st.lists(st.tuples(st.sampled_from(("o0", "o1", "o2")), st.lists(routers(), max_size=2))),
+    st.booleans(),
+)
+def test_a_merger_with_a_history_says_what_a_new_one_says(
+    objects: dict[str, list[Spec]],
+    changes: list[tuple[str, list[Spec]]],
+    isolate: bool,
+) -> None:
+    merger = Merger()
+    for name, of_object in [("o0", objects["o0"]), *changes]:
+        objects = {**objects, name: of_object}
+        units = units_of({name: found for name, found in objects.items() if found})
+        found = (merger.isolate if isolate else merger.merge)(units, resolve())
+        merger.forget(units)
+        fresh = merge(units, isolate=isolate)
+        assert (flat(found), found.problems) == (flat(fresh), fresh.problems)
+        assert [unit.ref for unit in found.accepted] == [unit.ref for unit in fresh.accepted]
+
+
+@UNHURRIED
+@given(st.lists(st.frozensets(st.integers(0, 300), max_size=250), min_size=1, max_size=6))
+def test_sorted_prefixes_follow_every_change(history: list[frozenset[int]]) -> None:
+    originated = SortedPrefixes()
+    for numbers in history:
+        texts = {f"10.{n >> 4}.{n & 15}.0/24" if n % 3 else f"2001:db8:{n:x}::/48" for n in numbers}
+        wanted = sorted(
+            map(prefix_to_wire, texts), key=lambda one: (one[0] != IPV4_UNICAST, one[1])
+        )
+        found = originated.texts("", frozenset(map(values.prefix, texts)))
+        assert found == tuple(prefix_to_text(*one) for one in wanted)

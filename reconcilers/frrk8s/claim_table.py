@@ -1,0 +1,98 @@
+"""The claims of all units of a merge, kept as units come, change and go.
+
+A merge costs the units that differ from the last one: a field whose claims agree stays agreed when a
+unit claims the same value again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from reconcilers.frrk8s.claims import Claim, Subject, conflicts
+from reconcilers.frrk8s.unit import Compiled
+from reconcilers.model import ObjectRef, Problem
+
+Slot: TypeAlias = tuple[ObjectRef, int]
+"""An object, and the number of the unit among its units."""
+
+
+class UnitClaims:
+    """The claims of one unit; compared with those of the last merge by identity and value."""
+
+    __slots__ = ("compiled", "passwords")
+
+    def __init__(self, compiled: Compiled, passwords: Sequence[tuple[Subject, Claim]]) -> None:
+        """``passwords`` follow Secrets; the other claims belong to the compilation."""
+        self.compiled = compiled
+        self.passwords = passwords
+
+    def __iter__(self) -> Iterator[tuple[Subject, Claim]]:
+        """Iterate over all claims."""
+        yield from self.compiled.claims
+        yield from self.passwords
+
+    def is_same(self, other: UnitClaims | None) -> bool:
+        """True if another one is of the same compilation, with the same passwords."""
+        if other is None or self.compiled is not other.compiled:
+            return False
+        return [(subject, claim.value) for subject, claim in self.passwords] == [
+            (subject, claim.value) for subject, claim in other.passwords
+        ]
+
+
+class ClaimTable:
+    """The claims of the units of the last merge by field, and the fields that are in dispute."""
+
+    def __init__(self) -> None:
+        self._units: dict[Slot, UnitClaims] = {}
+        self._claims: dict[Subject, dict[Slot, list[Claim]]] = {}
+        self._disputed: set[Subject] = set()
+        """Fields whose claims may differ; the claims of all others are equal."""
+
+    def replace(self, units: dict[Slot, UnitClaims]) -> Iterator[Problem]:
+        """Take the claims of the units of a merge, in their order; yields the conflicts."""
+        for slot in self._units.keys() - units.keys():
+            self._put(slot, ())
+        for slot, claims in units.items():
+            if not claims.is_same(self._units.get(slot)):
+                self._put(slot, claims)
+        self._units = units
+        if not self._disputed:
+            return
+        order = {slot: rank for rank, slot in enumerate(units)}
+        agreed: set[Subject] = set()
+        for subject in self._disputed:
+            of_slots = self._claims.get(subject, {})
+            slots = sorted(of_slots, key=order.__getitem__)
+            found = list(conflicts([one for slot in slots for one in of_slots[slot]], subject))
+            if not found:
+                agreed.add(subject)
+            yield from found
+        self._disputed -= agreed
+
+    def _put(self, slot: Slot, claims: Iterable[tuple[Subject, Claim]]) -> None:
+        """Exchange the claims of one unit."""
+        given: dict[Subject, list[Claim]] = {}
+        for subject, claim in claims:
+            given.setdefault(subject, []).append(claim)
+        for subject, _ in self._units.get(slot, ()):
+            of_slots = self._claims.get(subject)
+            if subject not in given and of_slots is not None:
+                of_slots.pop(slot, None)
+                if not of_slots:
+                    del self._claims[subject]
+        for subject, own in given.items():
+            of_slots = self._claims.setdefault(subject, {})
+            of_slots[slot] = own
+            if subject not in self._disputed and not _agree(own, slot, of_slots):
+                self._disputed.add(subject)
+
+
+def _agree(own: Sequence[Claim], slot: Slot, of_slots: dict[Slot, list[Claim]]) -> bool:
+    """True if the claims of a unit equal each other, and those of another unit: these all agree."""
+    value = own[0].value
+    if any(claim.value != value for claim in own[1:]):
+        return False
+    other = next((claims for at, claims in of_slots.items() if at != slot), None)
+    return other is None or other[0].value == value

@@ -1,0 +1,222 @@
+"""What a change costs: objects that are compiled, rows that are written, messages that are sent.
+
+The counts do not depend on the machine; times are measured by `bench/bench_frrk8s.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconcilers.frrk8s import merge, single
+from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
+from tests.reconcilers.frrk8s.build import configuration
+
+NODE = "n1"
+OBJECTS, PREFIXES, PEERS = 20, 5, 3
+Object = dict[str, Any]
+
+
+def node(**labels: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}}
+
+
+def prefix(number: int) -> str:
+    return f"10.{number >> 8}.{number & 255}.0/24"
+
+
+def part(number: int, prefixes: list[str] | None = None, **receive: Any) -> Object:  # noqa: ANN401
+    """Make one of the objects, which all have the same neighbours and different prefixes."""
+    given = prefixes or [prefix(number * PREFIXES + i) for i in range(PREFIXES)]
+    advertise = {
+        "allowed": {"prefixes": given},
+        "withCommunity": [{"community": "65001:100", "prefixes": given}],
+    }
+    neighbors = [
+        {
+            "address": f"203.0.113.{peer}",
+            "asn": 64950,
+            "toAdvertise": advertise,
+            "toReceive": {"allowed": {"prefixes": receive.get("selectors", [])}},
+        }
+        for peer in range(1, PEERS + 1)
+    ]
+    router = {"asn": 64900, "prefixes": given, "neighbors": neighbors}
+    return configuration(f"part-{number:02d}", {"bgp": {"routers": [router]}})
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the objects that are compiled, from now on."""
+    found: list[str] = []
+    original = single.compile_unit
+
+    def compile_unit(unit: Any, elsewhere: Any) -> Any:  # noqa: ANN401
+        found.append(unit.ref.name)
+        return original(unit, elsewhere)
+
+    monkeypatch.setattr(merge, "compile_unit", compile_unit)
+    return found
+
+
+@pytest.fixture
+def agent(compiled: list[str]) -> AgentInMemory:
+    made = AgentInMemory(NODE)
+    made.write([node(rack="1"), *map(part, range(OBJECTS))])
+    made.settle()
+    made.connect()
+    assert len(compiled) == OBJECTS
+    compiled.clear()
+    return made
+
+
+def test_a_changed_prefix(agent: AgentInMemory, compiled: list[str]) -> None:
+    changed = [prefix(3 * PREFIXES + i) for i in range(PREFIXES - 1)]
+    work = agent.work(part(3, [*changed, "192.168.0.0/24"]))
+    assert compiled == ["part-03"]
+    assert work.summary.objects == 1
+    # The route that goes and the one that comes, and the instance, which originates both.
+    assert work.rows == {"routes": 2, "instances": 1}
+    assert work.calls == 2
+    assert set(work.updates) == {f"203.0.113.{peer}" for peer in range(1, PEERS + 1)}
+    assert set(work.updates.values()) == {2}
+    assert all(status.established for status in agent.speaker.peers())
+
+
+def test_a_changed_community_of_one_prefix(agent: AgentInMemory, compiled: list[str]) -> None:
+    value = part(3)
+    [advertise, *_] = [
+        one["toAdvertise"] for one in value["spec"]["bgp"]["routers"][0]["neighbors"]
+    ]
+    # One value of all neighbours.
+    advertise["withCommunity"] += [{"community": "65001:7", "prefixes": [prefix(3 * PREFIXES)]}]
+    work = agent.work(value)
+    assert compiled == ["part-03"]
+    assert work.rows == {"routes": 1}
+    assert set(work.updates.values()) == {1}
+
+
+def test_an_object_of_other_nodes(agent: AgentInMemory, compiled: list[str]) -> None:
+    # With manifests it is stored, and is looked at; an agent of an API server does not store it.
+    value = part(90)
+    value["spec"]["nodeSelector"] = {"matchLabels": {"rack": "2"}}
+    work = agent.work(value)
+    assert compiled == []
+    assert (work.rows, work.calls, work.updates) == ({}, 0, {})
+
+
+def test_a_selector_of_received_routes(agent: AgentInMemory, compiled: list[str]) -> None:
+    work = agent.work(part(3, selectors=[{"prefix": "172.16.0.0/12", "le": 24}]))
+    assert compiled == ["part-03"]
+    assert work.rows == {"peers": PEERS}
+    assert work.updates == {}
+    assert all(status.established for status in agent.speaker.peers())
+
+
+def test_an_unselected_label_of_the_node(agent: AgentInMemory, compiled: list[str]) -> None:
+    work = agent.work(node(rack="1", room="4"))
+    assert compiled == []
+    assert (work.rows, work.calls, work.updates) == ({}, 0, {})
+
+
+def test_an_object_that_comes_and_goes(agent: AgentInMemory, compiled: list[str]) -> None:
+    work = agent.work(part(90))
+    assert compiled == ["part-90"]
+    # Its neighbours have one origin more.
+    assert work.rows == {"routes": PREFIXES, "instances": 1, "peers": PEERS}
+    work = agent.work(removed=[part(90)])
+    assert compiled == ["part-90"]
+    assert work.rows == {"routes": PREFIXES, "instances": 1, "peers": PEERS}
+
+
+def test_a_conflict_stops_nothing_and_its_end_compiles_nothing(
+    agent: AgentInMemory, compiled: list[str]
+) -> None:
+    value = part(3)
+    for neighbor in value["spec"]["bgp"]["routers"][0]["neighbors"]:
+        neighbor["port"] = 180
+    work = agent.work(value)
+    assert compiled == ["part-03"]
+    assert work.rows == {"problems": PEERS}
+    assert (work.calls, work.updates) == (0, {})
+    work = agent.work(part(3))
+    assert compiled == ["part-03"]  # Its last compilations are remembered.
+    assert work.rows == {"problems": PEERS}
+    assert (work.calls, work.updates) == (0, {})
+
+
+# Beside Cilium's objects with as many routes
+
+
+def services(count: int) -> list[Object]:
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": f"s{number}", "namespace": "shop"},
+            "spec": {"type": "LoadBalancer", "clusterIP": f"10.96.0.{number + 1}"},
+            "status": {"loadBalancer": {"ingress": [{"ip": f"198.18.0.{number + 1}"}]}},
+        }
+        for number in range(count)
+    ]
+
+
+def cilium() -> list[Object]:
+    """Make the same peers, which get the addresses of Services."""
+    peers = [
+        {
+            "name": f"p{peer}",
+            "peerASN": 64950,
+            "peerAddress": f"203.0.113.{peer}",
+            "peerConfigRef": {"name": "c"},
+        }
+        for peer in range(1, PEERS + 1)
+    ]
+    instance = {"name": "i", "localASN": 64900, "peers": peers}
+    family = {
+        "afi": "ipv4",
+        "safi": "unicast",
+        "advertisements": {"matchLabels": {"advertise": "bgp"}},
+    }
+    advertised = {
+        "advertisementType": "Service",
+        "service": {"addresses": ["LoadBalancerIP"]},
+        "selector": {},
+    }
+    specs: dict[str, Object] = {
+        "CiliumBGPClusterConfig": {"bgpInstances": [instance]},
+        "CiliumBGPPeerConfig": {"families": [family]},
+        "CiliumBGPAdvertisement": {"advertisements": [advertised]},
+    }
+    return [
+        {
+            "apiVersion": "cilium.io/v2",
+            "kind": kind,
+            "metadata": {"name": "c", "labels": {"advertise": "bgp"}},
+            "spec": spec,
+        }
+        for kind, spec in specs.items()
+    ]
+
+
+def test_one_route_costs_what_one_of_cilium_costs(agent: AgentInMemory) -> None:
+    other = AgentInMemory(NODE, CILIUM)
+    address = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": NODE},
+        "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]},
+    }
+    other.write([address, *cilium(), *services(OBJECTS * PREFIXES)])
+    other.settle()
+    other.connect()
+    [changed] = services(1)
+    changed["status"]["loadBalancer"]["ingress"] = [{"ip": "198.18.1.1"}]
+    theirs = other.work(changed)
+    changes = [prefix(3 * PREFIXES + i) for i in range(PREFIXES - 1)]
+    ours = agent.work(part(3, [*changes, "192.168.0.0/24"]))
+    assert len(ours.updates) == len(theirs.updates) == PEERS
+    assert set(ours.updates.values()) == set(theirs.updates.values()) == {2}
+    assert ours.rows["routes"] == theirs.rows["routes"] == 2
+    assert ours.calls <= theirs.calls + 1  # The instance originates the prefix, too.
