@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
+from resources.enumeration import enumerate_some
 from resources.kubernetes import FeedStatus, Phase
 
 SETTLE_SECONDS = 0.5
@@ -110,5 +111,4 @@ def _write(phase: Phase, reason: str, feeds: Sequence[str]) -> None:
 
 
 def _names(feeds: Sequence[str]) -> str:
-    more = f" and {len(feeds) - NAMED_FEEDS} more" if len(feeds) > NAMED_FEEDS else ""
-    return ", ".join(feeds[:NAMED_FEEDS]) + more
+    return enumerate_some(feeds, NAMED_FEEDS)

@@ -29,6 +29,7 @@ from reconcilers.intent.explain import Explainer
 from reconcilers.model import Problem
 from reconcilers.options import IntentOptions
 from reconcilers.tables import IntentTables
+from resources.enumeration import first_of
 from resources.tables import Tables
 from resources.trace_links import TraceLinks
 from statedb import Database, Snapshot, Table
@@ -189,9 +190,9 @@ class IntentLoop:
         self._report_drain(snapshot)
         if self._known:
             first = min(self._known.values())
-            more = f" (and {len(self._known) - 1} more)" if len(self._known) > 1 else ""
             field = f": {first.field}" if first.field else ""
-            self._health.degraded(f"{_objects(first)}{field}: {first.message}{more}")
+            text = f"{_objects(first)}{field}: {first.message}"
+            self._health.degraded(first_of(text, len(self._known)))
         else:
             count = self._intent.routes.count(snapshot), self._intent.peers.count(snapshot)
             self._health.ok(f"{count[0]} routes, {count[1]} peers")

@@ -22,6 +22,7 @@ from cells.hive.lifecycle import Lifecycle
 from cells.options import KubernetesOptions
 from cells.resources import EventTraceLinks, MassWithdrawHold
 from cells.watch import Watch
+from resources.enumeration import first_of
 from resources.ingest import Ingest
 from resources.kubernetes import (
     Access,
@@ -166,8 +167,7 @@ class Kubernetes:
         self._known = found
         scope = self._health.scope("objects")
         if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            scope.degraded(f"{min(found, key=str)}{more}")
+            scope.degraded(first_of(min(map(str, found)), len(found)))
         else:
             scope.ok("all objects are valid")
 

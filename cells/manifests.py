@@ -16,6 +16,7 @@ from cells.options import ManifestsOptions
 from cells.resources import EventTraceLinks, MassWithdrawHold
 from cells.unused_objects import UnusedObjectsLog
 from cells.watch import Watch
+from resources.enumeration import first_of
 from resources.ingest import Ingest
 from resources.manifests import ManifestsSource
 from resources.source import Source, SourceProblem
@@ -81,8 +82,7 @@ class Manifests:
             log.info("manifest is valid again", event_name="manifests.solved", file=problem.file)
         self._known = found
         if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            self._health.degraded(f"{min(found, key=str)}{more}")
+            self._health.degraded(first_of(min(map(str, found)), len(found)))
         else:
             self._health.ok(f"watching {', '.join(self._directories)}")
 

@@ -19,6 +19,7 @@ from cells.hive.jobs import Jobs
 from cells.options import ReadinessOptions
 from reconcilers.model import Peer
 from reconcilers.tables import IntentTables
+from resources.enumeration import enumerate_some
 from resources.source import Source
 from speaker.api import PeerStatus, SpeakerPort
 from statedb import Database
@@ -125,8 +126,7 @@ class ReadinessGate:
 
 def _names(missing: Mapping[str, str]) -> str:
     names = sorted(missing)
-    more = f" and {len(names) - NAMED_PEERS} more" if len(names) > NAMED_PEERS else ""
-    return f"peer{'s' * (len(names) > 1)} {', '.join(names[:NAMED_PEERS])}{more}"
+    return f"peer{'s' * (len(names) > 1)} {enumerate_some(names, NAMED_PEERS)}"
 
 
 WIRING = Wiring(

@@ -20,6 +20,7 @@ from cells.metrics import Metrics
 from cells.speaker.sessions import Sessions
 from reconcilers.apply import Runner
 from reconcilers.tables import IntentTables
+from resources.enumeration import first_of
 from statedb import Database
 
 log = structlog.get_logger("waggle.apply")
@@ -104,8 +105,8 @@ class ApplyLoop:
                 scope.ok(text)
         if self._failing:
             (reconciler, name), error = min(self._failing.items())
-            more = f" (and {len(self._failing) - 1} more)" if len(self._failing) > 1 else ""
-            self._health.degraded(f"{reconciler} {name}: {error}{more}")
+            text = f"{reconciler} {name}: {error}"
+            self._health.degraded(first_of(text, len(self._failing)))
         else:
             self._health.ok("the speaker holds the intent")
 

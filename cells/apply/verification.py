@@ -15,6 +15,7 @@ from cells.hive.jobs import Jobs
 from cells.options import ApplyOptions
 from reconcilers.apply import Drift, Runner, Verification
 from reconcilers.apply.verification import SLICE_SECONDS
+from resources.enumeration import first_of
 
 MAX_LOGGED = 100
 """Drifted objects of one verification that are logged one by one."""
@@ -158,5 +159,4 @@ class DriftMetrics:
 
 def _names(drifts: list[Drift]) -> str:
     first = drifts[0]
-    more = f" (and {len(drifts) - 1} more)" if len(drifts) > 1 else ""
-    return f"{first.reconciler} {first.object}{more}"
+    return first_of(f"{first.reconciler} {first.object}", len(drifts))

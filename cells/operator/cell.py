@@ -37,6 +37,7 @@ from reconcilers.dialect import Dialect
 from reconcilers.model import Problem
 from reconcilers.operator import Plan, Planner
 from reconcilers.operator.plan_writer import PlanWriter, WriteOutcome
+from resources.enumeration import first_of
 from resources.kubernetes import Election, ElectionTiming, MigrationPass, Migrations
 from resources.tables import Tables
 from statedb import Database
@@ -142,8 +143,8 @@ class Operator:
             )
         health = self._health.scope("storage-versions")
         if result.errors:
-            more = f" (and {len(result.errors) - 1} more)" if len(result.errors) > 1 else ""
-            health.degraded(f"objects of old versions stay as they are: {result.errors[0]}{more}")
+            first = first_of(str(result.errors[0]), len(result.errors))
+            health.degraded(f"objects of old versions stay as they are: {first}")
         else:
             health.ok("every kind is stored in its present version")
 
@@ -199,7 +200,21 @@ class Operator:
                 field=problem.field or None,
                 reason=problem.message,
             )
+        for problem in sorted(self._known - found):
+            log.info(
+                "problem solved",
+                event_name="operator.solved",
+                object=", ".join(map(str, problem.objects)),
+                field=problem.field or None,
+            )
         self._known = found
+        scope = self._health.scope("problems")
+        if found:
+            first = min(found)
+            parts = (", ".join(map(str, first.objects)), first.field, first.message)
+            scope.degraded(first_of(": ".join(filter(None, parts)), len(found)))
+        else:
+            scope.ok("nothing is in conflict")
 
     def _report_write(self, outcome: WriteOutcome) -> None:
         ref = str(outcome.object)

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from cells.text import escape
+from resources.enumeration import enumerate_some
 from resources.option_declarations import InvalidOption
 from waggle.dialects import Dialects
 from waggle.intent_flags import add_intent_flags, offline_settings
@@ -89,5 +90,4 @@ def _line(problem: dict[str, Any], nodes: int) -> str:
     names = problem["nodes"]
     if len(names) == nodes:
         return text
-    more = f" and {len(names) - SHOWN_NODES} more" if len(names) > SHOWN_NODES else ""
-    return f"{text} (on {', '.join(names[:SHOWN_NODES])}{more})"
+    return f"{text} (on {enumerate_some(names, SHOWN_NODES)})"

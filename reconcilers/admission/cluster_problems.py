@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -86,10 +85,3 @@ def _of_any_node(problem: Problem, dialect: str) -> Problem:
 def _failure(dialect: Dialect, error: Exception) -> Problem:
     text = f"{dialect.title} cannot be compiled: {type(error).__name__}: {error}"
     return Problem((), "", text, dialect=dialect.name)
-
-
-def described(value: Any) -> str:  # noqa: ANN401
-    """Return names in a sentence: three of them, and how many more there are."""
-    names = list(value)
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(map(str, names[:3])) + more

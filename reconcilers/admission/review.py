@@ -13,10 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
-from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems, described
+from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems
 from reconcilers.dialect import Dialect, Feeding
 from reconcilers.model import ObjectRef, Problem
 from resources.core import Node
+from resources.enumeration import enumerate_some
 from resources.errors import FieldError, InvalidObject
 from resources.kind import Kind
 from resources.meta import ObjectMeta
@@ -25,6 +26,8 @@ from statedb import Database, Snapshot, Table, WriteTxn
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _DENIED: Final = frozenset({"invalid", "conflict"})
+SHOWN: Final = 3
+"""Objects and nodes that a sentence names."""
 HYPOTHETICAL_NODE: Final = "(no present node)"
 """The name of a node that an object would select; no name of an object has such characters."""
 
@@ -197,6 +200,6 @@ def _is_no_larger(now: ClusterProblem, former: ClusterProblem) -> bool:
 
 def _sentence(one: ClusterProblem) -> str:
     problem = one.problem
-    parts = (described(problem.objects), problem.field, problem.message)
-    where = f" (node {described(one.nodes)})" if one.nodes else ""
+    parts = (enumerate_some(problem.objects, SHOWN), problem.field, problem.message)
+    where = f" (node {enumerate_some(one.nodes, SHOWN)})" if one.nodes else ""
     return ": ".join(part for part in parts if part) + where

@@ -31,6 +31,7 @@ from resources.cilium.nodeconfigoverride import (
 )
 from resources.cilium.peerconfig import CiliumBGPPeerConfig
 from resources.core import Node, Secret
+from resources.enumeration import enumerate_some
 from resources.meta import ObjectMeta, OwnerReference
 
 API_VERSION = "cilium.io/v2"
@@ -156,18 +157,14 @@ def _problems(name: str, others: Sequence[str], selection: _Selection) -> Iterat
                 f"the NodeConfig of node {node} is there already and is left as it is",
             )
     if others:
-        shared = _enumerate([node for node in selected if selection.owners[node] in others])
+        shared = enumerate_some(
+            [node for node in selected if selection.owners[node] in others], MAX_NAMES
+        )
         yield Problem(
             (ref, *(ObjectRef(CLUSTER_CONFIG, "", other) for other in others)),
             "spec.nodeSelector",
             f"selects nodes that belong to another ClusterConfig: {shared}",
         )
-
-
-def _enumerate(names: Sequence[str]) -> str:
-    """List the first names, and the number of the others."""
-    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-    return ", ".join(names[:MAX_NAMES]) + more
 
 
 def _missing_peer_configs(config: CiliumBGPClusterConfig, known: frozenset[str]) -> list[str]:

@@ -20,6 +20,7 @@ from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator.planner import Plan
 from reconcilers.operator.stored_conditions import StoredConditions
 from reconcilers.operator.writes import Annotate, Apply, Write
+from resources.enumeration import first_of
 from resources.kind import Kind, Kinds
 from resources.kubernetes import ApplyClient, Backoff, KubernetesError, StatusError, apply_owned
 
@@ -120,8 +121,7 @@ class PlanWriter:
         if not failing:
             return ""
         first = min(failing, key=lambda attempt: str(attempt.write.object))
-        more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
-        return f"{first.write.object}: {first.error}{more}"
+        return first_of(f"{first.write.object}: {first.error}", len(failing))
 
     async def carry_out(self, plan: Plan) -> float | None:
         """Write what a plan contains; the seconds until it has to be carried out again, or None."""

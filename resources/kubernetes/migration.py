@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, final
 import msgspec
 
 from resources.crds.generate import defined
+from resources.enumeration import first_of
 from resources.errors import ObjectName
 from resources.kind import Kind, Kinds
 from resources.kubernetes.backoff import Backoff
@@ -38,8 +39,7 @@ class NotStored(KubernetesError):  # noqa: N818  the name is the condition
 
     def __init__(self, failed: dict[ObjectName, KubernetesError]) -> None:
         name, error = min(failed.items(), key=lambda item: item[0])
-        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        super().__init__(f"{name} cannot be rewritten: {error}{more}")
+        super().__init__(first_of(f"{name} cannot be rewritten: {error}", len(failed)))
         self.failed = failed
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import kubernetes_asyncio  # noqa: F401  imported here, as it takes seconds
 import pytest
+import structlog
+from structlog.testing import LogCapture
 
 from cells.hive import Level, SettingError, load
 from cells.hive.hive import Hive
@@ -454,5 +456,31 @@ def test_c55_storage_versions_stay_where_migration_is_off(tmp_path: Path) -> Non
         async with operator(server, tmp_path, migrate_storage_versions="false"):
             await until(lambda: names(server) == {"n1", "n2"})
         assert not server.queries("get", "customresourcedefinitions")
+
+    run(scenario)
+
+
+def test_problems_are_in_health_and_in_the_log_until_they_are_solved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = {"bgpInstances": [{"name": "mine"}]}
+    foreign = {"metadata": {"name": "n1", "uid": "x"}, "spec": spec}
+    text = "the NodeConfig of node n1 is there already and is left as it is"
+    capture = LogCapture()
+
+    async def scenario(server: ApiServer) -> None:
+        fill(server)
+        server.put({"kind": "CiliumBGPNodeConfig", **foreign})
+        monkeypatch.setattr(cell, "log", structlog.wrap_logger(None, processors=[capture]))
+        async with operator(server, tmp_path) as (hive, _):
+            await until(lambda: levels(hive)["operator/problems"][0] is Level.DEGRADED)
+            assert levels(hive)["operator/problems"][1].endswith(text)
+            server.delete("CiliumBGPNodeConfig", "n1")
+            await until(lambda: levels(hive)["operator/problems"][0] is Level.OK)
+        found = [entry["event_name"] for entry in capture.entries]
+        assert [name for name in found if name in ("operator.problem", "operator.solved")] == [
+            "operator.problem",
+            "operator.solved",
+        ]
 
     run(scenario)

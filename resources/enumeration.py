@@ -1,0 +1,17 @@
+"""Long lists in short sentences: the first ones, and how many more there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def enumerate_some(values: Iterable[object], shown: int) -> str:
+    """Return ``a, b, c and 4 more``: the first ones in their order, each as its text."""
+    texts = [str(value) for value in values]
+    more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
+    return ", ".join(texts[:shown]) + more
+
+
+def first_of(text: str, count: int) -> str:
+    """Return ``text (and 4 more)``: the text of the first one of ``count`` that are alike."""
+    return f"{text} (and {count - 1} more)" if count > 1 else text
