@@ -5,9 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Literal, TypeAlias
 
-from reconcilers.frrk8s.values import prefix
 from resources.option_declarations import InvalidOption, Options, setting
-from speaker.nlri import prefix_to_text
 
 OnConflict: TypeAlias = Literal["keep", "clear", "isolate"]
 
@@ -56,6 +54,12 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
     @property
     def blocked(self) -> tuple[str, ...]:
         """The prefixes that are always blocked, in canonical form, each once."""
+        if not self.always_block:
+            return ()
+        # Every program reads the options, also where the dialect is off.
+        from reconcilers.frrk8s.values import prefix
+        from speaker.nlri import prefix_to_text
+
         texts = [text.strip() for one in self.always_block for text in one.split(",")]
         written = [prefix_to_text(*prefix(text)) for text in texts if text]
         networks = [ipaddress.ip_network(text) for text in written]
