@@ -45,7 +45,7 @@ PROGRAMS: Final = (
     ),
 )
 SPEED: Final = "bench.speed"
-SHOWN: Final = ("time", "p50")
+SHOWN: Final = ("time", "p50", "cpu")
 """The figures of `bench.speed` that are compared."""
 
 
