@@ -9,6 +9,7 @@ import socket
 
 from cells.hive import Wiring
 from cells.options import NodeOptions
+from reconcilers.report.node_objects.place import Pod
 
 
 class ThisNode:
@@ -17,6 +18,7 @@ class ThisNode:
     def __init__(self, options: NodeOptions) -> None:
         # The kubelet does the same: the host name in lower case is the Node's name.
         self.name = options.name or socket.gethostname().strip().lower()
+        self.pod = Pod(options.pod_namespace or "", options.pod_name or "", options.pod_uid or "")
 
 
 WIRING = Wiring(

@@ -74,6 +74,12 @@ class NodeOptions(Options, frozen=True):
             metavar="NAME",
         ),
     ] = None
+    pod_namespace: Annotated[
+        str | None,
+        setting("namespace of the agent's Pod, which owns objects that the agent writes there"),
+    ] = None
+    pod_name: Annotated[str | None, setting("name of that Pod")] = None
+    pod_uid: Annotated[str | None, setting("UID of that Pod")] = None
 
 
 class ResourcesOptions(Options, frozen=True):

@@ -55,6 +55,9 @@ BY_CHART: Final = frozenset(
         "kubernetes.kubeconfig",
         "manifests.directory",
         "node.name",
+        "node.podName",
+        "node.podNamespace",
+        "node.podUid",
         "operator.identity",
         "operator.leaseNamespace",
         "resources.secretsNamespace",
@@ -173,7 +176,7 @@ def files(helm: str | None) -> dict[Path, str]:
 
 def definitions(dialect: type[Dialect]) -> str:
     """Return the CustomResourceDefinitions of a dialect, in the format of `waggle crds`."""
-    kinds = defined(Kinds(dialect.kinds, dialect.cluster_kinds))
+    kinds = defined(Kinds(dialect.kinds, dialect.cluster_kinds, dialect.defined_kinds))
     return crds.as_yaml([custom_resource_definition(kind) for kind in kinds])
 
 

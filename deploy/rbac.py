@@ -28,6 +28,8 @@ manifests only."""
 
 
 READ_VERBS = frozenset({"get", "list", "watch"})
+OBJECT_VERBS = ("list", "create", "patch", "delete")
+"""Of an agent, on the objects that it writes about its node."""
 
 EMPTY = '""'
 """The core API group."""
@@ -42,6 +44,7 @@ def template(cells: Sequence[DialectCell]) -> str:
         "operator": operator_rules,
         "operator.migrate": migration_rules,
         "operator.configmaps": config_maps,
+        "objects": node_objects,
         "secrets": secrets,
         "secrets.namespace": secrets_namespace,
         "operator.webhooks": webhooks,
@@ -75,6 +78,9 @@ def report_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent that writes statuses."""
     yield from _rules(cell.dialect.reported_kinds, ("get",))
     yield from _rules(cell.dialect.reported_kinds, ("patch",), "/status")
+    kinds = _node_object_kinds(cell, namespaced=False)
+    yield from _rules(kinds, OBJECT_VERBS)
+    yield from _rules(kinds, ("patch",), "/status")
 
 
 def written(cell: DialectCell) -> Iterator[str]:
@@ -83,15 +89,17 @@ def written(cell: DialectCell) -> Iterator[str]:
     The label names the node of an object; it is empty where the object's name is that of the node.
     """
     dialect = cell.dialect
-    kinds = {kind: f"{kind.plural}/status" for kind in dialect.reported_kinds}
+    resources = [(kind, f"{kind.plural}/status", "") for kind in dialect.reported_kinds]
     for rule in dialect.rbac:
         if not rule.operator and not READ_VERBS.issuperset(rule.verbs):
-            kinds.update((kind, kind.plural) for kind in rule.kinds)
-    for group in sorted({kind.group for kind in kinds}):
+            resources += [(kind, kind.plural, "") for kind in rule.kinds]
+    for one in dialect.node_object_kinds:
+        plural = one.kind.plural
+        resources += [(one.kind, name, one.node_label) for name in (plural, f"{plural}/status")]
+    for group in sorted({kind.group for kind, *_ in resources}):
         yield f"{group or EMPTY}:\n"
-        for kind, resource in kinds.items():
+        for kind, resource, label in resources:
             if kind.group == group:
-                label = dialect.node_labels.get(kind.name, "")
                 yield f'- {{kind: {kind.name}, resource: {resource}, label: "{label}"}}\n'
 
 
@@ -103,6 +111,8 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
     # The present conditions of an object are read before the first write.
     yield from _rules(dialect.condition_kinds, ("get",))
     yield from _rules(dialect.condition_kinds, ("patch",), "/status")
+    # Objects of nodes that no longer exist.
+    yield from _rules(_node_object_kinds(cell, namespaced=False), ("list", "delete"))
     if dialect.rivals:
         yield _rule("apps", ["daemonsets"], ("list",))
     yield from _declared(cell, operator=True)
@@ -114,6 +124,19 @@ def config_maps(cell: DialectCell) -> Iterator[str]:
     for config_map in sorted(named):
         namespace, _, name = config_map.partition("/")
         yield f"- {{namespace: {namespace}, name: {name}}}\n"
+
+
+def node_objects(cell: DialectCell) -> Iterator[str]:
+    """Yield the namespaces of objects that agents write about their nodes, as a list."""
+    found: dict[str, list[Kind[Any]]] = {}
+    for one in cell.dialect.node_object_kinds:
+        if one.option is not None:
+            found.setdefault(one.option, []).append(one.kind)
+    for option, kinds in found.items():
+        yield f"- {{dialect: {cell.name}, namespace: {_namespace(cell, option)}, "
+        groups = sorted({kind.group for kind in kinds})
+        resources = sorted(kind.plural for kind in kinds)
+        yield f"groups: [{', '.join(groups)}], resources: [{', '.join(resources)}]}}\n"
 
 
 def webhooks(cell: DialectCell) -> Iterator[str]:
@@ -135,8 +158,7 @@ def secrets(cell: DialectCell) -> Iterator[str]:
     if dialect.secrets_namespace_option is not None:
         wanted.append((dialect.secrets_namespace_option, ""))
     for option, name in wanted:
-        setting = next(s for s in describe(cell.name, cell.options) if s.field == option)
-        namespace = f'{{{{ default "{setting.default}" (.{cell.name}).{setting.key} }}}}'
+        namespace = _namespace(cell, option)
         yield f'- {{dialect: {cell.name}, namespace: {namespace}, name: "{name}", '
         yield f"operator: {operator}}}\n"
 
@@ -159,6 +181,17 @@ def migration_rules(cell: DialectCell) -> Iterator[str]:
     yield _rule(group, ["customresourcedefinitions"], ("get",), names)
     yield _rule(group, ["customresourcedefinitions/status"], ("patch",), names)
     yield from _rules(kinds, ("list", "patch"))
+
+
+def _namespace(cell: DialectCell, option: str) -> str:
+    """Return the namespace that an option names, as an expression of the template."""
+    setting = next(s for s in describe(cell.name, cell.options) if s.field == option)
+    return f'{{{{ default "{setting.default}" (.{cell.name}).{setting.key} }}}}'
+
+
+def _node_object_kinds(cell: DialectCell, *, namespaced: bool) -> list[Kind[Any]]:
+    kinds = [one.kind for one in cell.dialect.node_object_kinds]
+    return [kind for kind in kinds if kind.namespaced is namespaced]
 
 
 def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ An empty selector selects everything; the meaning of an absent one (None) depend
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Final, Literal
@@ -150,3 +151,16 @@ def _key_errors(key: str, path: str) -> Iterator[FieldError]:
 def _value_errors(value: str, path: str) -> Iterator[FieldError]:
     if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
         yield FieldError(path, f"{shortened(value)} is not the value of a label")
+
+
+def label_value(text: str) -> str:
+    """Return a text as the value of a label: other characters are hyphens, a long one is shortened.
+
+    A shortened text ends in a part of its hash, so that two of them differ.
+    """
+    if len(text) <= 63 and _LABEL_VALUE.fullmatch(text):
+        return text
+    plain = re.sub(r"[^-A-Za-z0-9_.]", "-", text)
+    if len(plain) > 63:
+        plain = f"{plain[:54]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return plain.strip("-_.")

@@ -29,6 +29,7 @@ from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
+from cells.operator.abandoned import AbandonedObjectsJob
 from cells.operator.election import Leadership
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
@@ -116,6 +117,16 @@ class Operator:
         rivals = RivalSearch(dialects, kubernetes, self._leadership.gained, health.scope("rivals"))
         if rivals.needed:
             jobs.add("rivals", rivals.run)
+        abandoned = AbandonedObjectsJob(
+            database,
+            tables,
+            dialects,
+            kubernetes,
+            self._leadership.gained,
+            health.scope("abandoned-objects"),
+        )
+        if abandoned.needed:
+            jobs.add("abandoned-objects", abandoned.run)
 
     async def _elect(self) -> None:
         async with self._kubernetes.writer(MANAGER) as writer:

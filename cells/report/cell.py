@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
 
@@ -19,6 +18,8 @@ from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
 from cells.node import ThisNode
 from cells.options import ReportOptions
+from cells.report.cluster_size import MANAGER, ClusterSize
+from cells.report.node_objects import NodeObjectReport
 from cells.speaker.events import SpeakerEvents
 from cells.speaker.sessions import Sessions
 from cells.watch import Watch
@@ -29,17 +30,11 @@ from reconcilers.report.occurrences import Occurrences
 from reconcilers.report.status_writer import StatusOutcome, StatusWriter
 from reconcilers.report.write_spread import WriteSpread
 from reconcilers.tables import IntentTables
-from resources.core.kinds import NODE
-from resources.kubernetes import KubernetesError
 from resources.streams import guarded
 from resources.tables import Tables
 from speaker.api import SpeakerPort
 from statedb import Database, Table
 
-MANAGER = "waggle-agent"
-"""The field manager."""
-COUNT_NODES_SECONDS = 600.0
-"""The shortest time between two counts of the cluster's nodes."""
 SETTLE_SECONDS = 2.0
 """How long a problem lasts before it becomes an Event: related objects arrive one after the other."""
 
@@ -63,6 +58,7 @@ class Report:
         speaker: SpeakerPort,
         sessions: Sessions,
         options: ReportOptions,
+        cluster: ClusterSize,
         health: Health,
         jobs: Jobs,
     ) -> None:
@@ -77,9 +73,7 @@ class Report:
         self._writes = {"status": 0, "event": 0}
         self._failures = {"status": 0, "event": 0}
         self._rng = random.SystemRandom()
-        self._nodes = 1
-        """Of the cluster, as counted last."""
-        jobs.add("cluster-size", self._follow_cluster_size)
+        self._cluster = cluster
         jobs.add("status", self._write_status)
         if not options.events:
             health.scope("events").stopped("switched off (--events=false)")
@@ -135,16 +129,7 @@ class Report:
             await run_rounds(Signal(self._table.observable), write)
 
     def _count_nodes(self) -> int:
-        return self._nodes
-
-    async def _follow_cluster_size(self) -> None:
-        """Count the nodes now and then, by a request for one of them."""
-        async with self._kubernetes.writer(MANAGER) as writer:
-            while True:
-                with contextlib.suppress(KubernetesError):
-                    self._nodes = max(1, await writer.count(NODE.path(NODE.versions[0])))
-                # With jitter, so that the agents of a cluster do not ask together.
-                await asyncio.sleep(COUNT_NODES_SECONDS * (1 + self._rng.random()))
+        return self._cluster.nodes
 
     async def _find(self) -> None:
         await run_rounds(self._problems, self._compare)
@@ -230,6 +215,10 @@ def _log_failed_dialect(dialect: str, error: Exception) -> None:
 
 
 WIRING = Wiring(
-    invokes=(Report,),
-    contributes=(provide(Report, as_=MetricsCollector),),
+    private=(ClusterSize,),
+    invokes=(Report, NodeObjectReport),
+    contributes=(
+        provide(Report, as_=MetricsCollector),
+        provide(NodeObjectReport, as_=MetricsCollector),
+    ),
 )

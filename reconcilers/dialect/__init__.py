@@ -37,6 +37,12 @@ from reconcilers.dialect.extensions import (
 from reconcilers.dialect.feeding import FeederError, Feeding
 from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
+from reconcilers.dialect.node_object import (
+    NodeObject,
+    NodeObjectContext,
+    NodeObjectKey,
+    NodeObjectKind,
+)
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.protocol import Dialect
 from reconcilers.dialect.route_source import (
@@ -79,6 +85,10 @@ __all__ = [
     "NamedSecret",
     "NodeContext",
     "NodeIntent",
+    "NodeObject",
+    "NodeObjectContext",
+    "NodeObjectKey",
+    "NodeObjectKind",
     "ObjectStatus",
     "PlainPath",
     "RbacRule",

@@ -18,6 +18,7 @@ from reconcilers.dialect.extensions import (
 )
 from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
+from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
 from reconcilers.dialect.route_source import KindSource, RouteSource
 from reconcilers.model import Attributes, Contribution, ObjectRef, Peer, RouteExplanation
@@ -62,9 +63,11 @@ class Dialect:
     rivals: ClassVar[tuple[Rival, ...]] = ()
     reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose status an agent writes."""
-    node_labels: ClassVar[Mapping[str, str]] = {}
-    """By kind, the label that names the node of an object that an agent writes. An object of another
-    kind has the node's name. The chart's admission policy rejects writes to those of other nodes."""
+    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = ()
+    """The kinds whose objects an agent writes whole, for its own node. The chart's admission policy
+    rejects writes to those of other nodes."""
+    node_object_origins: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of the objects that `node_objects_of` is called for."""
     condition_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose conditions the operator writes."""
     generated_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
@@ -238,6 +241,26 @@ class Dialect:
         """Return the status of each object of `reported_kinds` that this node reports on.
 
         Called after changes of `compiled_tables`, of the intent and of sessions, and every few seconds.
+        """
+        return ()
+
+    def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterable[NodeObject]:  # noqa: ARG002
+        """Return the objects that this node writes, except those of `node_objects_of`.
+
+        Called after changes of `compiled_tables`, of the intent and of sessions, and every few seconds.
+        """
+        return ()
+
+    def node_objects_of(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        context: NodeObjectContext,  # noqa: ARG002
+        origin: ObjectRef,  # noqa: ARG002
+    ) -> Iterable[NodeObject]:
+        """Return the objects that this node writes about one object with routes.
+
+        ``origin`` is of a kind of `node_object_origins`. Called after changes of its routes, and for
+        every one after changes of peers: for what is large, such as Services.
         """
         return ()
 

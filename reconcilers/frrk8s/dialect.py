@@ -19,6 +19,9 @@ from reconcilers.dialect import (
     Memory,
     NodeContext,
     NodeIntent,
+    NodeObject,
+    NodeObjectContext,
+    NodeObjectKind,
     Rival,
     RouteSource,
     Target,
@@ -29,6 +32,12 @@ from reconcilers.frrk8s.draft import convert_draft
 from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, rows
 from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
+from reconcilers.frrk8s.node_objects import (
+    NODE_STATE,
+    SESSION_STATE,
+    NodeState,
+    session_states,
+)
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
@@ -55,7 +64,12 @@ from resources.core import Node
 from resources.core.kinds import NODE, SECRET
 from resources.frrk8s import condition_types
 from resources.frrk8s.frrconfiguration import FRRConfiguration
-from resources.frrk8s.kinds import FRR_CONFIGURATION, KINDS
+from resources.frrk8s.kinds import (
+    BGP_SESSION_STATE,
+    FRR_CONFIGURATION,
+    FRR_NODE_STATE,
+    KINDS,
+)
 from resources.kind import Kind
 from resources.meta import ObjectKey
 from resources.passwords import password_error
@@ -86,6 +100,8 @@ class Frrk8sDialect(Dialect):
     condition_kinds: ClassVar = (FRR_CONFIGURATION,)
     reviewed_kinds: ClassVar = (FRR_CONFIGURATION,)
     secrets_namespace_option: ClassVar = "namespace"
+    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (NODE_STATE, SESSION_STATE)
+    defined_kinds: ClassVar = (FRR_NODE_STATE, BGP_SESSION_STATE)
 
     options: Frrk8sOptions | Frrk8sClusterOptions
 
@@ -99,6 +115,7 @@ class Frrk8sDialect(Dialect):
         """What is in force: with ``keep`` the last good state."""
         self._routers: tuple[MergedRouter, ...] = ()
         """Of the last compilation."""
+        self._node_state = NodeState()
         self.sources: tuple[RouteSource, ...] = (self._prefixes,)
 
     @property
@@ -220,6 +237,13 @@ class Frrk8sDialect(Dialect):
             dict.fromkeys(ref for found in compiled.route_sets.values() for ref in found.exports)
         )
         return changed
+
+    # Status
+
+    def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
+        """Yield the FRRNodeState, and the BGPSessionState of each session."""
+        yield self._node_state.row(snapshot, context)
+        yield from session_states(snapshot, context)
 
     # The operator
 

@@ -13,6 +13,9 @@ from reconcilers.dialect import (
     Memory,
     NodeContext,
     NodeIntent,
+    NodeObject,
+    NodeObjectContext,
+    NodeObjectKind,
     Rival,
     RouteSource,
     Target,
@@ -39,6 +42,12 @@ from reconcilers.metallb.node import (
     peer_rules,
     read_objects,
     withheld,
+)
+from reconcilers.metallb.node_objects import (
+    CONFIGURATION_STATE,
+    SERVICE_STATUS,
+    configuration_state,
+    service_status,
 )
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
@@ -103,6 +112,8 @@ class MetalLBDialect(Dialect):
     managed_conditions: ClassVar = condition_types.TYPES
     condition_kinds: ClassVar = metallb.CONFIGURATION
     reviewed_kinds: ClassVar = metallb.CONFIGURATION
+    node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = (CONFIGURATION_STATE, SERVICE_STATUS)
+    node_object_origins: ClassVar = frozenset({SERVICE.name})
     defined_kinds: ClassVar = (metallb.SERVICE_BGP_STATUS, metallb.CONFIGURATION_STATE)
 
     options: MetalLBOptions | MetalLBOperatorOptions
@@ -299,6 +310,16 @@ class MetalLBDialect(Dialect):
         routes = peer_routes(snapshot, intent)
         yield configuration(node, state.frr_namespace, state.objects, routes)
         yield from service_statuses(node, self.options.namespace, routes)
+
+    def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
+        """Yield the ConfigurationState of the node."""
+        yield configuration_state(snapshot, context, self.feeds)
+
+    def node_objects_of(
+        self, snapshot: Snapshot, context: NodeObjectContext, origin: ObjectRef
+    ) -> Iterator[NodeObject]:
+        """Yield the ServiceBGPStatus of a Service."""
+        return service_status(snapshot, context, origin)
 
     def candidates(
         self,

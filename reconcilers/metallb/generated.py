@@ -1,6 +1,7 @@
 """What MetalLB's speaker would write for a node: its FRRConfiguration and ServiceBGPStatuses. Pure.
 
-For people: nothing of it is stored, or read back. Source: MetalLB internal/bgp/frrk8s/frrk8s.go and
+For people, and never read back: the FRRConfiguration is not stored; `node_objects` has the
+ServiceBGPStatuses that an agent stores. Source: MetalLB internal/bgp/frrk8s/frrk8s.go and
 internal/k8s/controllers/servicebgpstatus_controller.go.
 """
 
@@ -19,7 +20,7 @@ from reconcilers.metallb.check import vrf_of
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.translation import neighbor_of, profile_of
 from reconcilers.model import Attributes, ObjectRef
-from reconcilers.tables import KEY, IntentTables
+from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
 from resources.frrk8s.frrconfiguration import BgpConfig, FRRConfigurationSpec, Router
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from resources.frrk8s.neighbor import (
@@ -67,6 +68,29 @@ def peer_routes(snapshot: Snapshot, intent: IntentTables) -> dict[str, PeerRoute
                 services.update(c.origin.object for c in own if c.origin.object.kind == "Service")
         found.update((name, PeerRoutes(routes, frozenset(services))) for name in names)
     return found
+
+
+def peers_of_service(
+    snapshot: Snapshot, intent: IntentTables, service: ObjectRef
+) -> tuple[str, ...]:
+    """Return the names of the BGPPeers to which a Service is advertised, sorted.
+
+    Its cost grows with the peers, and not with the routes.
+    """
+    names: dict[str, set[str]] = defaultdict(set)
+    for peer in intent.peers.all(snapshot):
+        if peer.route_set is not None:
+            of_peer = (ref.name for ref in peer.origins if ref.kind == BGP_PEER.name)
+            names[peer.route_set].update(of_peer)
+    found: set[str] = set()
+    for route_set, peers in names.items():
+        if peers and any(
+            c.origin.object == service and c.origin.rule.kind == BGP_ADVERTISEMENT.name
+            for row in intent.routes.find(snapshot, BY_OBJECT, (route_set, object_id(service)))
+            for c in row.contributions
+        ):
+            found |= peers
+    return tuple(sorted(found))
 
 
 def service_statuses(node: str, namespace: str, routes: Mapping[str, PeerRoutes]) -> Iterator[Json]:

@@ -7,6 +7,7 @@ with it drops those that are written.
 from __future__ import annotations
 
 from resources.crds.schema_markers import Column, Definition
+from resources.frrk8s.status import BGPSessionStateStatus, FRRNodeStateStatus
 from resources.metav1 import ConditionsStatus
 
 
@@ -25,4 +26,31 @@ FRR_CONFIGURATION = Definition(
         Column("Age", ".metadata.creationTimestamp", "date"),
     ),
     status=ConditionsStatus,
+)
+FRRK8S_CONFIGURATION = Definition(
+    "FRRK8sConfiguration has settings of the programs themselves; only the object named config counts.",
+    columns=(
+        Column("Log Level", ".spec.logLevel", description="The least level that is logged."),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+)
+FRR_NODE_STATE = Definition(
+    "FRRNodeState has the configuration of one node as it is desired and in force, for people.",
+    columns=(
+        Column("Conversion", ".status.lastConversionResult", priority=1),
+        Column("Reload", ".status.lastReloadResult", priority=1),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+    status=FRRNodeStateStatus,
+)
+BGP_SESSION_STATE = Definition(
+    "BGPSessionState has the state of one session of one node.",
+    columns=(
+        Column("Node", ".status.node"),
+        Column("Peer", ".status.peer"),
+        Column("VRF", ".status.vrf"),
+        Column("BGP", ".status.bgpStatus"),
+        Column("BFD", ".status.bfdStatus"),
+    ),
+    status=BGPSessionStateStatus,
 )

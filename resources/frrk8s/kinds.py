@@ -1,4 +1,4 @@
-"""The kinds of FRR-k8s that are read."""
+"""FRR-k8s's kinds. Statuses are written, never read."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import Any, Final
 import msgspec
 
 from resources.errors import FieldError, as_written
-from resources.frrk8s.definitions import FRR_CONFIGURATION as DEFINITION
+from resources.frrk8s import definitions
 from resources.frrk8s.frrconfiguration import (
     FRRConfiguration,
     FRRConfigurationSpec,
 )
+from resources.frrk8s.frrk8sconfiguration import FRRK8sConfiguration
+from resources.frrk8s.status import BGPSessionState, FRRNodeState
 from resources.kind import DEFAULT_NAMESPACE, Kind, selecting_nodes
 from resources.labels import LabelSelector, strict_selector_errors
 from resources.meta import ObjectMeta
 from resources.schema import structural_errors, without_nulls
 
+GROUP: Final = "frrk8s.metallb.io"
+_V1BETA1: Final = ("v1beta1",)
 SELECTOR: Final = "spec.nodeSelector"
 _NEIGHBOR: Final = re.compile(r"spec\.bgp\.routers\[(\d+)\]\.neighbors\[(\d+)\]")
 
@@ -67,16 +71,48 @@ def _node_selectors(row: FRRConfiguration) -> tuple[LabelSelector, ...]:
 FRR_CONFIGURATION = Kind(
     "FRRConfiguration",
     FRRConfiguration,
-    group="frrk8s.metallb.io",
-    versions=("v1beta1",),
+    group=GROUP,
+    versions=_V1BETA1,
     plural="frrconfigurations",
     namespaced=True,
     strict=True,
-    definition=DEFINITION,
+    definition=definitions.FRR_CONFIGURATION,
     table="frr-configurations",
     errors=lambda row: strict_selector_errors(row.spec.node_selector, SELECTOR),
     invalid=_invalid,
     of_node=selecting_nodes(_node_selectors),
+)
+
+FRRK8S_CONFIGURATION = Kind(
+    "FRRK8sConfiguration",
+    FRRK8sConfiguration,
+    group=GROUP,
+    versions=_V1BETA1,
+    plural="frrk8sconfigurations",
+    namespaced=True,
+    strict=True,
+    definition=definitions.FRRK8S_CONFIGURATION,
+    table="frrk8s-configurations",
+)
+FRR_NODE_STATE = Kind(
+    "FRRNodeState",
+    FRRNodeState,
+    group=GROUP,
+    versions=_V1BETA1,
+    plural="frrnodestates",
+    namespaced=False,
+    definition=definitions.FRR_NODE_STATE,
+    table="frr-node-states",
+)
+BGP_SESSION_STATE = Kind(
+    "BGPSessionState",
+    BGPSessionState,
+    group=GROUP,
+    versions=_V1BETA1,
+    plural="bgpsessionstates",
+    namespaced=True,
+    definition=definitions.BGP_SESSION_STATE,
+    table="bgp-session-states",
 )
 
 KINDS: Final[tuple[Kind[Any], ...]] = (FRR_CONFIGURATION,)

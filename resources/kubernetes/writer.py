@@ -6,7 +6,7 @@ and does not apply any more. Errors are raised; retries are the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
 from resources.kubernetes import wire
@@ -21,7 +21,9 @@ SILENCE: Final = 15.0
 LARGEST: Final = 4 * 1024 * 1024
 """Octets read of a response."""
 PAGE: Final = 500
-"""Objects of a page of a list."""
+"""Objects of a page of a list of names."""
+OBJECTS_PAGE: Final = 100
+"""Objects of a page of a list of objects."""
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -58,6 +60,33 @@ class Writer:
             token = page.metadata.continue_
             if not token:
                 return found
+
+    async def pages(
+        self, path: str, parameters: Sequence[tuple[str, str]]
+    ) -> AsyncIterator[list[JsonObject]]:
+        """Yield the pages of a list, as objects in full. Raises `KubernetesError`."""
+        token = ""
+        while True:
+            more = [("limit", str(OBJECTS_PAGE)), *([("continue", token)] if token else [])]
+            octets = await self._request("GET", path, parameters=[*parameters, *more])
+            page = wire.decode(octets, wire.List, "a list")
+            yield [wire.decode(item, dict[str, Any], "an object") for item in page.items or ()]
+            token = page.metadata.continue_
+            if not token:
+                return
+
+    async def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
+        """Yield the metadata of the objects of a list, page by page. Raises `KubernetesError`."""
+        token = ""
+        while True:
+            parameters = [("limit", str(PAGE)), *([("continue", token)] if token else [])]
+            octets = await self._request("GET", path, parameters=parameters, accept=_METADATA)
+            page = wire.decode(octets, wire.List, "a list")
+            objects = (wire.decode(one, dict[str, Any], "an object") for one in page.items or ())
+            yield [one.get("metadata") or {} for one in objects]
+            token = page.metadata.continue_
+            if not token:
+                return
 
     async def count(self, path: str) -> int:
         """Return the number of objects in a list, of which one is read. Raises `KubernetesError`."""

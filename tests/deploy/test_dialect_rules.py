@@ -9,7 +9,7 @@ import yaml
 
 from cells.dialects.cell import agent_cell
 from deploy import rbac
-from reconcilers.dialect import Dialect, RbacRule
+from reconcilers.dialect import Dialect, NodeObjectKind, RbacRule
 from resources.core.kinds import SERVICE
 from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
@@ -42,9 +42,10 @@ def test_what_an_agent_writes_names_its_node() -> None:
         rbac = (
             RbacRule((BEACON,), ("create",), operator=True),
             RbacRule((SERVICE,), ("get",)),
-            RbacRule((LIGHTHOUSE,), ("get", "create", "patch")),
         )
-        node_labels: ClassVar = {"Lighthouse": "test.waggle.dev/node"}
+        node_object_kinds: ClassVar = (
+            NodeObjectKind(LIGHTHOUSE, node_label="test.waggle.dev/node"),
+        )
 
     assert written(BeaconDialect) == {
         "test.waggle.dev": [{"kind": "Beacon", "resource": "beacons/status", "label": ""}]
@@ -53,6 +54,7 @@ def test_what_an_agent_writes_names_its_node() -> None:
     assert written(Writing)["test.waggle.dev"] == [
         {"kind": "Beacon", "resource": "beacons/status", "label": ""},
         {"kind": "Lighthouse", "resource": "lighthouses", "label": label},
+        {"kind": "Lighthouse", "resource": "lighthouses/status", "label": label},
     ]
 
 

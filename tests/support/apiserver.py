@@ -318,8 +318,11 @@ class ApiServer:
         if request.content_type == MERGE:
             if there is None:
                 return await status(404, "NotFound", f"{kind.plural} {key[1]} not found")(request)
+            is_status = parts[-1] == "status"
+            patch = {k: v for k, v in given.items() if (k == "status") == is_status}
             # What is written is stored in the version that it is written in.
-            return web.json_response(self.put({**there, "apiVersion": f"{kind.group}/{parts[2]}"}))
+            version = {"apiVersion": f"{kind.group}/{parts[2]}"}
+            return web.json_response(self.put({**_merged(there, patch), **version}))
         if request.method == "DELETE":
             uid = given.get("preconditions", {}).get("uid")
             if uid and uid != there["metadata"].get("uid"):  # type: ignore[index]
@@ -330,10 +333,25 @@ class ApiServer:
             if there is None:
                 return await status(404, "NotFound", f"{kind.plural} {key[1]} not found")(request)
             return web.json_response(self.put({**there, "status": given["status"]}))
+        if request.method == "POST":
+            return await self._create(request, kind, key[0], given)
         kept = {"status": there["status"]} if there and "status" in there else {}
         uid = there["metadata"]["uid"] if there else f"uid-{self.version + 1}"
         metadata = {**given["metadata"], "uid": uid}
         return web.json_response(self.put({**given, "metadata": metadata, **kept}))
+
+    async def _create(
+        self, request: web.Request, kind: Kind[Any], namespace: str, given: Object
+    ) -> web.StreamResponse:
+        """Create an object, without its status."""
+        metadata = dict(given["metadata"])
+        made = f"{metadata.pop('generateName', '')}{self.version + 1:05d}"
+        name = metadata.setdefault("name", made)
+        if (namespace, name) in self.objects[kind.plural]:
+            return await status(409, "AlreadyExists", f"{name} already exists")(request)
+        metadata |= {"uid": f"uid-{self.version + 1}"}
+        spec = {k: v for k, v in given.items() if k != "status"}
+        return web.json_response(self.put({**spec, "metadata": metadata}), status=201)
 
     async def _definition(self, request: web.Request, name: str) -> web.StreamResponse:
         """Return a definition, or set the stored versions in its status."""
@@ -426,6 +444,20 @@ class ApiServer:
                         mark = {"metadata": {"resourceVersion": str(self.version)}}
                         await response.write(event("BOOKMARK", mark).encode())
         return response
+
+
+def _merged(value: Object, patch: Object) -> Object:
+    """Apply a JSON merge patch (RFC 7386)."""
+    found = dict(value)
+    for name, one in patch.items():
+        before = found.get(name)
+        if one is None:
+            found.pop(name, None)
+        elif isinstance(one, dict):
+            found[name] = _merged(before if isinstance(before, dict) else {}, one)
+        else:
+            found[name] = one
+    return found
 
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

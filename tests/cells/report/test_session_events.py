@@ -61,6 +61,7 @@ def test_an_exception_for_a_session_fails_the_job_and_later_sessions_are_reporte
         others.speaker,
         others.sessions,
         ReportOptions(),
+        SimpleNamespace(nodes=1),  # type: ignore[arg-type]
         Health(),
         others.jobs,
     )

@@ -27,11 +27,9 @@ class MetalLBNode:
         self.tables = Tables(self.db, self.kinds)
         self.intent = IntentTables(self.db)
         self.metallb = MetalLBDialect(self.tables, MetalLBOptions(**options))
-        dialects = [
-            self.metallb,
-            Frrk8sDialect(self.tables, Frrk8sOptions(on_conflict=on_conflict)),
-        ]
-        self.compiler = IntentCompiler(self.db, self.tables, self.intent, dialects, NODE)
+        frrk8s = Frrk8sDialect(self.tables, Frrk8sOptions(on_conflict=on_conflict))
+        self.dialects = (self.metallb, frrk8s)
+        self.compiler = IntentCompiler(self.db, self.tables, self.intent, self.dialects, NODE)
 
     def put(self, *objects: dict[str, Any]) -> Summary:
         """Write objects, and run a round."""

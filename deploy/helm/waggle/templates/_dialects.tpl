@@ -99,6 +99,16 @@
     - ciliumbgpnodeconfigs/status
   verbs: [patch]
 {{- end }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrnodestates
+  verbs: [list, create, patch, delete]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrnodestates/status
+  verbs: [patch]
+{{- end }}
 {{- end }}
 
 {{- define "waggle.dialects.agent.written" }}
@@ -181,6 +191,10 @@ cilium.io:
   resources:
     - frrconfigurations/status
   verbs: [patch]
+- apiGroups: [frrk8s.metallb.io]
+  resources:
+    - frrnodestates
+  verbs: [list, delete]
 - apiGroups: [apps]
   resources:
     - daemonsets
@@ -257,6 +271,15 @@ cilium.io:
 {{- end }}
 {{- if ne (toString (.cilium).enabled) "false" }}
 - {namespace: kube-system, name: cilium-config}
+{{- end }}
+{{- end }}
+
+{{- define "waggle.dialects.objects" }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+- {dialect: frrk8s, namespace: {{ default "frr-k8s-system" (.frrk8s).namespace }}, groups: [frrk8s.metallb.io], resources: [bgpsessionstates]}
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+- {dialect: metallb, namespace: {{ default "metallb-system" (.metallb).namespace }}, groups: [metallb.io], resources: [configurationstates, servicebgpstatuses]}
 {{- end }}
 {{- end }}
 

@@ -1,0 +1,90 @@
+"""Objects that an agent writes whole about its own node: it creates, changes and deletes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from reconcilers.tables import IntentTables
+from resources.kind import Kind
+from speaker.api import DynamicPeerConfig, InstanceConfig, PeerConfig, PeerStatus
+
+NODE: Final = "{node}"
+"""The place of the node's name in the names of a `NodeObjectKind`."""
+
+RunningInstance = tuple[InstanceConfig, Mapping[str, PeerConfig | DynamicPeerConfig]]
+"""What the speaker holds: an instance, and its peers by name."""
+
+
+class NodeObjectKind(msgspec.Struct, frozen=True):
+    """A kind whose objects each agent writes for its own node, and where these are.
+
+    One object of a fixed name, or any number of objects with a label that has the node's name. Their
+    names are then made by the API server, and labels tell them apart.
+    """
+
+    kind: Kind[Any]
+    option: str | None = None
+    """The field of the dialect's options with their namespace; None for a cluster-scoped kind."""
+    name: str = ""
+    """The name of the one object, with ``{node}``; empty for objects with labels."""
+    generate_name: str = ""
+    """The beginning of the names of objects with labels, with ``{node}``."""
+    node_label: str = ""
+    """The label with the node's name; objects without a fixed name are listed by it. The chart's
+    admission policy compares it, or without one the name, with the node of the agent."""
+    identity: tuple[str, ...] = ()
+    """The other labels that tell the objects of a node apart: of two with the same values one is a
+    duplicate, which is deleted."""
+    owned_by_pod: bool = False
+    """True if the agent's Pod owns the objects, as far as it is in their namespace; else the Node."""
+
+    def name_for(self, node: str) -> str:
+        """Return the name of the object of a node; empty for objects with labels."""
+        return self.name.replace(NODE, node)
+
+    def generated_name(self, node: str) -> str:
+        """Return the beginning of the names of a node's objects."""
+        return self.generate_name.replace(NODE, node)
+
+
+class NodeObject(msgspec.Struct, frozen=True):
+    """One object as it shall be."""
+
+    kind: str
+    """The name of a kind of `Dialect.node_object_kinds`."""
+    status: Any
+    """A frozen struct, encoded to the object's ``status``. It has no password."""
+    labels: Mapping[str, str] = {}
+    """Labels besides the one with the node's name."""
+    prompt: Hashable = None
+    """A change of this value is written within seconds, any other change within a minute; None: every
+    change within seconds."""
+
+
+class NodeObjectKey(NamedTuple):
+    """What tells the objects of one node apart."""
+
+    kind: str
+    labels: tuple[str, ...]
+    """The values of `NodeObjectKind.identity`."""
+
+
+def key_of(kind: NodeObjectKind, row: NodeObject) -> NodeObjectKey:
+    """Return the key of an object."""
+    return NodeObjectKey(row.kind, tuple(row.labels.get(label, "") for label in kind.identity))
+
+
+class NodeObjectContext(msgspec.Struct, frozen=True):
+    """What the objects of a node are computed from."""
+
+    node: str
+    dialect: str
+    """The name that the dialect's rows have in the intent."""
+    intent: IntentTables
+    sessions: Sequence[PeerStatus]
+    """The state of all sessions."""
+    running: Callable[[], Mapping[str, RunningInstance]]
+    """Returns what the speaker holds, by the name of the instance."""

@@ -1,0 +1,131 @@
+"""What a node writes about itself: its FRRNodeState, and a BGPSessionState for each session.
+
+Source: FRR-k8s internal/controller (frr_state_controller.go, bgpsessionstate_controller.go). The states
+that a session passes in each attempt are all Active: a dead router must not cost a write for each one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from typing import Final, final
+
+from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
+from reconcilers.frrk8s.configuration_text import desired_text, running_text
+from reconcilers.model import Instance, Peer, Problem
+from reconcilers.report.overdue import is_tried
+from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_NODE_STATE
+from resources.frrk8s.status import (
+    NODE_LABEL,
+    PEER_LABEL,
+    VRF_LABEL,
+    BGPSessionStateStatus,
+    FRRNodeStateStatus,
+)
+from resources.labels import label_value
+from speaker.api import ESTABLISHED, PeerStatus
+from statedb import Snapshot
+
+NODE_STATE: Final = NodeObjectKind(FRR_NODE_STATE, name="{node}")
+SESSION_STATE: Final = NodeObjectKind(
+    BGP_SESSION_STATE,
+    option="namespace",
+    generate_name="{node}-",
+    node_label=NODE_LABEL,
+    identity=(PEER_LABEL, VRF_LABEL),
+    owned_by_pod=True,
+)
+SUCCESS: Final = "success"
+NO_BFD: Final = "N/A"
+IDLE, ACTIVE = "Idle", "Active"
+MAX_REASONS: Final = 3
+"""Problems that a result names; the others are counted."""
+
+
+@final
+class NodeState:
+    """Computes the FRRNodeState; the texts are those of before while nothing has changed."""
+
+    def __init__(self) -> None:
+        self._desired: tuple[object, str] = (None, "")
+        self._running: tuple[object, str] = (None, "")
+
+    def row(self, snapshot: Snapshot, context: NodeObjectContext) -> NodeObject:
+        """Return the object."""
+        intent = context.intent
+        instances = [r for r in intent.instances.all(snapshot) if r.dialect == context.dialect]
+        peers = [r for r in intent.peers.all(snapshot) if r.dialect == context.dialect]
+        others = {r.name for r in intent.instances.all(snapshot)} - {r.name for r in instances}
+        running = {name: one for name, one in context.running().items() if name not in others}
+        if self._desired[0] != (instances, peers):
+            self._desired = ((instances, peers), desired_text(instances, peers))
+        if self._running[0] != running:
+            self._running = (running, running_text(running))
+        problems = (
+            problem
+            for problem in intent.problems.all(snapshot)
+            if problem.dialect == context.dialect and problem.category != "unsupported"
+        )
+        errors = (
+            f"{status.object}: {status.error}"
+            for status in intent.reconcile_statuses.all(snapshot)
+            if status.error and status.object.partition("/")[0] not in others
+        )
+        conversion = _result("failed: ", map(_sentence, sorted(problems)))
+        reload = _result("", sorted(errors))
+        status = FRRNodeStateStatus(
+            desired_config=self._desired[1],
+            running_config=self._running[1],
+            last_conversion_result=conversion,
+            last_reload_result=reload,
+        )
+        return NodeObject(FRR_NODE_STATE.name, status, prompt=(conversion, reload))
+
+
+def session_states(snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
+    """Yield the state of each session of the dialect."""
+    sessions = {(one.instance, one.name): one for one in context.sessions}
+    for peer in context.intent.peers.all(snapshot):
+        instance = context.intent.instances.get(snapshot, peer.instance)
+        if peer.dialect == context.dialect and instance is not None:
+            session = sessions.get((peer.instance, peer.name))
+            yield _session_state(context.node, instance, peer, session)
+
+
+def _session_state(
+    node: str, instance: Instance, peer: Peer, session: PeerStatus | None
+) -> NodeObject:
+    name, vrf = peer_name(peer), instance.vrf or ""
+    status = BGPSessionStateStatus(
+        node=node, peer=name, vrf=vrf, bgp_status=_state(session), bfd_status=NO_BFD
+    )
+    labels = {PEER_LABEL: label_value(name), VRF_LABEL: label_value(vrf)}
+    return NodeObject(BGP_SESSION_STATE.name, status, labels)
+
+
+def peer_name(peer: Peer) -> str:
+    """Return a peer as FRR-k8s writes it: an IPv6 address in full, with hyphens for colons."""
+    if peer.address is None:
+        return peer.interface or peer.name
+    return ipaddress.ip_address(peer.address).exploded.replace(":", "-")
+
+
+def _state(session: PeerStatus | None) -> str:
+    if session is None:
+        return IDLE
+    if session.established:
+        return ESTABLISHED
+    return ACTIVE if is_tried(session) else IDLE
+
+
+def _sentence(problem: Problem) -> str:
+    names = ", ".join(map(str, problem.objects))
+    return ": ".join(part for part in (names, problem.field, problem.message) if part)
+
+
+def _result(prefix: str, found: Iterator[str] | list[str]) -> str:
+    texts = list(found)
+    if not texts:
+        return SUCCESS
+    more = f" (and {len(texts) - MAX_REASONS} more)" if len(texts) > MAX_REASONS else ""
+    return prefix + "; ".join(texts[:MAX_REASONS]) + more

@@ -1,0 +1,99 @@
+"""What a node writes about itself: its ConfigurationState, and a ServiceBGPStatus for each Service.
+
+Source: MetalLB internal/k8s/controllers (servicebgpstatus_controller.go, configurationstate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
+from reconcilers.metallb.generated import peers_of_service
+from reconcilers.model import ObjectRef, Problem
+from resources.labels import label_value
+from resources.metallb import kinds as metallb
+from resources.metallb.status import (
+    COMPONENT_LABEL,
+    NAMESPACE_LABEL,
+    NODE_LABEL,
+    NODE_NAME_LABEL,
+    SERVICE_LABEL,
+    ConfigurationStateStatus,
+    ServiceBGPStatusStatus,
+)
+from resources.metav1 import Condition
+from statedb import Snapshot
+
+CONFIGURATION_STATE: Final = NodeObjectKind(
+    metallb.CONFIGURATION_STATE,
+    option="namespace",
+    name="speaker-{node}",
+    node_label=NODE_NAME_LABEL,
+    owned_by_pod=True,
+)
+SERVICE_STATUS: Final = NodeObjectKind(
+    metallb.SERVICE_BGP_STATUS,
+    option="namespace",
+    generate_name="bgp-",
+    node_label=NODE_LABEL,
+    identity=(SERVICE_LABEL, NAMESPACE_LABEL),
+    owned_by_pod=True,
+)
+MAX_SUMMARY: Final = 1000
+"""Characters of a summary of problems."""
+OWN_KINDS: Final = frozenset(kind.name for kind in metallb.CONFIGURATION)
+
+
+def configuration_state(snapshot: Snapshot, context: NodeObjectContext, fed: str) -> NodeObject:
+    """Return the ConfigurationState; ``fed`` is the dialect that merges the objects.
+
+    It is Invalid for what stops the objects of this node.
+    """
+    problems = sorted(
+        problem
+        for problem in context.intent.problems.all(snapshot)
+        if problem.category != "unsupported"
+        and problem.dialect in (context.dialect, fed)
+        and any(ref.kind in OWN_KINDS for ref in problem.objects)
+    )
+    summary = "; ".join(map(_sentence, problems))
+    if len(summary) > MAX_SUMMARY:
+        summary = summary[: MAX_SUMMARY - 1] + "…"
+    condition = Condition(
+        type="configReconcilerValid",
+        status="False" if problems else "True",
+        reason="ConfigError" if problems else "SyncStateSuccess",
+        message=summary,
+        last_transition_time="",
+    )
+    status = ConfigurationStateStatus(
+        result="Invalid" if problems else "Valid", error_summary=summary, conditions=(condition,)
+    )
+    labels = {COMPONENT_LABEL: "speaker"}
+    return NodeObject(metallb.CONFIGURATION_STATE.name, status, labels)
+
+
+def service_status(
+    snapshot: Snapshot, context: NodeObjectContext, service: ObjectRef
+) -> Iterator[NodeObject]:
+    """Yield the ServiceBGPStatus of a Service, if it is advertised to a BGPPeer."""
+    peers = peers_of_service(snapshot, context.intent, service)
+    if not peers:
+        return
+    status = ServiceBGPStatusStatus(
+        node=context.node,
+        service_name=service.name,
+        service_namespace=service.namespace,
+        peers=peers,
+    )
+    labels = {
+        SERVICE_LABEL: label_value(service.name),
+        NAMESPACE_LABEL: label_value(service.namespace),
+    }
+    yield NodeObject(metallb.SERVICE_BGP_STATUS.name, status, labels)
+
+
+def _sentence(problem: Problem) -> str:
+    names = ", ".join(map(str, problem.objects))
+    return ": ".join(part for part in (names, problem.field, problem.message) if part)

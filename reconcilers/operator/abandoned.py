@@ -1,0 +1,109 @@
+"""Deletes the objects that agents wrote about nodes which no longer exist.
+
+The API server collects those whose owner is the Node or a Pod; others, and those of earlier programs,
+stay. An object is deleted when two passes in a row have found no Node for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any, Protocol, final
+
+import msgspec
+
+from reconcilers.dialect import Dialect, NodeObjectKind
+from reconcilers.dialect.node_object import NODE
+from resources.kubernetes import StatusError
+from resources.labels import label_value
+
+UNREADABLE = (403, 404)
+"""HTTP statuses of a kind that may not be listed, or does not exist."""
+
+
+class AbandonedClient(Protocol):
+    """Requests to an API server; `resources.kubernetes.Writer` implements them."""
+
+    def metadata(self, path: str) -> AsyncIterator[list[Mapping[str, Any]]]:
+        """Yield the metadata of the objects of a list, page by page."""
+
+    async def delete(self, path: str, uid: str) -> None:
+        """Delete the object with this UID, if it exists."""
+
+
+class AbandonedObject(msgspec.Struct, frozen=True):
+    """An object of a node that does not exist."""
+
+    kind: str
+    path: str
+    name: str
+    uid: str
+
+
+@final
+class AbandonedObjects:
+    """Looks for objects of nodes that do not exist, and deletes them."""
+
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
+        self._kinds = [
+            (kind, "" if kind.option is None else str(getattr(dialect.options, kind.option)))
+            for dialect in dialects
+            for kind in dialect.node_object_kinds
+        ]
+        self._suspected: frozenset[AbandonedObject] = frozenset()
+        """Found by the last pass."""
+
+    @property
+    def needed(self) -> bool:
+        """True if an enabled dialect has such kinds."""
+        return bool(self._kinds)
+
+    async def run(
+        self, client: AbandonedClient, nodes: Collection[str]
+    ) -> tuple[AbandonedObject, ...]:
+        """Make a pass with the names of all Nodes; returns what was deleted.
+
+        Without any Node nothing is deleted. Raises `KubernetesError`.
+        """
+        if not nodes:
+            return ()
+        found = [
+            one
+            for kind, namespace in self._kinds
+            for one in await _abandoned(client, kind, namespace, nodes)
+        ]
+        before, self._suspected = self._suspected, frozenset(found)
+        deleted = [one for one in found if one in before]
+        for one in deleted:
+            await client.delete(f"{one.path}/{one.name}", one.uid)
+        return tuple(deleted)
+
+
+async def _abandoned(
+    client: AbandonedClient, kind: NodeObjectKind, namespace: str, nodes: Collection[str]
+) -> list[AbandonedObject]:
+    path = kind.kind.path(kind.kind.versions[0], namespace)
+    names = frozenset(nodes if kind.name else map(label_value, nodes))
+    found: list[AbandonedObject] = []
+    try:
+        async for page in client.metadata(path):
+            for metadata in page:
+                node = node_of(kind, metadata)
+                if node and node not in names:
+                    name, uid = str(metadata.get("name", "")), str(metadata.get("uid", ""))
+                    found.append(AbandonedObject(kind.kind.name, path, name, uid))
+    except StatusError as error:
+        if error.status not in UNREADABLE:
+            raise
+        return []
+    return found
+
+
+def node_of(kind: NodeObjectKind, metadata: Mapping[str, Any]) -> str:
+    """Return the node of an object, as its label or its name has it; empty where it has none."""
+    if not kind.name:
+        return str((metadata.get("labels") or {}).get(kind.node_label, ""))
+    before, _, after = kind.name.partition(NODE)
+    name = str(metadata.get("name", ""))
+    if not name.startswith(before) or not name.endswith(after):
+        return ""
+    return name[len(before) : len(name) - len(after)]

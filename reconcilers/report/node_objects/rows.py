@@ -1,0 +1,179 @@
+"""Computes the objects of a node: the small ones whole, those of Services one by one.
+
+Level-triggered: `run` compares with what was computed before, and `take` has what differs. A dialect
+that fails keeps its last objects. Objects about routed objects are computed for those whose routes have
+changed, in slices of a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, final
+
+from reconcilers.dialect import Dialect, NodeObject, NodeObjectContext, NodeObjectKey
+from reconcilers.dialect.node_object import RunningInstance, key_of
+from reconcilers.model import ObjectRef, Peer, Route
+from reconcilers.tables import IntentTables
+from speaker.api import SpeakerPort
+from speaker.nlri import Family
+from statedb import Database, Snapshot, Table
+
+SLICE_SECONDS: Final = 0.002
+"""Of work on objects with routes in one turn of the loop."""
+
+RouteKey = tuple[str, Family, bytes]
+Rows = dict[NodeObjectKey, NodeObject]
+
+
+@final
+class NodeObjectRows:
+    """The objects that the enabled dialects want for this node."""
+
+    def __init__(
+        self,
+        database: Database,
+        intent: IntentTables,
+        dialects: Sequence[Dialect],
+        node: str,
+        speaker: SpeakerPort,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """``clock`` measures work, in seconds."""
+        self._database = database
+        self._intent = intent
+        self._node = node
+        self._speaker = speaker
+        self._clock = clock
+        self.dialects = tuple(one for one in dialects if one.node_object_kinds)
+        self._kinds = {
+            kind.kind.name: kind for dialect in self.dialects for kind in dialect.node_object_kinds
+        }
+        self._origin_kinds = frozenset[str]().union(*(d.node_object_origins for d in self.dialects))
+        self._routes = intent.routes.changes(database) if self._origin_kinds else None
+        self._peers = intent.peers.changes(database) if self._origin_kinds else None
+        self._seen_peers: dict[tuple[str, str], Hashable] = {}
+        self._origins: dict[RouteKey, tuple[ObjectRef, ...]] = {}
+        """The routed objects of each route, as the rows before had them."""
+        self._pending: set[ObjectRef] = set()
+        self._whole: dict[str, Rows] = {}
+        """By dialect."""
+        self._of_origin: dict[tuple[str, ObjectRef], Rows] = {}
+        self._changed: dict[NodeObjectKey, NodeObject | None] = {}
+        self.present: Rows = {}
+        """All objects that there shall be."""
+        self.failures: dict[str, Exception] = {}
+        """Errors of the last run, by dialect."""
+
+    @property
+    def followed(self) -> tuple[Table[Any], ...]:
+        """The tables whose changes make a run due."""
+        if not self.dialects:
+            return ()
+        i = self._intent
+        tables = {t.name: t for dialect in self.dialects for t in dialect.compiled_tables}
+        routes = (i.routes,) if self._origin_kinds else ()
+        return (*tables.values(), i.instances, i.peers, i.problems, i.reconcile_statuses, *routes)
+
+    def run(self) -> bool:
+        """Compute what is due, for at most a few milliseconds; returns True if more is due."""
+        snapshot = self._database.snapshot()
+        self._follow(snapshot)
+        self.failures.clear()
+        sessions = self._speaker.peers()
+        for dialect in self.dialects:
+            context = self._context(dialect, sessions)
+            try:
+                rows = self._keyed(dialect.node_objects(snapshot, context))
+            except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+                self.failures[dialect.name] = error
+                continue
+            self._compare(self._whole.get(dialect.name, {}), rows)
+            self._whole[dialect.name] = rows
+        return self._run_origins(snapshot)
+
+    def more(self) -> bool:
+        """Go on with what `run` has left; returns True if more is due."""
+        return self._run_origins(self._database.snapshot())
+
+    def take(self) -> Mapping[NodeObjectKey, NodeObject | None]:
+        """Return what has changed since the last call; None for objects that shall not be."""
+        changed, self._changed = self._changed, {}
+        return changed
+
+    def _context(self, dialect: Dialect, sessions: Sequence[Any]) -> NodeObjectContext:
+        return NodeObjectContext(self._node, dialect.name, self._intent, sessions, self._running)
+
+    def _running(self) -> dict[str, RunningInstance]:
+        speaker = self._speaker
+        return {
+            name: (config, speaker.peer_configs(name))
+            for name, config in speaker.instance_configs().items()
+        }
+
+    def _run_origins(self, snapshot: Snapshot) -> bool:
+        if not self._pending:
+            return False
+        dialects = [d for d in self.dialects if d.node_object_origins]
+        contexts = [(d, self._context(d, ())) for d in dialects]
+        end = self._clock() + SLICE_SECONDS
+        while self._pending and self._clock() < end:
+            origin = self._pending.pop()
+            for dialect, context in contexts:
+                if origin.kind in dialect.node_object_origins:
+                    self._compute(snapshot, dialect, context, origin)
+        return bool(self._pending)
+
+    def _compute(
+        self, snapshot: Snapshot, dialect: Dialect, context: NodeObjectContext, origin: ObjectRef
+    ) -> None:
+        try:
+            rows = self._keyed(dialect.node_objects_of(snapshot, context, origin))
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            self.failures[dialect.name] = error
+            return
+        key = (dialect.name, origin)
+        self._compare(self._of_origin.pop(key, {}), rows)
+        if rows:
+            self._of_origin[key] = rows
+
+    def _keyed(self, rows: Any) -> Rows:  # noqa: ANN401
+        return {key_of(self._kinds[row.kind], row): row for row in rows}
+
+    def _compare(self, before: Rows, rows: Rows) -> None:
+        for key in before.keys() - rows.keys():
+            self._changed[key] = None
+            self.present.pop(key, None)
+        for key, row in rows.items():
+            if before.get(key) != row:
+                self._changed[key] = self.present[key] = row
+
+    def _follow(self, snapshot: Snapshot) -> None:
+        """Note the routed objects whose routes, or whose peers, have changed."""
+        if self._routes is None or self._peers is None:
+            return
+        for change in self._routes.next(snapshot):
+            self._follow_route(change.row, deleted=change.deleted)
+        all_due = False
+        for peer in self._peers.next(snapshot):
+            key = (peer.row.instance, peer.row.name)
+            before = self._seen_peers.pop(key, None)
+            now = None if peer.deleted else _what_it_is_told(peer.row)
+            if now is not None:
+                self._seen_peers[key] = now
+            all_due = all_due or before != now
+        if all_due:
+            self._pending.update(ref for refs in self._origins.values() for ref in refs)
+
+    def _follow_route(self, row: Route, *, deleted: bool) -> None:
+        key = (row.route_set, row.family, row.nlri)
+        found = dict.fromkeys(c.origin.object for c in row.contributions)
+        refs = tuple(ref for ref in found if ref.kind in self._origin_kinds)
+        self._pending.update(refs, self._origins.pop(key, ()))
+        if refs and not deleted:
+            self._origins[key] = refs
+
+
+def _what_it_is_told(peer: Peer) -> Hashable:
+    """Return what decides which routes a peer is advertised."""
+    return (peer.route_set, peer.families, peer.suppressed, peer.origins)

@@ -1,0 +1,308 @@
+"""What a node writes about itself: sessions, configuration, and the BGPPeers of each Service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from reconcilers.apply.convert import instance_config, peer_config
+from reconcilers.dialect import NodeObject
+from reconcilers.frrk8s.configuration_text import desired_text
+from reconcilers.model import Instance, Peer, PrefixRule, ReconcileStatus
+from reconcilers.report.node_objects.rows import NodeObjectRows
+from resources.frrk8s.status import PEER_LABEL, VRF_LABEL
+from speaker.api import PeerStatus
+from tests.cells.stand_in_speaker import StandInSpeaker
+from tests.reconcilers.frrk8s.build import configuration, neighbor, router
+from tests.reconcilers.metallb.build import NODE, MetalLBNode
+from tests.reconcilers.metallb.objects import advertisement, peer, pool
+
+MARKED = "s3cret-of-an-object"
+THIS_NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+BASE = (
+    THIS_NODE,
+    peer("tor-a", "203.0.113.9"),
+    peer("tor-b", "203.0.113.10"),
+    peer("tor-6", "2001:db8::a"),
+    pool("front", "198.18.30.0/24"),
+    advertisement("plain"),
+)
+
+
+class Speaker(StandInSpeaker):
+    """A speaker that holds what it is given; the states of sessions are a test's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.states: dict[str, str] = {}
+        self.retry_in: float | None = 5.0
+
+    def peers(self) -> list[PeerStatus]:
+        return [
+            replace(one, state=self.states.get(one.name, one.state), retry_in=self.retry_in)
+            for one in super().peers()
+        ]
+
+
+class Node(MetalLBNode):
+    """A node with the objects that it writes about itself."""
+
+    def __init__(self, on_conflict: str = "keep") -> None:
+        super().__init__(on_conflict)
+        self.speaker = Speaker()
+        self.rows = NodeObjectRows(self.db, self.intent, self.dialects, NODE, self.speaker)
+
+    def apply(self) -> None:
+        """Have the speaker hold what is desired."""
+        snapshot = self.db.snapshot()
+        for row in self.intent.instances.all(snapshot):
+            self.speaker.set_instance(instance_config(row))
+        for peer_row in self.intent.peers.all(snapshot):
+            config = peer_config(peer_row, 64900, lambda _: MARKED.encode())
+            self.speaker.set_peer(peer_row.instance, config)
+
+    def run(self) -> dict[str, list[NodeObject]]:
+        """Compute; returns the objects by kind."""
+        more = self.rows.run()
+        while more:
+            more = self.rows.more()
+        assert self.rows.failures == {}
+        found: dict[str, list[NodeObject]] = {}
+        for row in self.rows.present.values():
+            found.setdefault(row.kind, []).append(row)
+        return found
+
+    def services(self) -> dict[str, tuple[str, ...]]:
+        """Return the BGPPeers of each Service."""
+        rows = self.run().get("ServiceBGPStatus", [])
+        return {row.status.service_name: row.status.peers for row in rows}
+
+    def sessions(self) -> dict[tuple[str, str], str]:
+        """Return the state of each session, by VRF and peer."""
+        rows = self.run()["BGPSessionState"]
+        return {(row.status.vrf, row.status.peer): row.status.bgp_status for row in rows}
+
+    def state(self) -> Any:  # noqa: ANN401
+        """Return the status of the FRRNodeState."""
+        (row,) = self.run()["FRRNodeState"]
+        return row.status
+
+    def validity(self) -> tuple[str, str]:
+        """Return result and summary of the ConfigurationState."""
+        (row,) = self.run()["ConfigurationState"]
+        return row.status.result, row.status.error_summary
+
+
+def service(name: str, *addresses: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Make a Service, and its EndpointSlice with a ready endpoint."""
+    found = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"type": "LoadBalancer"},
+        "status": {"loadBalancer": {"ingress": [{"ip": address} for address in addresses]}},
+    }
+    labels = {"kubernetes.io/service-name": name}
+    endpoint = {"addresses": ["10.1.0.4"], "nodeName": NODE, "conditions": {"ready": True}}
+    slices = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": f"{name}-1", "namespace": "shop", "labels": labels},
+        "endpoints": [endpoint],
+    }
+    return found, slices
+
+
+def test_the_peers_of_a_service_are_those_whose_session_carries_it() -> None:
+    node = Node()
+    node.put(*BASE, *service("web", "198.18.30.5"), *service("idle", "198.18.99.5"))
+    assert node.services() == {"web": ("tor-a", "tor-b")}
+    (row,) = node.run()["ServiceBGPStatus"]
+    assert row.status.node == NODE
+    assert dict(row.labels) == {
+        "metallb.io/service-name": "web",
+        "metallb.io/service-namespace": "shop",
+    }
+
+
+def test_the_peers_of_services_follow_services_advertisements_and_peers() -> None:
+    node = Node()
+    shared = (*service("a", "198.18.30.7"), *service("b", "198.18.30.7"))
+    node.put(*BASE, *shared, *service("web", "198.18.30.5"))
+    assert node.services() == dict.fromkeys(["a", "b", "web"], ("tor-a", "tor-b"))
+    # A Service of several that have one prefix goes away, the prefix stays.
+    node.delete(shared[0])
+    assert node.services() == dict.fromkeys(["b", "web"], ("tor-a", "tor-b"))
+    node.put(advertisement("plain", peers=["tor-b"]))
+    assert node.services() == dict.fromkeys(["b", "web"], ("tor-b",))
+    node.delete(BASE[2])
+    assert node.services() == {}
+
+
+def test_a_change_of_one_service_computes_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node()
+    node.put(*BASE, *service("web", "198.18.30.5"), *service("db", "198.18.30.6"))
+    node.run()
+    node.rows.take()
+    computed: list[str] = []
+    usual = node.metallb.node_objects_of
+
+    def counted(snapshot: Any, context: Any, origin: Any) -> Any:  # noqa: ANN401
+        computed.append(origin.name)
+        return usual(snapshot, context, origin)
+
+    monkeypatch.setattr(node.metallb, "node_objects_of", counted)
+    node.put(service("db", "198.18.30.8")[0])
+    node.run()
+    assert computed == ["db"]
+    # The peers are those of before: nothing has changed.
+    assert node.rows.take() == {}
+
+
+def test_a_dialect_that_fails_keeps_its_last_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node()
+    node.put(*BASE, *service("web", "198.18.30.5"))
+    before = node.run()
+
+    def fails(*_: object) -> None:
+        raise KeyError("a bug in a dialect")
+
+    monkeypatch.setattr(node.metallb, "node_objects", fails)
+    node.put(peer("tor-c", "203.0.113.11"))
+    node.rows.run()
+    assert str(node.rows.failures["metallb"]) == "'a bug in a dialect'"
+    kinds = {row.kind: row for row in node.rows.present.values()}
+    assert kinds["ConfigurationState"] == before["ConfigurationState"][0]
+    assert sum(row.kind == "BGPSessionState" for row in node.rows.present.values()) == 4
+
+
+def test_every_session_has_a_state_with_the_labels_of_the_api() -> None:
+    node = Node()
+    red = router(neighbor(address="2001:db8::7"), vrf="red")
+    node.put(*BASE, configuration("x", {"bgp": {"routers": [red]}}))
+    six = "2001-0db8-0000-0000-0000-0000-0000-000a"
+    seven = "2001-0db8-0000-0000-0000-0000-0000-0007"
+    assert node.sessions() == dict.fromkeys(
+        [("", "203.0.113.9"), ("", "203.0.113.10"), ("", six), ("red", seven)], "Idle"
+    )
+    labels = {
+        (row.labels[PEER_LABEL], row.labels[VRF_LABEL]) for row in node.run()["BGPSessionState"]
+    }
+    assert (seven, "red") in labels
+    assert ("203.0.113.9", "") in labels
+    assert {row.status.bfd_status for row in node.run()["BGPSessionState"]} == {"N/A"}
+    node.delete(BASE[1])
+    assert ("", "203.0.113.9") not in node.sessions()
+
+
+def test_the_states_that_a_session_passes_in_each_attempt_are_one() -> None:
+    node = Node()
+    node.put(*BASE)
+    node.apply()
+    assert set(node.sessions().values()) == {"Established"}
+    names = [one.name for one in node.speaker.peers()]
+    node.rows.take()
+    for state in ("Idle", "Connect", "Active", "OpenSent", "OpenConfirm"):
+        node.speaker.states = dict.fromkeys(names, state)
+        assert set(node.sessions().values()) == {"Active"}
+    node.speaker.retry_in = None
+    node.speaker.states = dict.fromkeys(names, "Idle")
+    assert set(node.sessions().values()) == {"Idle"}
+
+
+def test_desired_and_running_configuration_are_equal_once_applied_and_have_no_password() -> None:
+    node = Node()
+    own = neighbor(
+        address="203.0.113.20",
+        password=MARKED,
+        toReceive={
+            "allowed": {"mode": "filtered", "prefixes": [{"prefix": "10.0.0.0/8", "le": 24}]}
+        },
+        toAdvertise={"nextHop": {"ipv4": "192.0.2.9"}},
+        enableGracefulRestart=True,
+    )
+    routers = [router(own, prefixes=["192.0.2.0/24"], id="192.0.2.1")]
+    node.put(*BASE, configuration("x", {"bgp": {"routers": routers}}))
+    before = node.state()
+    assert before.running_config == ""
+    assert before.last_conversion_result == before.last_reload_result == "success"
+    node.apply()
+    status = node.state()
+    assert status.running_config == status.desired_config == before.desired_config
+    lines = status.desired_config.splitlines()
+    assert lines[:4] == [
+        "router default",
+        "  as 64900",
+        "  id 192.0.2.1",
+        "  originate 192.0.2.0/24",
+    ]
+    start = lines.index("  neighbor 203.0.113.20")
+    assert lines[start + 1 : start + 9] == [
+        "    as 64950",
+        "    port 179",
+        "    hold-time 180 keepalive-time 60 connect-time 60",
+        "    password set",
+        "    graceful-restart 120",
+        "    families ipv4-unicast",
+        "    next-hop 192.0.2.9",
+        "    accept 10.0.0.0/8 le 24",
+    ]
+    assert MARKED not in repr(node.rows.present)
+
+
+def test_a_conflict_is_the_result_of_the_conversion_and_what_is_in_force_stays() -> None:
+    node = Node()
+    node.put(*BASE)
+    node.apply()
+    config = node.state().desired_config
+    other = router(neighbor(port=1790), asn=64900)
+    node.put(configuration("x", {"bgp": {"routers": [other]}}))
+    status = node.state()
+    assert status.last_conversion_result.startswith("failed: ")
+    assert "BGPPeer/metallb-system/tor-a" in status.last_conversion_result
+    assert "port" in status.last_conversion_result
+    assert status.desired_config == config
+    # The BGPPeer has a say in it.
+    result, summary = node.validity()
+    assert result == "Invalid"
+    assert "FRRConfiguration/frr-k8s-system/x" in summary
+
+
+def test_what_cannot_be_applied_is_the_result_of_the_reload() -> None:
+    node = Node()
+    node.put(*BASE)
+    (instance,) = node.intent.instances.all(node.db.snapshot())
+    table = node.intent.reconcile_statuses
+    row = ReconcileStatus("peer", f"{instance.name}/tor", "it is refused")
+    with node.db.write(table) as txn:
+        table.upsert(txn, row)
+    assert node.state().last_reload_result == f"{instance.name}/tor: it is refused"
+
+
+def test_a_configuration_is_valid_until_an_object_of_this_node_is_not() -> None:
+    node = Node()
+    node.put(*BASE)
+    assert node.validity() == ("Valid", "")
+    elsewhere = [{"matchLabels": {"rack": "elsewhere"}}]
+    node.put(peer("wrong", "203.0.113.99", myASN=0, nodeSelectors=elsewhere))
+    assert node.validity() == ("Valid", "")
+    node.put(peer("wrong", "203.0.113.99", myASN=0))
+    result, summary = node.validity()
+    assert result == "Invalid"
+    assert summary.startswith("BGPPeer/metallb-system/wrong: spec.myASN")
+    (row,) = node.run()["ConfigurationState"]
+    (condition,) = row.status.conditions
+    assert (condition.type, condition.status) == ("configReconcilerValid", "False")
+    assert dict(row.labels) == {"metallb.io/component-type": "speaker"}
+
+
+def test_a_long_configuration_is_cut() -> None:
+    instance = Instance("i", None, 64900, "192.0.2.1")
+    accept = tuple(PrefixRule(f"10.{n}.0.0/16") for n in range(200))
+    one = Peer("i", "p", "203.0.113.9", None, 64950, accept=accept)
+    text = desired_text([instance], [one] * 2000)
+    assert len(text) < 130 * 1024
+    assert " and 180 more" in text
+    assert text.splitlines()[-1] == "... and more"

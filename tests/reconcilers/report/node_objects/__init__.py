@@ -1,0 +1,1 @@
+"""Tests of the objects that an agent writes about its own node."""
