@@ -11,11 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+import structlog
 from prometheus_client.core import GaugeMetricFamily
 
 from cells.api.resource import ApiPlain, ApiResource, BadRequestError, NotFoundError, Query
 from cells.hive import CompositionError, Health, SettingError, Wiring, provide
 from cells.hive.cell import Constructor, Provider
+from cells.hive.jobs import Jobs
+from cells.hive.rounds import run_rounds
+from cells.hive.signal import Signal
+from cells.logging import Logs
 from cells.metrics import MetricsCollector
 from reconcilers.dialect import ApiPath, Dialect, PlainPath, ViewContext
 from reconcilers.dialect_entry import DialectEntry
@@ -25,6 +30,8 @@ from resources.option_declarations import InvalidOption, Options
 from resources.tables import Tables
 from speaker.api import SpeakerPort
 from statedb import Database
+
+log = structlog.get_logger("waggle.dialects")
 
 
 class DialectKinds(msgspec.Struct, frozen=True):
@@ -62,7 +69,8 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
             wrong = f"{field} is {declared!r} in its entry, and {own!r} in {dialect.__qualname__}"
             raise CompositionError(f"dialect {entry.name}: {wrong}")
     make = _constructor(dialect)
-    return Wiring(private=(make,), contributes=(_kinds(dialect), make, *views))
+    follow = (LogLevel,) if dialect.log_level_kind is not None else ()
+    return Wiring(private=(make,), invokes=follow, contributes=(_kinds(dialect), make, *views))
 
 
 def _kinds(dialect: type[Dialect]) -> Constructor:
@@ -80,6 +88,39 @@ def _constructor(dialect: type[Dialect]) -> Constructor:
             raise SettingError("", error.flag, error.message) from None
 
     return make
+
+
+class LogLevel:
+    """The job that gives the level which an object sets to the log."""
+
+    def __init__(self, dialect: Dialect, database: Database, logs: Logs | None, jobs: Jobs) -> None:
+        self._dialect = dialect
+        self._database = database
+        self._level: str | None = None
+        if logs is not None and dialect.log_level_kind is not None:
+            self._logs = logs
+            self._table = dialect.tables.of(dialect.log_level_kind)
+            jobs.add("log-level", self._run)
+
+    async def _run(self) -> None:
+        await run_rounds(Signal(self._table.observable), self._set)
+
+    async def _set(self, _: float | None) -> None:
+        level = self._dialect.log_level(self._database.snapshot())
+        if level == self._level:
+            return
+        self._level = level
+        # Logged in the more talkative of the two.
+        if level is not None:
+            self._logs.override(self._dialect.name, level)
+        log.info(
+            "log level",
+            event_name="logging.level",
+            level=level or "as configured",
+            dialect=self._dialect.name,
+        )
+        if level is None:
+            self._logs.override(self._dialect.name, None)
 
 
 def api_resources(dialect: Dialect, database: Database) -> tuple[ApiResource, ...]:

@@ -23,7 +23,7 @@ from cells.options import LoggingOptions
 
 STDERR = 2
 
-LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "none": logging.CRITICAL}
 NOISY = ("aiohttp.access", "opentelemetry", "urllib3")
 """Libraries that log what we report ourselves, or every request."""
 
@@ -40,7 +40,10 @@ class Logs:
     ) -> None:
         self._health = health
         self._render = lines.json if options.format == "json" else lines.logfmt
-        self._level = LEVELS[options.level]
+        self._configured = self._level = LEVELS[options.level]
+        self._overrides: dict[str, int] = {}
+        """Levels that objects set, by dialect."""
+        self._started = False
         self._sink = sink or Sink(STDERR, self._dropped)
         self._handler = _Handler(self)
         self._quieted: dict[str, int] = {}
@@ -48,25 +51,43 @@ class Logs:
 
     async def start(self) -> None:
         """Take over structlog and the root logger."""
+        logging.getLogger().addHandler(self._handler)
+        self._quieted = {name: logging.getLogger(name).level for name in ("", *NOISY)}
+        self._sink.start()
+        self._started = True
+        self._apply()
+
+    def override(self, by: str, level: str | None) -> None:
+        """Set the level in place of the configured one; None: no longer.
+
+        Of several the one that logs most is in effect.
+        """
+        if level is None:
+            self._overrides.pop(by, None)
+        else:
+            self._overrides[by] = LEVELS[level]
+        self._level = min(self._overrides.values(), default=self._configured)
+        if self._started:
+            self._apply()
+
+    def _apply(self) -> None:
+        """Give the level to the loggers of both libraries."""
         structlog.configure(
             processors=[self._process],
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
             logger_factory=_Named,
             cache_logger_on_first_use=False,
         )
-        root = logging.getLogger()
-        root.addHandler(self._handler)
-        self._quieted[""] = root.level
-        root.setLevel(self._level)
+        logging.getLogger().setLevel(self._level)
         for name in NOISY:
-            logger = logging.getLogger(name)
-            self._quieted[name] = logger.level
-            logger.setLevel(max(self._level, logging.CRITICAL))
-        self._sink.start()
-        self._health.ok(f"level {logging.getLevelName(self._level).lower()}")
+            logging.getLogger(name).setLevel(max(self._level, logging.CRITICAL))
+        by = f", set by {', '.join(sorted(self._overrides))}" if self._overrides else ""
+        name = next(name for name, value in LEVELS.items() if value == self._level)
+        self._health.ok(f"level {name}{by}")
 
     async def stop(self) -> None:
         """Write what is left and put the defaults back."""
+        self._started = False
         structlog.reset_defaults()
         logging.getLogger().removeHandler(self._handler)
         for name, level in self._quieted.items():
@@ -126,5 +147,6 @@ class _Handler(logging.Handler):
 
 
 WIRING = Wiring(
+    provides=(Logs,),
     invokes=(Logs,),
 )

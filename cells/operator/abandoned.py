@@ -22,6 +22,8 @@ POLL_INTERVAL_SECONDS = 600.0
 """Between two passes."""
 RETRY_SECONDS = 60.0
 """After a pass that failed."""
+UNREAD_SECONDS = 2.0
+"""Until it is checked again whether the Nodes have been read."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -57,20 +59,20 @@ class AbandonedObjectsJob:
             await self._leads.wait()
             pause = POLL_INTERVAL_SECONDS
             try:
-                await self._run_once()
+                if not await self._run_once():
+                    pause = UNREAD_SECONDS
             except KubernetesError as error:
                 self._health.degraded(f"objects of nodes that are gone stay: {error}")
                 pause = RETRY_SECONDS
             await asyncio.sleep(pause * rng.uniform(0.75, 1.25))
 
-    async def _run_once(self) -> None:
-        unread = self._kubernetes.unread
-        if unread:
-            # A Node that is not known may only be unread.
-            self._health.ok(f"waits for {unread}")
-            return
+    async def _run_once(self) -> bool:
+        """Make a pass; returns False where the Nodes are not known."""
         nodes = self._tables.nodes.all(self._database.snapshot())
         names = frozenset(row.metadata.name for row in nodes)
+        if self._kubernetes.unread or not names:
+            self._health.ok("waits for the Nodes")
+            return False
         async with self._kubernetes.writer(MANAGER) as writer:
             deleted = await self._abandoned.run(writer, names)
         for one in deleted:
@@ -80,3 +82,4 @@ class AbandonedObjectsJob:
                 object=f"{one.kind}/{one.name}",
             )
         self._health.ok("objects of nodes that are gone are deleted")
+        return True

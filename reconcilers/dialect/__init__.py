@@ -44,7 +44,7 @@ from reconcilers.dialect.node_object import (
     NodeObjectKind,
 )
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
-from reconcilers.dialect.protocol import Dialect
+from reconcilers.dialect.protocol import Dialect, LogLevel
 from reconcilers.dialect.route_source import (
     EVERYTHING,
     Address,
@@ -81,6 +81,7 @@ __all__ = [
     "Gauge",
     "JoinConflictError",
     "KindSource",
+    "LogLevel",
     "Memory",
     "NamedSecret",
     "NodeContext",

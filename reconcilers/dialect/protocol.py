@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from reconcilers.dialect.candidate import Candidate, Target, explanation_of
 from reconcilers.dialect.compilation import ClusterContext, ClusterIntent, NodeContext, NodeIntent
@@ -28,6 +28,9 @@ from resources.meta import ObjectKey
 from resources.option_declarations import Options
 from resources.tables import Tables
 from statedb import Snapshot, Table
+
+LogLevel: TypeAlias = Literal["debug", "info", "warning", "error", "none"]
+"""The least level that is logged; none is nothing at all."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
 """The name of a dialect: part of flags, variables and keys of the configuration file."""
@@ -63,6 +66,8 @@ class Dialect:
     rivals: ClassVar[tuple[Rival, ...]] = ()
     reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose status an agent writes."""
+    log_level_kind: ClassVar[Kind[Any] | None] = None
+    """The kind whose objects set the log level of agents and operators."""
     node_object_kinds: ClassVar[tuple[NodeObjectKind, ...]] = ()
     """The kinds whose objects an agent writes whole, for its own node. The chart's admission policy
     rejects writes to those of other nodes."""
@@ -266,6 +271,13 @@ class Dialect:
 
     def reported_object(self, snapshot: Snapshot, node: str) -> ObjectRef | None:  # noqa: ARG002
         """Return the object that Events about this node as a whole are regarding, if it exists."""
+        return None
+
+    def log_level(self, snapshot: Snapshot) -> LogLevel | None:  # noqa: ARG002
+        """Return the log level that an object of `log_level_kind` sets, or None.
+
+        Called after changes of that kind.
+        """
         return None
 
     # Conversion and views

@@ -16,6 +16,7 @@ from reconcilers.dialect import (
     DraftConverter,
     Fed,
     JoinConflictError,
+    LogLevel,
     Memory,
     NodeContext,
     NodeIntent,
@@ -47,6 +48,7 @@ from reconcilers.frrk8s.route_sets import (
     changed_objects,
 )
 from reconcilers.frrk8s.selection import Selected, example_labels, selected, selector_errors
+from reconcilers.frrk8s.settings import log_level, without_effect
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.join import united
 from reconcilers.model import (
@@ -64,10 +66,12 @@ from resources.core import Node
 from resources.core.kinds import NODE, SECRET
 from resources.frrk8s import condition_types
 from resources.frrk8s.frrconfiguration import FRRConfiguration
+from resources.frrk8s.frrk8sconfiguration import NAME as SETTINGS_NAME
 from resources.frrk8s.kinds import (
     BGP_SESSION_STATE,
     FRR_CONFIGURATION,
     FRR_NODE_STATE,
+    FRRK8S_CONFIGURATION,
     KINDS,
 )
 from resources.kind import Kind
@@ -86,8 +90,9 @@ class Frrk8sDialect(Dialect):
 
     name: ClassVar = "frrk8s"
     title: ClassVar = "FRR-k8s"
-    kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS)
-    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS)
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS, FRRK8S_CONFIGURATION)
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = kinds
+    log_level_kind: ClassVar = FRRK8S_CONFIGURATION
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
     rivals: ClassVar = (
@@ -121,7 +126,8 @@ class Frrk8sDialect(Dialect):
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
         """The tables of FRR-k8s's kinds, and Secrets."""
-        return (*(self.tables.of(kind) for kind in KINDS), self.tables.secrets)
+        t = self.tables
+        return (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
 
     def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
         """Yield the Secrets that neighbours name, of the namespace of FRR-k8s."""
@@ -169,6 +175,9 @@ class Frrk8sDialect(Dialect):
             # With an earlier state in force its own problems are no longer news of these objects.
             problems=(
                 *found.problems,
+                *without_effect(
+                    self.tables.of(FRRK8S_CONFIGURATION).all(snapshot), self.options.namespace
+                ),
                 *merged.problems,
                 *(compiled.problems if merged.routers is not None else ()),
             ),
@@ -239,6 +248,11 @@ class Frrk8sDialect(Dialect):
         return changed
 
     # Status
+
+    def log_level(self, snapshot: Snapshot) -> LogLevel | None:
+        """Return the log level of the FRRK8sConfiguration ``config``."""
+        key = (self.options.namespace, SETTINGS_NAME)
+        return log_level(self.tables.of(FRRK8S_CONFIGURATION).get(snapshot, key))
 
     def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
         """Yield the FRRNodeState, and the BGPSessionState of each session."""

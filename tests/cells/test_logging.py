@@ -175,3 +175,44 @@ def test_stopping_puts_the_defaults_back() -> None:
     logged(lambda: None)
     assert logging.getLogger().level == level
     assert not structlog.is_configured()
+
+
+def test_a_level_that_an_object_sets_is_in_effect_until_it_goes() -> None:
+    read, write = os.pipe()
+    sink = Sink(write, lambda count: f"dropped={count}")
+    lifecycle, health = Lifecycle(), Health(("logging",))
+    logs = Logs(lifecycle, health, LoggingOptions(level="error"), sink)
+    log = structlog.get_logger("a")
+
+    def emit(mark: str) -> None:
+        log.debug("debug", mark=mark)
+        logging.getLogger("b").info("info %s", mark)
+        log.error("error", mark=mark)
+
+    async def scenario() -> None:
+        logs.override("x", "debug")
+        await lifecycle.start()
+        emit("early")
+        logs.override("x", "none")
+        emit("none")
+        logs.override("y", "info")
+        assert [one.message for one in health.report()] == ["level info, set by x, y"]
+        emit("both")
+        logs.override("x", None)
+        logs.override("y", None)
+        emit("configured")
+        assert [one.message for one in health.report()] == ["level error"]
+        await lifecycle.stop()
+
+    asyncio.run(scenario())
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        found = [line.rpartition("msg=")[2] for line in pipe.read().decode().splitlines()]
+    assert found == [
+        "debug mark=early",
+        '"info early"',
+        "error mark=early",
+        '"info both"',
+        "error mark=both",
+        "error mark=configured",
+    ]

@@ -55,7 +55,12 @@ def container(objects: list[Object], part: str) -> Object:
 def settings(objects: list[Object], part: str) -> Settings:
     """Read the configuration as the program does, with the environment of its container."""
     text = find(objects, "ConfigMap", f"waggle-{part}")["data"]["config.yaml"]
-    fields = {"spec.nodeName": "node-1", "metadata.name": "pod-1"}
+    fields = {
+        "spec.nodeName": "node-1",
+        "metadata.name": "pod-1",
+        "metadata.namespace": "waggle",
+        "metadata.uid": "uid-1",
+    }
     environment = {
         variable["name"]: variable.get("value")
         or fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]

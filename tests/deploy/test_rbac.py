@@ -6,6 +6,7 @@ more: both are compared, verb by verb and resource by resource.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from deploy.generate import CHART, MANIFESTS, NAMESPACE
 from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
 from tests.reconcilers.build import peer_config
+from tests.reconcilers.metallb.objects import advertisement, peer, pool
+from tests.reconcilers.metallb.test_node_objects import service as load_balancer
 from tests.support.daemon import Daemon
 from tests.support.helm import Helm
 from tests.support.kinds import KINDS
@@ -142,7 +145,8 @@ class Cluster:
         """Wait until an account has made use of all that it is granted."""
 
         def checked() -> None:
-            assert sorted(grants - self.used(part)) == []
+            unused = sorted(grants - self.used(part))
+            assert not unused, unused
 
         self.soon(checked, daemon)
 
@@ -478,6 +482,116 @@ def test_an_agent_counts_the_objects_of_a_dialect_that_is_off_with_what_the_char
 
     cluster.soon(shown, agent)
     assert not {grant for grant in cluster.used("agent") if grant[1] == "cilium.io"} - counting
+
+
+WRITTEN = {
+    ("frrk8s.metallb.io", "frrnodestates", ""),
+    ("frrk8s.metallb.io", "bgpsessionstates", "frr-k8s-system"),
+    ("metallb.io", "configurationstates", "metallb-system"),
+    ("metallb.io", "servicebgpstatuses", "metallb-system"),
+}
+"""Group, resource and namespace of the objects that agents write about their nodes."""
+
+
+@pytest.mark.helm
+def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
+    cluster: Cluster, helm: Helm
+) -> None:
+    server = cluster.server
+    on = {"enabled": True}
+    text = helm.text({"cells": {"cilium": {"enabled": False}, "frrk8s": on, "metallb": on}})
+    objects = documents(text)
+    with contextlib.ExitStack() as after:
+        for namespace in ("frr-k8s-system", "metallb-system"):
+            metadata = {"name": namespace}
+            value = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            put(server, "/api/v1/namespaces", value)
+        server.kubectl("apply", "-f", "-", text=text)
+        others = {obj["metadata"]["name"] for obj in documents(MANIFESTS.read_text())}
+        for obj in objects:
+            if obj["kind"] in CLUSTER_WIDE and obj["metadata"]["name"] not in others:
+                path = f"{CLUSTER_WIDE[obj['kind']]}/{obj['metadata']['name']}"
+                after.callback(server.request, "DELETE", path)
+        put(server, "/api/v1/nodes", node(NODE))
+        for path in _put_service(server):
+            after.callback(server.request, "DELETE", path)
+
+        def grants(part: str) -> set[Grant]:
+            return {grant for grant in granted(objects, part) if _what(grant) in WRITTEN}
+
+        socket = f"--api-socket={cluster.directory / 'api'}"
+        arguments = (f"--node-name={NODE}", socket)
+        agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
+        cluster.soon(lambda: _check_written(server), agent)
+        operator = cluster.run("operator", settings(objects, "operator"), 0)
+        lists = {grant for grant in grants("operator") if grant[0] == "list"}
+        cluster.until_used("operator", lists, operator)
+        assert {verb for verb, *_ in grants("operator")} == {"list", "delete"}
+        cluster.stop()
+
+        # Another owner is a patch of the objects; switched off, they are deleted.
+        server.request("DELETE", f"/api/v1/nodes/{NODE}")
+        put(server, "/api/v1/nodes", node(NODE))
+        agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
+        patches = {grant for grant in grants("agent") if grant[0] == "patch"}
+        cluster.until_used("agent", patches, agent)
+        cluster.stop()
+        off = (*arguments, "--status-report=false")
+        agent = cluster.run("agent", settings(objects, "agent"), 0, *off)
+        cluster.until_used("agent", grants("agent"), agent)
+        assert len(grants("agent")) == len(WRITTEN) * 5
+
+
+def _put_service(server: ApiServer) -> list[str]:
+    """Put in a BGPPeer that does not answer, and a Service for it; where the Service is."""
+    objects: tuple[Object, ...] = (
+        peer("tor", "127.0.0.9", peerPort=1),
+        pool("front", "198.18.30.0/24"),
+        advertisement("plain"),
+    )
+    for value in objects:
+        plural, version = f"{value['kind'].lower()}s", value["apiVersion"].rpartition("/")[2]
+        put(server, f"/apis/metallb.io/{version}/namespaces/metallb-system/{plural}", value)
+    web, slices = load_balancer("web", "198.18.30.5")
+    services = "/api/v1/namespaces/default/services"
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    status = web.pop("status")
+    put(server, services, {**web, "metadata": {"name": "web"}, "spec": spec})
+    answer = server.request(
+        "PATCH", f"{services}/web/status", {"status": status}, "merge-patch+json"
+    )
+    assert answer.ok, answer.body
+    metadata = {**slices["metadata"], "namespace": "default"}
+    endpoints = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    put(server, endpoints, {**slices, "addressType": "IPv4", "metadata": metadata})
+    return [f"{services}/web", f"{endpoints}/{metadata['name']}"]
+
+
+def _what(grant: Grant) -> tuple[str, str, str]:
+    _, group, resource, namespace = grant
+    return (group, resource.partition("/")[0], namespace)
+
+
+def _check_written(server: ApiServer) -> None:
+    found = {
+        resource: {
+            item["metadata"]["name"]: item.get("status", {})
+            for item in server.request(
+                "GET",
+                f"/apis/{group}/v1beta1{f'/namespaces/{namespace}' * bool(namespace)}/{resource}",
+            ).body["items"]
+        }
+        for group, resource, namespace in WRITTEN
+    }
+    assert found["configurationstates"][f"speaker-{NODE}"]["result"] == "Valid"
+    ((name, status),) = found["servicebgpstatuses"].items()
+    assert name.startswith("bgp-")
+    assert status["peers"] == ["tor"]
+    (status,) = found["bgpsessionstates"].values()
+    assert status == {"node": NODE, "peer": "127.0.0.9", "bgpStatus": "Active", "bfdStatus": "N/A"}
+    status = found["frrnodestates"][NODE]
+    assert status["lastConversionResult"] == status["lastReloadResult"] == "success"
+    assert status["runningConfig"] == status["desiredConfig"] != ""
 
 
 POLICIES = "/apis/cilium.io/v2alpha1/ciliumbgppeeringpolicies"

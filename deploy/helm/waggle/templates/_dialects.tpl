@@ -55,6 +55,7 @@
 - apiGroups: [frrk8s.metallb.io]
   resources:
     - frrconfigurations
+    - frrk8sconfigurations
   verbs: [list, watch]
 {{- else }}
 - apiGroups: [frrk8s.metallb.io]
@@ -115,6 +116,20 @@
 {{- if ne (toString (.cilium).enabled) "false" }}
 cilium.io:
 - {kind: CiliumBGPNodeConfig, resource: ciliumbgpnodeconfigs/status, label: ""}
+{{- end }}
+{{- if eq (toString (.frrk8s).enabled) "true" }}
+frrk8s.metallb.io:
+- {kind: FRRNodeState, resource: frrnodestates, label: ""}
+- {kind: FRRNodeState, resource: frrnodestates/status, label: ""}
+- {kind: BGPSessionState, resource: bgpsessionstates, label: "frrk8s.metallb.io/node"}
+- {kind: BGPSessionState, resource: bgpsessionstates/status, label: "frrk8s.metallb.io/node"}
+{{- end }}
+{{- if eq (toString (.metallb).enabled) "true" }}
+metallb.io:
+- {kind: ConfigurationState, resource: configurationstates, label: "metallb.io/node-name"}
+- {kind: ConfigurationState, resource: configurationstates/status, label: "metallb.io/node-name"}
+- {kind: ServiceBGPStatus, resource: servicebgpstatuses, label: "metallb.io/node"}
+- {kind: ServiceBGPStatus, resource: servicebgpstatuses/status, label: "metallb.io/node"}
 {{- end }}
 {{- end }}
 
@@ -182,6 +197,7 @@ cilium.io:
 - apiGroups: [frrk8s.metallb.io]
   resources:
     - frrconfigurations
+    - frrk8sconfigurations
   verbs: [list, watch]
 - apiGroups: [frrk8s.metallb.io]
   resources:

@@ -1,0 +1,38 @@
+"""What FRRK8sConfigurations say: the log level of the programs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from reconcilers.dialect import LogLevel
+from reconcilers.model import Problem, ref_to
+from resources.frrk8s.frrk8sconfiguration import NAME, FRRK8sConfiguration
+from resources.frrk8s.kinds import FRRK8S_CONFIGURATION
+
+LEVELS: Final[Mapping[str, LogLevel]] = MappingProxyType(
+    {
+        "all": "debug",
+        "debug": "debug",
+        "info": "info",
+        "warn": "warning",
+        "error": "error",
+        "none": "none",
+    }
+)
+"""FRR-k8s's levels as ours."""
+
+
+def log_level(row: FRRK8sConfiguration | None) -> LogLevel | None:
+    """Return the level that the object which counts sets, or None."""
+    return None if row is None or row.spec.log_level is None else LEVELS[row.spec.log_level]
+
+
+def without_effect(rows: Iterable[FRRK8sConfiguration], namespace: str) -> Iterator[Problem]:
+    """Yield a problem for each object that does not count."""
+    text = f"only the object {NAME} in namespace {namespace} counts"
+    for row in rows:
+        if row.key != (namespace, NAME):
+            ref = ref_to(FRRK8S_CONFIGURATION, row)
+            yield Problem((ref,), "metadata", text, category="unsupported")
