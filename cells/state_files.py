@@ -49,12 +49,12 @@ class LogLines(NamedTuple):
 
 
 class StateFile:
-    """One file, with what is wrong with it at present."""
+    """One file, with its present defect."""
 
     def __init__(self, path: Path, lines: LogLines) -> None:
         self.path = path
         self.trouble = ""
-        """What is wrong, as a clause; empty if nothing is."""
+        """The present defect as a clause; empty without one."""
         self._lines = lines
         self._log = structlog.get_logger(lines.logger)
         self._lock = threading.Lock()

@@ -75,7 +75,7 @@ def running_views(
 
 
 def with_wiring(found: Sequence[CellView], declared: Sequence[CellView]) -> list[CellView]:
-    """Add to views of a running program what it has not imported: the wiring of cells that are off."""
+    """Add the wiring of cells that are off, which a running program has not imported, to its views."""
     known = {view.name: view for view in declared}
     return [
         view

@@ -16,7 +16,7 @@ SECRET: Final = "antrea-bgp-passwords"  # noqa: S105  the name of an object
 
 
 class FoundPassword(NamedTuple):
-    """The reference to a peer's password, or None, and what is wrong with it."""
+    """The reference to a peer's password, or None, and its problems."""
 
     reference: SecretRef | None = None
     problem: Problem | None = None

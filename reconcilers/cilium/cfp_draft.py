@@ -42,7 +42,7 @@ def convert_draft(value: Mapping[str, Any]) -> tuple[list[Json], list[Problem]] 
 
 
 class _Draft:
-    """One object of the draft, and what is noted of it."""
+    """One object of the draft, and the notes about it."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._metadata = value.get("metadata")

@@ -41,7 +41,7 @@ class NodesMerge(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct):
-    """What is known of one object."""
+    """The findings about one object."""
 
     nodes: set[str] = msgspec.field(default_factory=set)
     problems: dict[Problem, set[str]] = msgspec.field(default_factory=dict)

@@ -117,7 +117,7 @@ class Frrk8sDialect(Dialect):
         self._route_sets: Mapping[str, RouteSet] = {}
         self._intent = IntentState()
         self._good = LastGood()
-        """What is in force: with ``keep`` the last good state."""
+        """The configuration in effect: with ``keep`` the last good state."""
         self._routers: tuple[MergedRouter, ...] = ()
         """Of the last compilation."""
         self._node_state = NodeState()
@@ -363,7 +363,7 @@ def _units(
     fed: Iterable[Fed],
     replaced: frozenset[ObjectRef],
 ) -> list[Unit]:
-    """Return what is merged: the objects of a node, and those of feeding dialects."""
+    """Return the units to merge: the objects of a node, and those of feeding dialects."""
     own = ((ref_to(FRR_CONFIGURATION, row), row) for row in rows)
     units = [Unit(ref, row) for ref, row in own if ref not in replaced]
     return [*units, *(Unit(one.origin, one.row, one.fields, one.rules) for one in fed)]

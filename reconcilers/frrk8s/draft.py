@@ -34,7 +34,7 @@ def convert_draft(value: Mapping[str, Any]) -> tuple[list[Json], list[Problem]] 
 
 
 class _Draft:
-    """One object, and what is noted of it."""
+    """One object, and the notes about it."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         metadata = value.get("metadata")

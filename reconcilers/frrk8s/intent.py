@@ -96,7 +96,7 @@ class _Sorted:
 
 
 class IntentState:
-    """What is kept between two compilations, so that a change costs what changed."""
+    """Results kept between two compilations: the cost of a change is that of the changed objects."""
 
     def __init__(self) -> None:
         self.originated = SortedPrefixes()

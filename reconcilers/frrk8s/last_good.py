@@ -46,7 +46,7 @@ class Remembered(NamedTuple):
 
 
 class LastGood(NamedTuple):
-    """What is in force."""
+    """The configuration in effect."""
 
     routers: tuple[MergedRouter, ...] = ()
     passwords: Passwords = MappingProxyType({})

@@ -97,7 +97,7 @@ class MergedRouter(NamedTuple):
 
 
 class Merge(NamedTuple):
-    """The result: routers by VRF, the default one first, and what is wrong."""
+    """The result: routers by VRF, the default one first, and problems."""
 
     routers: tuple[MergedRouter, ...] | None
     """None while the objects as a whole have a conflict."""
@@ -241,7 +241,7 @@ def _claims(unit: Unit, compiled: Compiled, resolve: Resolve) -> Iterator[tuple[
 
 
 def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Problem]:
-    """Return what is wrong with a unit alone, or with what it refers to."""
+    """Return the problems of a unit by itself, and of its references."""
     found = [
         Problem((unit.ref,), unit.path(error.path), error.message, category="invalid")
         for error in compiled.errors
@@ -262,7 +262,7 @@ def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Probl
 
 
 def unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
-    """Return what is accepted and not done; the middle reports that of BFD, for every dialect."""
+    """Return the fields without effect; the middle reports BFD for every dialect."""
     return [
         Problem((unit.ref,), unit.path(error.path), error.message, category="unsupported")
         for unit, found in zip(units, compiled, strict=True)

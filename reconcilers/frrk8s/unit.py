@@ -1,4 +1,4 @@
-"""What is merged: units, and the values that a unit gives the routers of a node. Pure data."""
+"""The units of a merge, and the values that a unit gives the routers of a node. Pure data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Unit(msgspec.Struct, frozen=True):
 
     @property
     def age(self) -> Age:
-        """The order in which units are taken in with ``isolate``."""
+        """The order in which ``isolate`` merges units."""
         return age_by_name(self.row.metadata.creation_timestamp, self.ref)
 
     def path(self, path: str) -> str:
@@ -100,7 +100,7 @@ class NeighborPart(NamedTuple):
     """Such as ``spec.bgp.routers[0].neighbors[1]``."""
     settings: NeighborSettings
     routes: Mapping[Prefix, Attributes]
-    """What is advertised; one mapping for all neighbours of the unit with the same routes."""
+    """The advertised routes; one mapping for all neighbours of the unit with the same routes."""
     preferences: Mapping[Prefix, str]
     """The paths of the entries that give a prefix a local preference."""
 
@@ -150,7 +150,7 @@ class Compiled(NamedTuple):
     missing: tuple[Missing, ...] = ()
     """References to VRFs that no object of the node has a router of."""
     unsupported: tuple[tuple[str, FieldError], ...] = ()
-    """What is accepted and not done, with the reason of the condition PartiallyApplied."""
+    """Fields without effect, with the reason of the condition PartiallyApplied."""
     claims: tuple[Any, ...] = ()
     """What may not differ from other units (`reconcilers.frrk8s.claims`), but for passwords that are
     set: these follow Secrets."""

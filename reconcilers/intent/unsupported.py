@@ -1,4 +1,4 @@
-"""Leaves out peers that cannot be configured, and reports what is not done yet. Pure."""
+"""Leaves out peers that cannot be configured, and reports fields that are not implemented yet. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds what is wrong with MetalLB's objects of one node, alone and together. Pure.
+"""Validates MetalLB's objects of one node: each object, references and conflicts. Pure.
 
 Source: MetalLB internal/config/config.go and validation.go. Every finding is independent of the order
 of the objects.
@@ -72,7 +72,7 @@ def pools_of(advertisement: BGPAdvertisement, pools: Iterable[IPAddressPool]) ->
 
 
 def findings(objects: Objects, secrets: Secrets, namespace: str) -> list[Finding]:
-    """Return everything that is wrong; an object that is wrong alone is not compared with others."""
+    """Return all problems; an object that is invalid by itself is not compared with others."""
     found = [
         finding((ref,), error.path, _naming_neighbor(row, error.message), "invalid")
         for ref, row in objects.refs()
@@ -175,7 +175,7 @@ def _references(objects: Objects, secrets: Secrets, namespace: str) -> Iterator[
 
 
 def _secret_problem(secret: Secret | None) -> str:
-    """Return what is wrong with the Secret of a password, without anything of the password."""
+    """Return the defect of a password's Secret, without the password; empty without one."""
     if secret is None:
         return f"does not exist ({SECRET.name} of type {PASSWORD_TYPE})"
     if secret.type != PASSWORD_TYPE:
@@ -369,7 +369,7 @@ class Isolated(NamedTuple):
 
 
 def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
-    """Take objects in by age; leave out each that is wrong, or disagrees with what was taken.
+    """Accept objects by age; leave out each that is invalid, or conflicts with an accepted one.
 
     A reference counts where its object is there at all, also a younger one; where that one is left
     out, what refers to it is, too.
@@ -387,7 +387,7 @@ def isolated(objects: Objects, secrets: Secrets, namespace: str) -> Isolated:
             reported.update(dict.fromkeys(alone))
             present -= {one.objects[0] for one in alone}
             continue
-        # Only those that disagree with any other one have to be taken in one after another.
+        # Only objects with a conflict have to be tried one after another.
         suspects = sorted(
             {ref for one in found for ref in one.objects},
             key=lambda ref: age_by_name(rows[ref].metadata.creation_timestamp, ref),

@@ -124,7 +124,7 @@ class MetalLBDialect(Dialect):
         self._class = of_node.load_balancer_class
         self._ignore_label = of_node.ignore_exclude_lb
         self._state = _State()
-        """What is in force: with ``keep`` the last good state."""
+        """The configuration in effect: with ``keep`` the last good state."""
         self._keeps = True
         self._frrk8s: Frrk8sDialect | None = None
         """Merges for conditions, in the operator's part."""
@@ -212,7 +212,7 @@ class MetalLBDialect(Dialect):
         return frozenset() if row is None else frozenset({ref_to(FRR_CONFIGURATION, row)})
 
     def _state_of(self, snapshot: Snapshot, context: NodeContext, objects: Objects) -> _State:
-        """Return what comes of objects in which nothing was found."""
+        """Return the translation of objects without problems."""
         options = _fed_options(context)
         node = self.tables.nodes.get(snapshot, ("", context.node))
         rules = compiled_rules(objects, node, self._ignore_label)

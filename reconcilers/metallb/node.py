@@ -34,7 +34,7 @@ EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 
 class NodeObjects(NamedTuple):
-    """What a node is compiled from, and what is wrong with it."""
+    """The objects that a node is compiled from, and their problems."""
 
     objects: Objects
     """What counts: with findings, those that isolation takes, or none."""
@@ -63,7 +63,7 @@ def read_objects(
 
 
 def checked(objects: Objects, secrets: Secrets, namespace: str, isolate: bool) -> NodeObjects:
-    """Check objects; with ``isolate`` what is wrong is left out, else nothing can be used."""
+    """Check objects; ``isolate`` leaves out those with problems, otherwise none can be used."""
     if isolate:
         taken = isolated(objects, secrets, namespace)
         return NodeObjects(taken.taken, taken.findings, taken.left_out, usable=True)

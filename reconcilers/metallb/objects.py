@@ -1,4 +1,4 @@
-"""MetalLB's objects of one node, and what is wrong with them. Pure data."""
+"""MetalLB's objects of one node, and their problems. Pure data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from resources.metallb.objects import MetalLBObject
 
 
 class Finding(NamedTuple):
-    """What is wrong with one object, or between several."""
+    """A problem of one object, or a conflict between several."""
 
     objects: tuple[ObjectRef, ...]
     """All objects that it concerns, sorted."""

@@ -117,7 +117,7 @@ def _age(kind: Kind[Any], row: Resource) -> Age:
 def fed_preferences(
     found: Given, objects: Objects, advertisements: Mapping[ObjectRef, Advertisement]
 ) -> tuple[Fed, ...]:
-    """Return what is merged for them: the session of the peer, with the prefixes and preferences."""
+    """Return the units for them: the session of the peer, with the prefixes and preferences."""
     peers = {peer.metadata.name: peer for peer in objects.peers}
     return tuple(
         _fed(advertisements[ref], peers[name], found[ref, name]) for ref, name in sorted(found)

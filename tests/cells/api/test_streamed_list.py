@@ -41,16 +41,16 @@ def test_pieces_of_any_size_give_the_items_and_the_other_members(
 def test_an_item_is_there_before_the_next_piece() -> None:
     text = encode({"items": ITEMS})
     at = text.index('},{"prefix') + 10
-    asked = []
+    reads = []
 
     def pieces() -> Iterator[str]:
         yield text[:at]
-        asked.append(1)
+        reads.append(1)
         yield text[at:]
 
     found = iter(StreamedList(pieces(), "items", BROKEN))
     assert next(found) == ITEMS[0]
-    assert not asked
+    assert not reads
     assert list(found) == ITEMS[1:]
 
 

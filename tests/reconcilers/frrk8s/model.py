@@ -16,7 +16,7 @@ Objects = Mapping[str, Spec]
 Problems = Counter[tuple[str, str, str]]
 """Category, names of the objects, last part of the field."""
 
-SAID: Final[Mapping[str, Any]] = {
+UNSET_VALUES: Final[Mapping[str, Any]] = {
     "port": 179,
     "sourceaddress": None,
     "ebgpMultiHop": False,
@@ -25,7 +25,7 @@ SAID: Final[Mapping[str, Any]] = {
     "keepaliveTime": "60s",
     "localASN": None,
 }
-"""What a neighbour says where it says nothing."""
+"""Values of fields that a neighbour leaves unset."""
 
 
 def vrf_of(one: Spec) -> str:
@@ -120,7 +120,7 @@ def claims(bgp: Spec, secrets: Mapping[str, str]) -> Iterator[tuple[Any, str, An
             subject = (vrf, end_of(n))
             yield subject, "asn", n.get("dynamicASN") or n["asn"]
             yield subject, "dualStackAddressFamily", has_both(n)
-            for field, unset in SAID.items():
+            for field, unset in UNSET_VALUES.items():
                 yield subject, field, n.get(field, unset)
             secret = n.get("passwordSecret", {}).get("name")
             if secret is None or secret in secrets:
@@ -138,9 +138,9 @@ def claims(bgp: Spec, secrets: Mapping[str, str]) -> Iterator[tuple[Any, str, An
 
 
 def problems(objects: Objects, secrets: Mapping[str, str]) -> Problems:
-    """Return what is wrong with objects alone, and between them."""
+    """Return the problems of each object, and the conflicts between them."""
     found: Problems = Counter()
-    says: dict[Any, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
+    claimed: dict[Any, dict[str, set[Any]]] = defaultdict(lambda: defaultdict(set))
     for name, bgp in objects.items():
         broken = [("invalid", name, field) for field in faults(bgp, objects)]
         found.update(broken)
@@ -148,8 +148,8 @@ def problems(objects: Objects, secrets: Mapping[str, str]) -> Problems:
             continue
         found.update(("unresolved", name, field) for field in missing(bgp, objects, secrets))
         for subject, field, value in claims(bgp, secrets):
-            says[subject, field][name].add(value)
-    for (_, field), by_name in says.items():
+            claimed[subject, field][name].add(value)
+    for (_, field), by_name in claimed.items():
         found.update(
             ("conflict", name, field) for name, values in by_name.items() if len(values) > 1
         )
@@ -198,7 +198,7 @@ def merged(objects: Objects) -> dict[str, Any]:
                         if prefix in entry["prefixes"]:
                             route["preference"] = entry["localPref"]
                 peer["nextHop"].update(n["toAdvertise"].get("nextHop", {}))
-                for field in ("bfdProfile", *SAID):
+                for field in ("bfdProfile", *UNSET_VALUES):
                     peer[field] = n.get(field) or peer.get(field)
     return routers
 

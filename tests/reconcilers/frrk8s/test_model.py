@@ -139,7 +139,7 @@ def _wanted(routers: dict[str, Any]) -> dict[str, Any]:
 
 def _wanted_peer(peer: dict[str, Any]) -> dict[str, Any]:
     def value(field: str) -> Any:  # noqa: ANN401
-        found = peer[field] if peer[field] is not None else model.SAID.get(field)
+        found = peer[field] if peer[field] is not None else model.UNSET_VALUES.get(field)
         return (
             int(found.removesuffix("s"))
             if isinstance(found, str) and field.endswith("Time")
