@@ -101,7 +101,9 @@ def run(args: argparse.Namespace, ask: Ask) -> int:
     elif args.output == "yaml":
         import yaml
 
-        sys.stdout.write(yaml.safe_dump(content, sort_keys=True))
+        # Of a scalar PyYAML ends the document as well.
+        text = "null\n" if content is None else yaml.safe_dump(content, sort_keys=True)
+        sys.stdout.write(text)
     else:
         items = content if isinstance(content, list) else [] if content is None else [content]
         sys.stdout.write("".join(f"{line}\n" for line in table(view, items)))
@@ -127,14 +129,14 @@ def _cell(value: object) -> str:
 
 
 def _shortened(items: Iterable[str]) -> str:
-    """Join a list, sorted as text; what exceeds `MAX_LIST_CHARACTERS` is counted."""
-    texts, shown = sorted(items), ""
-    for i, text in enumerate(texts):
-        part = f",{text}" if shown else text
-        if len(shown) + len(part) > MAX_LIST_CHARACTERS:
-            return f"{shown} + {len(texts) - i} more..."
-        shown += part
-    return shown
+    """Join a list, sorted as text; what makes it longer than `MAX_LIST_CHARACTERS` is counted."""
+    texts = sorted(items)
+    text = ",".join(texts)
+    shown = len(texts)
+    while len(text) > MAX_LIST_CHARACTERS and shown > 1:
+        shown -= 1
+        text = f"{','.join(texts[:shown])} + {len(texts) - shown} more..."
+    return text
 
 
 def _complain(message: str, status: int) -> int:

@@ -9,13 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.reconcilers.antrea.cases import CASES
 from waggle.__main__ import main
 
-CASES = [
-    case
-    for name in ("cases.json", "more_cases.json")
-    for case in json.loads((Path(__file__).parent / name).read_text())["cases"]
-]
 PLAIN: dict[str, Any] = {
     "communities": [],
     "largeCommunities": [],

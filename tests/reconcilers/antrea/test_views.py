@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -11,6 +14,7 @@ import pytest
 from reconcilers.antrea import views
 from reconcilers.antrea.command import VIEWS, table
 from reconcilers.dialect import RefusedError, ViewContext
+from resources.errors import InvalidObject
 from tests.reconcilers.antrea.build import (
     NODE,
     PEER,
@@ -22,6 +26,7 @@ from tests.reconcilers.antrea.build import (
     policy,
     service,
 )
+from tests.reconcilers.antrea.cases import CASES
 
 NAMES = {path.path: path.read for path in Cluster().dialect.plain_paths}
 
@@ -169,7 +174,96 @@ def test_an_empty_cell_and_an_empty_table() -> None:
     assert table(VIEWS["routes"], []) == [""]
 
 
-def test_the_members_of_a_confederation_are_shortened() -> None:
-    row = table(VIEWS["policy"], [{"name": "p", "memberASNs": list(range(64000, 64012))}])[1]
-    members = ",".join(str(asn) for asn in range(64000, 64008))
-    assert row.rstrip().endswith(f"{members} + 4 more...")
+def members(*asns: int) -> str:
+    """Return the last cell of a policy's row."""
+    row = table(VIEWS["policy"], [{"name": "p", "memberASNs": list(asns)}])[1]
+    return row.rpartition("<NONE>")[2].strip()
+
+
+@pytest.mark.parametrize(
+    ("asns", "shown"),
+    [
+        (range(64000, 64008), ",".join(str(asn) for asn in range(64000, 64008))),
+        (range(64000, 64009), "64000,64001,64002,64003,64004,64005 + 3 more..."),
+        (range(64000, 64012), "64000,64001,64002,64003,64004,64005 + 6 more..."),
+        ((9, 10, 64000), "10,64000,9"),
+    ],
+)
+def test_the_members_of_a_confederation_fit_50_characters(asns: Iterable[int], shown: str) -> None:
+    assert members(*asns) == shown
+    assert len(shown) <= 50
+
+
+# The acceptance cases, which say what is advertised by which object
+
+
+def settings(case: dict[str, Any]) -> dict[str, Any]:
+    """Return the dialect's options of a case."""
+    found: dict[str, Any] = {}
+    for flag in " ".join(case.get("options", ())).replace("namespace ", "namespace=").split():
+        name, _, value = flag.removeprefix("--antrea-").partition("=")
+        found[name.replace("-", "_")] = value == "true" if value in ("true", "false") else value
+    return found
+
+
+def expected_routes(case: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the routes of a case in the order of the view."""
+    found = set()
+    for address, peer in case["expect"]["peers"].items():
+        version = ipaddress.ip_address(address).version
+        for route in peer["routes"]:
+            network = ipaddress.ip_network(route["prefix"])
+            for kind, namespace, name, type_ in route["origins"]:
+                ref = "" if kind == "Node" else f"{namespace}/{name}" if namespace else name
+                order = (version, type_, network.prefixlen, int(network.network_address))
+                found.add((*order, ref, route["prefix"]))
+    return [
+        {"route": prefix, "type": type_} | ({"k8sObjRef": ref} if ref else {})
+        for _, type_, _, _, ref, prefix in sorted(found)
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_the_views_of_a_case(case: dict[str, Any]) -> None:
+    it = Cluster(node=case["node"], **settings(case))
+    for value in case["objects"]:
+        if it.kinds.find(value["apiVersion"], value["kind"]) is not None:
+            with contextlib.suppress(InvalidObject):
+                it.put(value)
+    instance = case["expect"]["instance"]
+    if instance is None:
+        assert {refused(it, path)[0] for path in NAMES} == {404}
+        return
+    (name,) = (n for n, reason in case["expect"]["policies"].items() if reason == "Effective")
+    confederation = instance["confederation"]
+    members = confederation and confederation["members"]
+    assert read(it, views.POLICY) == {
+        "name": name,
+        "routerID": instance["routerID"],
+        "localASN": instance["localASN"],
+        "listenPort": instance["listenPort"],
+        **({"confederationIdentifier": confederation["identifier"]} if confederation else {}),
+        **({"memberASNs": members} if members else {}),
+    }
+    ordered = sorted(
+        case["expect"]["peers"].items(),
+        key=lambda item: (":" in item[0], int(ipaddress.ip_address(item[0]))),
+    )
+    peers = [
+        {
+            "peer": f"[{address}]:{peer['peerPort']}"
+            if ":" in address
+            else f"{address}:{peer['peerPort']}",
+            "asn": peer["peerASN"],
+            "state": "Unknown",
+        }
+        for address, peer in ordered
+    ]
+    assert read(it, views.PEERS) == (peers or None)
+    families = {":" in address for address in case["expect"]["peers"]}
+    shown = [one for one in read(it, views.ROUTES) or [] if (":" in one["route"]) in families]
+    assert shown == expected_routes(case)
+    for type_ in {one["type"] for one in shown}:
+        of_type = [one for one in shown if one["type"] == type_]
+        found = read(it, views.ROUTES, type=type_)
+        assert [one for one in found if (":" in one["route"]) in families] == of_type
