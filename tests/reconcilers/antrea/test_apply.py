@@ -184,6 +184,43 @@ def test_a_compatible_successor_resets_no_session_and_sends_the_differences() ->
     assert 2 * 50 * 5 < len(it.speaker.host.sent()) < 2 * (50 * 5 + 100)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"asn": 64999}, {"port": 1790}, {"multihopTTL": 2}, {"gracefulRestartTimeSeconds": 60}],
+    ids=str,
+)
+def test_a_changed_peer_resets_its_own_session(fields: dict[str, int]) -> None:
+    it = Applied(policy("p", peers=PEERS, pod=True))
+    before = it.since()
+    it.network.run(30)
+    it.cluster.put(policy("p", peers=[PEERS[0], PEERS[1] | fields], pod=True))
+    it.settle()
+    after = it.since()
+    assert after[ROUTERS[0]] == before[ROUTERS[0]]
+    assert after.get(ROUTERS[1]) != before[ROUTERS[1]]
+
+
+def test_nothing_else_resets_a_session() -> None:
+    it = Applied(policy("p", peers=PEERS, pod=True))
+    before = it.since()
+    assert len(before) == 2
+    it.network.run(30)
+    for changed in (
+        policy("p", peers=PEERS[::-1], pod=True),
+        policy("p", peers=[*PEERS, PEERS[0]], pod=True),
+        policy("p", peers=[PEERS[0] | {"port": 179, "holdTimeSeconds": 30}, PEERS[1]], pod=True),
+        policy("p", *ALL, peers=PEERS, egress=True),
+        policy("p", *ALL, peers=PEERS, selector={}),
+        policy("p", *ALL, peers=[*PEERS, {"address": "10.30.4.3", "asn": 64600}]),
+        policy("a", *ALL, peers=[], created=NEW),
+        node(router_id="10.30.4.17", labels={"pool": "edge", "more": "yes"}),
+        secret({"10.30.4.9-64600": "unused", f"{ROUTERS[0]}-64601": "another AS"}),
+    ):
+        it.cluster.put(changed)
+        it.settle()
+        assert it.since() == before, changed
+
+
 def test_a_changed_as_number_replaces_the_session_in_one_step() -> None:
     it = Applied(policy("p", peers=PEERS, pod=True))
     before = it.since()
