@@ -7,7 +7,7 @@ spec within the metadata, a flag within a selector.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from reconcilers.antrea.convert.description import (
@@ -35,6 +35,29 @@ _TYPE_FIELDS: Final = {
     "loadbalancerIP": "LoadBalancerIP",
 }
 _SERVICE_LISTS: Final = ("serviceIPs", "services")
+_SELECTORS: Final = ("serviceSelector", "namespaceSelector")
+_PROCESS_FIELDS: Final = frozenset(
+    {*_SPEC_FIELDS, "bindAddresses", "listenPort", "peers", CONFIGURATIONS}
+)
+_ADVERTISEMENT_FIELDS: Final = frozenset({*_TYPE_FIELDS, *_SERVICE_LISTS, "podIPs", "egressIPs"})
+_PEER_FIELDS: Final = frozenset(
+    {
+        "address",
+        "asn",
+        "port",
+        "multipleHopTTL",
+        "gracefulRestartTime",
+        "gracefulRestart",
+        "enabled",
+        "restartTimeSeconds",
+        "holdTime",
+        "keepAliveTime",
+        "connectRetryTime",
+        "authSecretRef",
+        "authSecret",
+        "filters",
+    }
+)
 
 
 def is_draft(value: Any) -> bool:  # noqa: ANN401  JSON
@@ -85,8 +108,15 @@ class _Reader:
     def _note(self, path: str, message: str) -> None:
         self._notes.add(self._name, path, message)
 
+    def _note_unknown(self, given: Mapping[str, Any], known: Iterable[str], path: str) -> None:
+        for field in sorted(map(str, given.keys() - set(known))):
+            self._note(_join(path, field), "is left out: no draft has this field")
+
     def process(self, given: Mapping[str, Any], path: str) -> Process:
         """Read one process."""
+        # Fields of the metadata are beside those of a misplaced spec.
+        known = given.keys() if path == "metadata" else _PROCESS_FIELDS
+        self._note_unknown(given, known, path)
         asn = given.get("localASN")
         if not isinstance(asn, int):
             self._note(_join(path, "localASN"), f"is missing: the draft's default is {DEFAULT_ASN}")
@@ -95,6 +125,9 @@ class _Reader:
             self._note(_join(path, "bindAddresses"), "is left out: a node listens on all addresses")
         where = _join(path, "advertisements")
         wanted = _object(given.get("advertisements"))
+        self._note_unknown(wanted, _ADVERTISEMENT_FIELDS, where)
+        if not isinstance(wanted.get("podIPs", False), bool):
+            self._note(f"{where}.podIPs", "is left out: it is neither true nor false")
         key = "bgpPeers" if "bgpPeers" in given else "peers"
         peers = given.get(key)
         router_id = given.get("routerID")
@@ -141,6 +174,7 @@ class _Reader:
             item = {**item, **inner}
             rest = {k: v for k, v in selector.items() if k not in inner}
             item["serviceSelector"] = rest
+        self._note_unknown(item, (*_TYPE_FIELDS, *_SELECTORS), path)
         types = {type_ for field, type_ in _TYPE_FIELDS.items() if item.get(field) is True}
         return _selected(tuple(t for t in IP_TYPES if t in types), item, path)
 
@@ -149,6 +183,7 @@ class _Reader:
         if not isinstance(address, str) or not isinstance(asn, int):
             self._note(path, "the peer is left out: it needs an address and an AS number")
             return None
+        self._note_unknown(given, _PEER_FIELDS, path)
         filters = given.get("filters")
         if filters:
             names = ", ".join(str(one) for one in filters)
@@ -163,7 +198,7 @@ class _Reader:
             restart = 0
         elif restart is None:
             restart = _number(given.get("restartTimeSeconds"))
-        secret = given.get("authSecretRef") or given.get("authSecret")
+        secret = _secret(given.get("authSecretRef") or given.get("authSecret"))
         return Neighbor(
             address,
             asn,
@@ -174,13 +209,21 @@ class _Reader:
             _number(given.get("holdTime")),
             _number(given.get("keepAliveTime")),
             _number(given.get("connectRetryTime")),
-            str(secret) if secret else None,
+            secret,
         )
 
 
 def _selected(types: tuple[str, ...], given: Mapping[str, Any], path: str) -> Services:
     service, namespace = given.get("serviceSelector"), given.get("namespaceSelector")
     return Services(types, _object(service) or None, _object(namespace) or None, path)
+
+
+def _secret(value: Any) -> str | None:  # noqa: ANN401  JSON
+    """Return a reference to a Secret as text: its name, or its name and a key."""
+    if isinstance(value, dict):
+        name, key = value.get("name"), value.get("key")
+        return f"{name}, key {key}" if name and key else str(name) if name else None
+    return str(value) if value else None
 
 
 def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401  JSON

@@ -71,6 +71,8 @@ def _advertisements(name: str, process: Process, notes: Notes) -> dict[str, Any]
 
 def _peer(name: str, peer: Neighbor, notes: Notes) -> dict[str, Any]:
     found: dict[str, Any] = {"address": peer.address, "asn": peer.asn}
+    if peer.asn > MAX_RELEASED_ASN:
+        notes.add(name, f"{peer.path}.asn", f"has four octets, which needs {FLAG}")
     if peer.port is not None:
         found["port"] = peer.port
     if peer.ttl is not None:

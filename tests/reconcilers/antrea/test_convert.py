@@ -104,6 +104,32 @@ def test_what_a_policy_can_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("192.168.1.254-60254 of Secret antrea-bgp-passwords" in note for note in notes)
 
 
+def test_what_no_draft_has_is_a_note_of_its_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value["spec"] |= {"holdTime": 3}
+    value["spec"]["advertisements"] |= {"podIPs": {"podSelector": {}}, "nodeIPs": True}
+    value["spec"]["bgpPeers"][1] |= {
+        "asn": 4200000000,
+        "weight": 5,
+        "authSecretRef": {"name": "spine", "key": "password"},
+    }
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    _, before = convert(capsys, DRAFT["one-process"])
+    _, notes = convert(capsys, path)
+    assert fields(notes) - fields(before) == {
+        "spec.holdTime",
+        "spec.advertisements.podIPs",
+        "spec.advertisements.nodeIPs",
+        "spec.bgpPeers[1].asn",
+        "spec.bgpPeers[1].weight",
+        "spec.bgpPeers[1].authSecretRef",
+    }
+    assert any("Secret spine, key password to the key 192.168.1.253-" in note for note in notes)
+
+
 def test_the_first_of_several_configurations_counts(capsys: pytest.CaptureFixture[str]) -> None:
     (made,), notes = convert(capsys, DRAFT["two-configurations"])
     assert made["spec"]["localASN"] == 60001
