@@ -265,6 +265,12 @@ class UpdateDecoder:
             known = self._with_next_hop[changed] = changed
         return known
 
+    def set_cache(self, octets: int) -> None:
+        """Change the size of the cache; one that has more is cleared."""
+        self._cache_free += octets - self._cache_size
+        self._cache_size = octets
+        self.reserve(0, 0)
+
     def reserve(self, octets: int, sets: int = 1) -> None:
         """Reserve memory for attribute sets of so many octets on the wire; clear a full cache first.
 

@@ -84,8 +84,7 @@ class InboundUpdates:
             # Equal attributes from the same source remain the same path: a table that is received
             # again after a restart changes nothing.
             self.cache = before.cache
-        cache = CACHE_OCTETS if adj_in.keeps_all else _SMALL_CACHE_OCTETS
-        self._decoder = UpdateDecoder(negotiated, self.cache.clear, cache=cache)
+        self._decoder = UpdateDecoder(negotiated, self.cache.clear, cache=self._cache_octets)
         self.fast_path = InboundFastPath(
             negotiated, adj_in, self._decoder, self.cache, own_asns, own_addresses
         )
@@ -106,6 +105,14 @@ class InboundUpdates:
         """UPDATEs that were treated as a withdrawal (RFC 7606)."""
         self.prefixes_treated_as_withdraw = 0
         """The announced prefixes of these UPDATEs."""
+
+    @property
+    def _cache_octets(self) -> int:
+        return CACHE_OCTETS if self._adj_in.keeps_all else _SMALL_CACHE_OCTETS
+
+    def resize_cache(self) -> None:
+        """Adapt the cache of attributes to a changed number of routes that are kept."""
+        self._decoder.set_cache(self._cache_octets)
 
     @property
     def eligibility_inputs(self) -> tuple[object, ...]:

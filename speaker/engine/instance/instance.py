@@ -206,9 +206,12 @@ class Instance:
         if established is None:
             return
         adj_in, keep = established.adj_in, peer.config.keep_received
-        adj_in.set_keep(keep)
+        if before.keep_received != keep:
+            adj_in.set_keep(keep)
         if before.import_ != peer.config.import_:
             adj_in.set_policy(compile_import(peer.name, peer.config.import_))
+        if (before.keep_received, before.import_) != (keep, peer.config.import_):
+            established.inbound.resize_cache()
             self.outbound.policy_changed(established)
         keeps_more = before.keep_received is not None and (
             keep is None or keep > before.keep_received

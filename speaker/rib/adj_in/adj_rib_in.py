@@ -15,6 +15,7 @@ withdrawn or swept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from speaker.errors import Truncated
 from speaker.nlri import Family, PathNlri, decode_prefixes
@@ -112,6 +113,7 @@ class AdjRibIn(HeldRoutes):
         new = [key for key in nlri if key not in table]
         if room >= len(new) and family not in self._counted:
             return nlri
+        new = list(dict.fromkeys(new))
         counted = self._counted.get(family)
         if counted is None:
             counted = self._counted[family] = CountedPrefixes()
@@ -276,8 +278,40 @@ class AdjRibIn(HeldRoutes):
         return self._keep is None or not self._rejects_all
 
     def set_keep(self, keep: int | None) -> None:
-        """Change the number of kept routes, for those that are announced from now on."""
+        """Change the number of kept routes.
+
+        A smaller one applies to the held routes: `reapply` leaves the rest of them out while
+        `reapplying` is True. Those that are `not_kept` the caller requests again.
+        """
         self._keep = keep
+        if self._rejects_all:
+            self._reapply.clear()
+            self._find_excess()
+            self.reapply()
+
+    def _find_excess(self) -> None:
+        """Have `reapply` leave out the held routes beyond the number that is kept."""
+        if self._keep is None:
+            return
+        room = self._keep
+        for family, table in self._tables.items():
+            if len(table) > room:
+                self._reapply.add_keys(family, list(islice(table, room, None)))
+            room = max(0, room - len(table))
+
+    def _leave_out(self, family: Family, keys: Sequence[bytes]) -> None:
+        """Count held routes from now on, and keep them no more, until only the number is held."""
+        table, stale = self._tables.get(family, {}), self._stale.get(family, ())
+        excess = sum(map(len, self._tables.values())) - (self._keep or 0)
+        gone = [key for key in keys if key in table][: max(0, excess)]
+        for key in gone:
+            del table[key]
+        self.path_ids.forget(family, gone)
+        # Whether the peer still has a stale route is not known.
+        counted = [key for key in gone if key not in stale]
+        if counted:
+            self._counted.setdefault(family, CountedPrefixes()).add(counted)
+        self._clear_stale(family, gone)
 
     def forget_counted(self) -> None:
         """Count those routes no more that are not kept: the peer will announce them again."""
@@ -287,7 +321,8 @@ class AdjRibIn(HeldRoutes):
         """Change the import policy and apply it to held routes (soft reconfiguration inbound).
 
         `reapply` applies it to the rest of them while `reapplying` is True. To those that are
-        `not_kept` it cannot be applied: the caller requests them again.
+        `not_kept` it cannot be applied: the caller requests them again. A policy that accepts nothing
+        leaves routes out, as `set_keep` does.
         """
         before = self._policy
         if before is None or policy is None:
@@ -309,6 +344,8 @@ class AdjRibIn(HeldRoutes):
                 not_installed.update(table)
             skip = 4 if family in self.path_ids.families else 0
             self._reapply.add(family, table, only, skip=skip)
+        if policy.accepts_nothing:
+            self._find_excess()
         self.reapply()
 
     @property
@@ -317,10 +354,13 @@ class AdjRibIn(HeldRoutes):
         return bool(self._reapply)
 
     def reapply(self) -> None:
-        """Apply a changed policy to the next slice of the held routes."""
+        """Apply a changed policy to the next slice of the held routes, or leave some of them out."""
         policy = self._policy
         assert policy is not None  # noqa: S101  otherwise nothing is pending
         for family, keys in self._reapply.take():
+            if policy.accepts_nothing:
+                self._leave_out(family, keys)
+                continue
             table = self._tables.get(family, {})
             not_installed = self._not_installed.get(family, set())
             by_path: dict[Path, list[bytes]] = {}
@@ -360,3 +400,8 @@ class AdjRibIn(HeldRoutes):
             for path, keys in by_path.items():
                 self.announce(family, path, keys)
         self._stale = stale
+        for family, counted in self._counted.items() if self._rejects_all else ():
+            # Whether the peer still has a stale route is not known.
+            gone = [key for key in stale.get(family, ()) if key not in self._tables[family]]
+            counted.remove(gone)
+            self._clear_stale(family, gone)

@@ -1,5 +1,6 @@
 """The held routes of an Adj-RIB-In to which a changed import policy is still to be applied.
 
+Or that are still to be left out, where only a number of received routes is kept.
 In slices, so that a large table does not stop the event loop; and only to the routes that the change
 can concern, which are looked up where they are few. Bounded by numbers of keys and not by time: a
 recorded run replays.
@@ -7,7 +8,7 @@ recorded run replays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple, final
 
@@ -61,6 +62,10 @@ class PendingKeys:
         found = dict.fromkeys(nlri for nlri in only.members(family) if nlri in table)
         if found:
             self._walks.append(_Walk(family, iter(found), None, skip))
+
+    def add_keys(self, family: Family, keys: Sequence[bytes]) -> None:
+        """Add keys of a family."""
+        self._walks.append(_Walk(family, iter(keys), None, 0))
 
     def take(self) -> Iterator[tuple[Family, list[bytes]]]:
         """Yield the keys of the next slice, by family; keys that are no longer held are among them."""

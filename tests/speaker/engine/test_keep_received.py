@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
-from speaker.api import GracefulRestart, MaximumPrefixes, PeerConfig, PrefixLimit, RouteAttributes
+from speaker.api import (
+    GracefulRestart,
+    MaximumPrefixes,
+    PeerConfig,
+    Policy,
+    PrefixLimit,
+    RouteAttributes,
+)
 from speaker.api.status import FamilyStatus
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST
+from speaker.rib.path import Path
 from tests.speaker.network import INSTANCE, Host, Network
 
 
@@ -155,3 +165,53 @@ def test_a_prefix_limit_counts_those_that_are_not_kept() -> None:
     lab.announce(25, 41)
     reached = [event for event in lab.node.events if isinstance(event, PrefixLimit)]
     assert [(event.received, event.ended) for event in reached] == [(25, False), (41, True)]
+
+
+ACCEPTING = Policy(default="accept")
+
+
+@pytest.mark.parametrize("options", [{"import_": "all"}, {"import_": ACCEPTING}])
+@pytest.mark.parametrize("both", [{}, {"add_path": "both"}])
+def test_routes_that_are_imported_no_more_are_kept_up_to_the_number(
+    options: dict[str, object], both: dict[str, object]
+) -> None:
+    lab = Lab(node=options, **both)
+    lab.announce(0, 25)
+    assert lab.counts() == (25, 0)
+    lab.node.peer(lab.config(import_="none"))
+    lab.network.run(2)
+    assert (lab.counts(), lab.shown(), lab.status().accepted) == ((25, 15), prefixes(0, 10), 0)
+    assert not lab.node.engine.instance(INSTANCE).peer("router").flaps
+    lab.withdraw(5, 20)
+    assert (lab.counts(), lab.shown()) == ((10, 5), prefixes(0, 5))
+    lab.node.peer(lab.config(import_="all"))
+    lab.network.run(2)
+    assert (lab.counts(), lab.status().accepted) == ((10, 0), 10)
+
+
+@pytest.mark.parametrize(("before", "counts"), [(20, (25, 15)), (None, (25, 15))])
+def test_a_smaller_number_applies_to_kept_routes(before: int | None, counts: object) -> None:
+    lab = Lab(node={"keep_received": before})
+    lab.announce(0, 25)
+    lab.node.peer(lab.config(keep_received=10))
+    lab.network.run(2)
+    assert (lab.counts(), lab.shown()) == (counts, prefixes(0, 10))
+
+
+def test_the_memory_of_routes_that_are_not_kept_any_more_is_freed() -> None:
+    def paths() -> int:
+        """The paths of the node, each with attributes of its own."""
+        gc.collect()
+        return sum(type(one) is Path and one.source.name == "router" for one in gc.get_objects())
+
+    lab = Lab(node={"import_": Policy(default="accept")})
+    count = 5000  # more than the smaller cache of attributes has
+    lab.router.routes({f"10.{n >> 8}.{n & 255}.0/24": RouteAttributes(med=n) for n in range(count)})
+    lab.network.run(2)
+    assert paths() >= count
+    lab.node.peer(lab.config(import_="none"))
+    lab.network.run(2)
+    while lab.node.engine.updates_pending:
+        lab.network.run(0.1)
+    assert lab.counts() == (count, count - 10)
+    assert paths() < 100

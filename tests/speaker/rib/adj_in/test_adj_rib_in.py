@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from itertools import chain
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from speaker.api import Match, Policy, PrefixRule, Term
@@ -157,6 +158,94 @@ def test_held_and_used_routes_equal_the_model(
             for nlri_, path in model.used().items():
                 expected.setdefault(nlri_, set()).add(path)
         assert {nlri: set(paths) for nlri, paths in loc[IPV4_UNICAST].items()} == expected
+
+
+KEEP_STEP: st.SearchStrategy[tuple[str, object]] = st.one_of(
+    st.tuples(st.sampled_from(["announce", "withdraw"]), NLRI),
+    st.tuples(st.just("keep"), st.sampled_from([None, 0, 2, 5])),
+    st.tuples(st.just("policy"), st.sampled_from(["all", "none", "some", "never"])),
+    st.tuples(st.sampled_from(["slice", "stale", "sweep"]), st.none()),
+)
+
+
+class Sender:
+    """A peer, and an Adj-RIB-In that keeps a part of its routes while none is imported."""
+
+    def __init__(self) -> None:
+        loc = {IPV4_UNICAST: LocRib()}
+        self.adj_in = AdjRibIn(SOURCES[0], RULES["none"], loc, itertools.count(2), keep=2)
+        self.keep: int | None = 2
+        self.imports = False
+        self.announced: set[bytes] = set()
+        """What the peer has announced since the routes became stale."""
+        self.stale: set[bytes] = set()
+
+    @property
+    def held(self) -> set[bytes]:
+        return {nlri for nlri, _ in self.adj_in.items(IPV4_UNICAST)}
+
+    def step(self, what: str, value: Any) -> None:  # noqa: ANN401  by step
+        adj_in = self.adj_in
+        if what == "announce":
+            adj_in.announce(IPV4_UNICAST, GOOD[0][0], value)
+            self.announced.update(value)
+            self.stale.difference_update(value)
+        elif what == "withdraw":
+            adj_in.withdraw(IPV4_UNICAST, value)
+            self.announced.difference_update(value)
+            self.stale.difference_update(value)
+        elif what == "stale":
+            adj_in.mark_stale(IPV4_UNICAST)
+            self.announced, self.stale = set(), self.held
+        elif what == "sweep":
+            adj_in.sweep(IPV4_UNICAST)
+            self.stale.clear()
+        elif what == "slice" and adj_in.reapplying:
+            adj_in.reapply()
+        elif what == "keep":
+            more = self.keep is not None and (value is None or value > self.keep)
+            self.keep = value
+            adj_in.set_keep(value)
+            self.refresh(more=more)
+        elif what == "policy":
+            self.imports = value in ("all", "some")
+            adj_in.set_policy(RULES[value])
+            self.refresh(more=False)
+
+    def refresh(self, *, more: bool) -> None:
+        """Announce everything again where more routes are to be kept, as after a ROUTE-REFRESH."""
+        if self.adj_in.not_kept and (more or self.adj_in.keeps_all):
+            self.adj_in.forget_counted()
+            self.adj_in.announce(IPV4_UNICAST, GOOD[0][0], sorted(self.announced))
+            self.stale -= self.announced
+
+    def check(self) -> None:
+        adj_in, held = self.adj_in, self.held
+        assert held <= self.announced | self.stale
+        assert adj_in.received(IPV4_UNICAST) == len(self.announced | (held & self.stale))
+        assert adj_in.stale(IPV4_UNICAST) == len(held & self.stale)
+        if self.imports or self.keep is None:
+            assert self.announced <= held
+            assert not adj_in.not_kept
+        elif not adj_in.reapplying:
+            assert len(held) <= self.keep
+
+
+@pytest.mark.parametrize("slice_keys", [1, reapply.SLICE_KEYS])
+@example([("keep", None), ("announce", PREFIXES), ("stale", None), ("keep", 2)])
+@example([("policy", "all"), ("announce", PREFIXES), ("stale", None), ("policy", "none")])
+@example([("policy", "some"), ("announce", PREFIXES), ("policy", "none"), ("policy", "all")])
+@example([("announce", PREFIXES[:2] * 2), ("stale", None), ("announce", PREFIXES[:1])])
+@given(steps=st.lists(KEEP_STEP, max_size=30))
+def test_as_many_routes_are_held_as_are_kept_and_all_are_counted(
+    slice_keys: int, steps: list[tuple[str, object]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reapply, "SLICE_KEYS", slice_keys)
+        sender = Sender()
+        for what, value in steps:
+            sender.step(what, value)
+            sender.check()
 
 
 def test_announced_and_withdrawn_routes_leave_no_state() -> None:
