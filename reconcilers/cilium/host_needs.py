@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reconcilers.cilium import interfaces
 from reconcilers.cilium.members import known_node
-from reconcilers.cilium.node import router_id_of
+from reconcilers.cilium.node_addresses import router_id_of
 from resources.cilium.kinds import (
     ADVERTISEMENT,
     CLUSTER_CONFIG,

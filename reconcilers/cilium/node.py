@@ -6,7 +6,6 @@ are compiled.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -14,17 +13,21 @@ import msgspec
 from msgspec.structs import replace
 
 from reconcilers.cilium import sessions
+from reconcilers.cilium.node_addresses import (
+    CILIUM_HOST,
+    next_hops_of,
+    router_id_of,
+    router_id_of_host,
+)
+from reconcilers.cilium.peer_ends import InvalidNodeConfigError, PeerEnds, local_address, peer_end
 from reconcilers.cilium.route_sets import RouteSet, route_set, unknown_values
 from reconcilers.model import (
     Instance,
-    NextHop,
     ObjectRef,
     Peer,
     Problem,
-    ProblemCategory,
     SuppressedFamily,
 )
-from resources.addresses import canonical_address
 from resources.cilium import (
     DEFAULT_FAMILIES,
     CiliumBGPAdvertisement,
@@ -33,20 +36,17 @@ from resources.cilium import (
 )
 from resources.cilium.clusterconfig import (
     DEFAULT_GATEWAY,
-    GATEWAY_FAMILIES,
-    MODES,
     UNNUMBERED,
     PeerConfigReference,
 )
 from resources.cilium.nodeconfig import NodeInstance, NodePeer
 from resources.cilium.peerconfig import PeerConfigSpec
 from resources.core import Node, Secret
-from resources.host.network import Host, default_gateway, source_address
+from resources.host.network import Host
 from resources.labels import LabelSelector
 from resources.meta import ObjectMeta
-from speaker.nlri import IPV6_UNICAST, Family
+from speaker.nlri import Family
 
-CILIUM_HOST = "cilium_host"
 _DEFAULTS = CiliumBGPPeerConfig(metadata=ObjectMeta(name=""), spec=PeerConfigSpec())
 
 
@@ -72,48 +72,6 @@ class CompiledNode(NamedTuple):
     problems: list[Problem]
 
 
-def router_id_of(node: Node | None) -> str | None:
-    """Return the node's IPv4 address, the internal one first (Cilium's default mode)."""
-    return _address_of(node, ipaddress.IPv4Address)
-
-
-def router_id_of_host(host: Host) -> str | None:
-    """Return the last four octets of the MAC address of Cilium's own interface as a router ID."""
-    device = host.device(CILIUM_HOST)
-    if device is None or not device.mac:
-        return None
-    router_id = ipaddress.IPv4Address(bytes.fromhex(device.mac.replace(":", ""))[-4:])
-    return str(router_id) if int(router_id) else None
-
-
-def next_hops_of(node: Node | None, session: str) -> tuple[NextHop, ...]:
-    """Return the next hop of IPv6 prefixes for the peer at the address ``session``.
-
-    An IPv4 session has no IPv6 address of its own. The IPv4-mapped form of its address, the default
-    for a node without an IPv6 address, is rejected by BIRD and reachable from no router.
-    """
-    if ipaddress.ip_address(session).version != 4:
-        return ()
-    address = _address_of(node, ipaddress.IPv6Address)
-    return () if address is None else (NextHop(IPV6_UNICAST, address),)
-
-
-def _address_of(
-    node: Node | None, family: type[ipaddress.IPv4Address | ipaddress.IPv6Address]
-) -> str | None:
-    """Return the node's address of a family, the internal one first."""
-    if node is None:
-        return None
-    for wanted in ("InternalIP", "ExternalIP"):
-        for address in node.status.addresses:
-            if address.type == wanted:
-                try:
-                    return str(family(address.address))
-                except ValueError:
-                    continue
-    return None
-
-
 def compile_node(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
     """Compile one node's configuration."""
     compiled = CompiledNode([], [], {}, [])
@@ -126,18 +84,6 @@ def compile_node(config: CiliumBGPNodeConfig, context: Context) -> CompiledNode:
     return compiled
 
 
-class _InvalidConfigError(Exception):
-    """An instance or peer that cannot be compiled: the field within it, and the other objects."""
-
-    def __init__(
-        self, field: str, message: str, *objects: ObjectRef, category: ProblemCategory = "invalid"
-    ) -> None:
-        super().__init__(message)
-        self.field = field
-        self.objects = objects
-        self.category: ProblemCategory = category
-
-
 def _instance(
     ref: ObjectRef,
     path: str,
@@ -147,7 +93,7 @@ def _instance(
     sets: dict[bytes, RouteSet | None],
 ) -> None:
     def leave_out(
-        error: _InvalidConfigError, where: str, names: tuple[str, ...], text: str
+        error: InvalidNodeConfigError, where: str, names: tuple[str, ...], text: str
     ) -> None:
         objects = (ref, *error.objects)
         field = f"{where}.{error.field}"
@@ -155,7 +101,7 @@ def _instance(
 
     try:
         neutral = _neutral_instance(ref, instance, context)
-    except _InvalidConfigError as error:
+    except InvalidNodeConfigError as error:
         leave_out(error, path, (instance.name,), f"instance {instance.name!r} {error}")
         return
     port = neutral.listen_port
@@ -168,7 +114,7 @@ def _instance(
     for j, peer in enumerate(instance.peers):
         try:
             compiled.peers.append(_checked_peer(ref, instance, peer, context, compiled, sets))
-        except _InvalidConfigError as error:
+        except InvalidNodeConfigError as error:
             text = f"peer {peer.name!r} is left out: {error}"
             leave_out(error, f"{path}.peers[{j}]", (instance.name, peer.name), text)
         compiled.problems.extend(_unused_discovery(ref, f"{path}.peers[{j}].autoDiscovery", peer))
@@ -187,16 +133,16 @@ def _unused_discovery(ref: ObjectRef, path: str, peer: NodePeer) -> Iterable[Pro
 
 
 def _neutral_instance(ref: ObjectRef, instance: NodeInstance, context: Context) -> Instance:
-    """Return an instance with its AS number and router ID. Raises `_InvalidConfigError`."""
+    """Return an instance with its AS number and router ID. Raises `InvalidNodeConfigError`."""
     if instance.local_asn is None:
-        raise _InvalidConfigError("localASN", "has no AS number of its own")
+        raise InvalidNodeConfigError("localASN", "has no AS number of its own")
     router_id = instance.router_id
     if router_id is None:
         if not context.router_id_of_node:
-            raise _InvalidConfigError("routerID", "has no router ID from the pool")
+            raise InvalidNodeConfigError("routerID", "has no router ID from the pool")
         router_id = router_id_of(context.node) or router_id_of_host(context.host)
     if router_id is None:
-        raise _InvalidConfigError(
+        raise InvalidNodeConfigError(
             "routerID",
             f"has no router ID: the node has no IPv4 address, and no interface {CILIUM_HOST}; set "
             "routerID in a CiliumBGPNodeConfigOverride",
@@ -212,8 +158,8 @@ def _checked_peer(
     compiled: CompiledNode,
     sets: dict[bytes, RouteSet | None],
 ) -> Peer:
-    """Return a peer. Raises `_InvalidConfigError`."""
-    end = _peer_end(peer, context.host)
+    """Return a peer. Raises `InvalidNodeConfigError`."""
+    end = peer_end(peer, context.host)
     config = _DEFAULTS
     if peer.peer_config_ref is not None:
         _check_reference(peer.peer_config_ref)
@@ -221,24 +167,24 @@ def _checked_peer(
         if name not in context.peer_configs:
             missing = ObjectRef("CiliumBGPPeerConfig", "", name)
             text = f"there is no CiliumBGPPeerConfig {name!r}"
-            raise _InvalidConfigError("peerConfigRef.name", text, missing)
+            raise InvalidNodeConfigError("peerConfigRef.name", text, missing)
         config = context.peer_configs[name]
     config_ref = ObjectRef("CiliumBGPPeerConfig", "", config.metadata.name)
     try:
-        source = _source(peer, end, config, context.host)
+        source = local_address(peer, end, config, context.host)
     except ValueError as error:
         if peer.local_address:
-            raise _InvalidConfigError("localAddress", str(error)) from None
-        raise _InvalidConfigError("peerConfigRef", str(error), config_ref) from None
+            raise InvalidNodeConfigError("localAddress", str(error)) from None
+        raise InvalidNodeConfigError("peerConfigRef", str(error), config_ref) from None
     neutral = _peer(
         ref, instance, peer, end._replace(local_address=source), config, context, compiled, sets
     )
     if not neutral.families:
         text = "none of its families is spoken"
-        raise _InvalidConfigError("peerConfigRef", text, config_ref)
+        raise InvalidNodeConfigError("peerConfigRef", text, config_ref)
     other = peer_at_same_address(neutral, compiled.peers)
     if other is not None:
-        raise _InvalidConfigError("peerAddress", f"its address is that of peer {other!r}")
+        raise InvalidNodeConfigError("peerAddress", f"its address is that of peer {other!r}")
     return neutral
 
 
@@ -250,91 +196,20 @@ def peer_at_same_address(peer: Peer, others: Iterable[Peer]) -> str | None:
 
 
 def _check_reference(reference: PeerConfigReference) -> None:
-    """Check group and kind, which v2alpha1 has. Raises `_InvalidConfigError`."""
+    """Check group and kind, which v2alpha1 has. Raises `InvalidNodeConfigError`."""
     for field, value, only in (
         ("group", reference.group, "cilium.io"),
         ("kind", reference.kind, "CiliumBGPPeerConfig"),
     ):
         if value != only:
-            raise _InvalidConfigError(f"peerConfigRef.{field}", f"{value!r} is not {only}")
-
-
-class _Ends(NamedTuple):
-    """The ends of a session."""
-
-    address: str | None
-    """The peer's; None if it is discovered on the interface."""
-    interface: str | None
-    """Of a link-local address."""
-    local_address: str | None = None
-
-
-def _peer_end(peer: NodePeer, host: Host) -> _Ends:
-    """Return a peer's address, configured or discovered. Raises `_InvalidConfigError`."""
-    if peer.peer_address is not None:
-        return _configured_end(peer, peer.peer_address)
-    discovery = peer.auto_discovery
-    if discovery is None:
-        raise _InvalidConfigError("peerAddress", "it has no address")
-    if discovery.mode == UNNUMBERED and discovery.unnumbered is not None:
-        return _Ends(None, discovery.unnumbered.interface)
-    if discovery.mode != DEFAULT_GATEWAY or discovery.default_gateway is None:
-        text = f"the mode {discovery.mode!r} is not known; {', '.join(MODES)} are"
-        raise _InvalidConfigError("autoDiscovery.mode", text, category="unsupported")
-    family = discovery.default_gateway.address_family
-    if family not in GATEWAY_FAMILIES:
-        text = f"the address family {family!r} is not known; {', '.join(GATEWAY_FAMILIES)} are"
-        where = "autoDiscovery.defaultGateway.addressFamily"
-        raise _InvalidConfigError(where, text, category="unsupported")
-    try:
-        return _Ends(default_gateway(host, 4 if family == "ipv4" else 6), None)
-    except ValueError as error:
-        raise _InvalidConfigError("peerAddress", str(error)) from None
-
-
-def _configured_end(peer: NodePeer, text: str) -> _Ends:
-    """Return a configured address; a link-local one has an interface (RFC 4007 section 6)."""
-    base, _, zone = text.partition("%")
-    interface = peer.peer_interface
-    address = ipaddress.ip_address(base)
-    if not (address.version == 6 and address.is_link_local):
-        if interface is not None:
-            raise _InvalidConfigError(
-                "peerInterface", f"it is for link-local IPv6 addresses, and {text} is none"
-            )
-    elif zone and interface is not None and zone != interface:
-        raise _InvalidConfigError(
-            "peerInterface", f"{interface} differs from the interface of {text}"
-        )
-    elif not (zone or interface):
-        reason = f"{text} is link-local and needs its interface: {text}%eth0, or peerInterface"
-        raise _InvalidConfigError("peerAddress", reason)
-    return _Ends(canonical_address(base), zone or interface)
-
-
-def _source(peer: NodePeer, end: _Ends, config: CiliumBGPPeerConfig, host: Host) -> str | None:
-    """Return the local address of a session; an override precedes the source interface.
-
-    Raises `ValueError` with the reason if there is none.
-    """
-    version = 6 if end.address is None else ipaddress.ip_address(end.address).version
-    if peer.local_address:
-        local = canonical_address(peer.local_address)
-        if ipaddress.ip_address(local).version != version:
-            raise ValueError(f"its localAddress {local} is no IPv{version} address")
-        return local
-    interface = config.spec.transport.source_interface
-    if interface is None or end.address is None:
-        # On an unnumbered session both addresses are link-local.
-        return None
-    return source_address(host, interface, version)
+            raise InvalidNodeConfigError(f"peerConfigRef.{field}", f"{value!r} is not {only}")
 
 
 def _peer(
     ref: ObjectRef,
     instance: NodeInstance,
     peer: NodePeer,
-    ends: _Ends,
+    ends: PeerEnds,
     config: CiliumBGPPeerConfig,
     context: Context,
     compiled: CompiledNode,

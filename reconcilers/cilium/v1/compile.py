@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from reconcilers.cilium import sessions
-from reconcilers.cilium.node import CompiledNode, next_hops_of, router_id_of
+from reconcilers.cilium.node import CompiledNode
+from reconcilers.cilium.node_addresses import next_hops_of, router_id_of
 from reconcilers.cilium.route_sets import (
     AdvertisementEntry,
     RouteSet,
