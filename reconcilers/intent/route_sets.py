@@ -12,29 +12,21 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from reconcilers.apply.convert import route_attributes
 from reconcilers.dialect import (
     EVERYTHING,
     Contributed,
     Dialect,
     Everything,
-    JoinConflictError,
     NodeContext,
     Rejected,
     RouteSource,
 )
+from reconcilers.intent.route_rows import Contributions, RouteRows
 from reconcilers.intent.service_addresses import AddressRules
-from reconcilers.model import Contribution, ObjectRef, Problem, Route
-from reconcilers.tables import BY_OBJECT, KEY, IntentTables, object_id
-from speaker.api import InvalidConfig
-from speaker.nlri import Family, prefix_to_text
+from reconcilers.model import Contribution, ObjectRef, Problem
+from reconcilers.tables import KEY, IntentTables
+from speaker.nlri import prefix_to_text
 from statedb import ChangeIterator, Database, Key, Snapshot, Table, WriteTxn
-
-Contributions = dict[tuple[Family, bytes], list[Contribution]]
-
-
-From = tuple[ObjectRef, str]
-"""An object, and the source by which it contributes."""
 
 
 class Counts(NamedTuple):
@@ -97,7 +89,7 @@ class RouteSets:
         """Objects by source that failed to contribute, with the sets to which they did not."""
         self._source_failures: dict[str, Problem] = {}
         """Sources that failed as a whole."""
-        self._conflicts: dict[tuple[str, Family, bytes], Problem] = {}
+        self._rows = RouteRows(intent, dialect)
         self._rejections: dict[str, dict[tuple[str, Key], tuple[Problem, ...]]] = {}
         """By set, and by source and object: addresses that are not advertised."""
         self._addresses = AddressRules()
@@ -119,20 +111,21 @@ class RouteSets:
                     *of_objects,
                     *self._source_failures.values(),
                     *rejections,
-                    *self._conflicts.values(),
+                    *self._rows.conflicts,
                 )
             )
         )
 
     def take_problems(self) -> bool:
         """True if the problems have changed since the last call."""
-        changed, self._problems_changed = self._problems_changed, False
+        changed = self._problems_changed or self._rows.changed
+        self._problems_changed = self._rows.changed = False
         return changed
 
     @property
     def pending(self) -> bool:
         """True if an object contributes again, or problems are not written yet."""
-        return bool(self._pending) or self._problems_changed
+        return bool(self._pending) or self._problems_changed or self._rows.changed
 
     def set_address_rules(self, rules: AddressRules) -> None:
         """Take the rules for addresses of Services; other rules make every object contribute again."""
@@ -197,7 +190,7 @@ class RouteSets:
         for table in (self._intent.routes, self._intent.conflicting_routes):
             for row in list(table.prefix(txn, KEY, (name,))):
                 table.delete(txn, (name, row.family, row.nlri))
-                self._forget_conflict((name, row.family, row.nlri))
+                self._rows.forget((name, row.family, row.nlri))
                 dropped += 1
         if self._rejections.pop(name, None):
             self._problems_changed = True
@@ -281,7 +274,7 @@ class RouteSets:
         written = 0
         for name in sets.names & before_sets.union(of_set):
             contributions = of_set.get(name, {})
-            written += self._contribute(txn, name, (ref, source.name), contributions, new=sets.new)
+            written += self._rows.write(txn, name, (ref, source.name), contributions, new=sets.new)
         after_sets = (before_sets - sets.names).union(sets.names.intersection(of_set))
         if after_sets:
             contributing[key] = after_sets
@@ -342,107 +335,3 @@ class RouteSets:
             contributions[found.family, found.nlri] = [contribution]
         elif contribution not in parts:
             parts.append(contribution)
-
-    def _contribute(
-        self,
-        txn: WriteTxn,
-        route_set: str,
-        origin: From,
-        contributions: Contributions,
-        *,
-        new: bool,
-    ) -> int:
-        """Make an object contribute exactly this to a set, by one source."""
-        i = self._intent
-        written = 0
-        if not new:
-            at = (route_set, object_id(origin[0]))
-            rows = [*i.routes.find(txn, BY_OBJECT, at)]
-            if self._conflicts:
-                rows += i.conflicting_routes.find(txn, BY_OBJECT, at)
-            for row in rows:
-                if (row.family, row.nlri) not in contributions:
-                    written += self._put(txn, route_set, row.family, row.nlri, origin, [])
-        for (family, nlri), parts in contributions.items():
-            written += self._put(txn, route_set, family, nlri, origin, parts)
-        return written
-
-    def _put(
-        self,
-        txn: WriteTxn,
-        route_set: str,
-        family: Family,
-        nlri: bytes,
-        origin: From,
-        parts: list[Contribution],
-    ) -> int:
-        """Write one prefix with the contributions of one origin exchanged; 0 if nothing differs."""
-        i = self._intent
-        key = (route_set, family, nlri)
-        present = i.routes.get(txn, key)
-        conflicting = i.conflicting_routes.get(txn, key) if key in self._conflicts else None
-        before = present or conflicting
-        contributions = () if before is None else before.contributions
-        others = [c for c in contributions if (c.origin.object, c.source) != origin]
-        joined = tuple(sorted((*others, *parts), key=lambda c: (c.origin, c.source)))
-        self._forget_conflict(key)
-        row = conflict = None
-        if joined:
-            try:
-                attributes = self._dialect.join(joined)
-                route_attributes(attributes)
-            except InvalidConfig as error:
-                # Withheld here: one impossible route is not to fail the round of its route set.
-                conflict = JoinConflictError("", f"its attributes are impossible: {error}")
-                attributes = joined[0].attributes
-            except JoinConflictError as error:
-                conflict = error
-                attributes = joined[0].attributes
-            except Exception as error:  # noqa: BLE001  one prefix's error is that prefix's
-                text = f"its contributions cannot be joined: {type(error).__name__}: {error}"
-                conflict = JoinConflictError("", text)
-                attributes = joined[0].attributes
-            row = Route(route_set, family, nlri, attributes, joined)
-        if conflict is not None:
-            self._note(key, joined, conflict)
-        written = _write(txn, i.routes, key, present, row if conflict is None else None)
-        if conflict is not None or conflicting is not None:
-            wanted = row if conflict is not None else None
-            written += _write(txn, i.conflicting_routes, key, conflicting, wanted)
-        return min(1, written)
-
-    def _forget_conflict(self, key: tuple[str, Family, bytes]) -> None:
-        if self._conflicts.pop(key, None) is not None:
-            self._problems_changed = True
-
-    def _note(
-        self,
-        key: tuple[str, Family, bytes],
-        contributions: Sequence[Contribution],
-        conflict: JoinConflictError,
-    ) -> None:
-        refs = {ref for part in contributions for ref in (part.origin.object, part.origin.rule)}
-        self._problems_changed = True
-        self._conflicts[key] = Problem(
-            tuple(sorted(refs)),
-            conflict.field,
-            f"{prefix_to_text(key[1], key[2])} is not advertised: {conflict}",
-            category="conflict",
-            dialect=self._dialect.name,
-        )
-
-
-def _write(
-    txn: WriteTxn,
-    table: Table[Route],
-    key: tuple[str, Family, bytes],
-    present: Route | None,
-    wanted: Route | None,
-) -> int:
-    if wanted == present:
-        return 0
-    if wanted is None:
-        table.delete(txn, key)
-    else:
-        table.upsert(txn, wanted)
-    return 1
