@@ -11,6 +11,7 @@ import random
 import socket
 import time
 import uuid
+from collections.abc import Sequence
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -193,6 +194,7 @@ class Operator:
                     return UNREAD_PAUSE
                 self._health.ok("follows what it reads")
                 pause = await plan_writer.carry_out(plan)
+                self._report_dropped(plan_writer.kinds_without_conditions)
                 if plan_writer.failure:
                     health.degraded(plan_writer.failure)
                 else:
@@ -200,6 +202,18 @@ class Operator:
                 return pause
 
             await run_rounds(signal, run, settle_turns=SETTLE_TURNS)
+
+    def _report_dropped(self, kinds: Sequence[str]) -> None:
+        """Report kinds whose conditions are lost; agents write problems of objects as Events, too."""
+        scope = self._health.scope("conditions")
+        if kinds:
+            names = ", ".join(kinds)
+            scope.stopped(
+                f"the definitions of {names} in the API server have no conditions: they are lost, and "
+                f"problems are Events only (waggle crds {' '.join(kinds)} has definitions with them)"
+            )
+        else:
+            scope.ok("stored with their objects")
 
     def _report(self, plan: Plan) -> None:
         found = frozenset(plan.problems)

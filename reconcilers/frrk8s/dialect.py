@@ -37,7 +37,7 @@ from reconcilers.frrk8s.node_objects import (
     NODE_STATE,
     SESSION_STATE,
     NodeState,
-    session_states,
+    SessionStates,
 )
 from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.route_sets import (
@@ -121,6 +121,7 @@ class Frrk8sDialect(Dialect):
         self._routers: tuple[MergedRouter, ...] = ()
         """Of the last compilation."""
         self._node_state = NodeState()
+        self._session_states = SessionStates()
         self.sources: tuple[RouteSource, ...] = (self._prefixes,)
 
     @property
@@ -257,7 +258,7 @@ class Frrk8sDialect(Dialect):
     def node_objects(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
         """Yield the FRRNodeState, and the BGPSessionState of each session."""
         yield self._node_state.row(snapshot, context)
-        yield from session_states(snapshot, context)
+        yield from self._session_states.rows(snapshot, context)
 
     # The operator
 

@@ -82,22 +82,41 @@ class NodeState:
         return NodeObject(FRR_NODE_STATE.name, status, prompt=(conversion, reload))
 
 
-def session_states(snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
-    """Yield the state of each session of the dialect."""
-    sessions = {(one.instance, one.name): one for one in context.sessions}
-    for peer in context.intent.peers.all(snapshot):
-        instance = context.intent.instances.get(snapshot, peer.instance)
-        if peer.dialect == context.dialect and instance is not None:
-            session = sessions.get((peer.instance, peer.name))
-            yield _session_state(context.node, instance, peer, session)
+@final
+class SessionStates:
+    """Computes the BGPSessionStates; while a session is as before, its object is that of before."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], tuple[Instance, Peer, str, NodeObject]] = {}
+
+    def rows(self, snapshot: Snapshot, context: NodeObjectContext) -> Iterator[NodeObject]:
+        """Yield the state of each session of the dialect."""
+        sessions = {(one.instance, one.name): one for one in context.sessions}
+        instances = {one.name: one for one in context.intent.instances.all(snapshot)}
+        last, self._last = self._last, {}
+        for peer in context.intent.peers.all(snapshot):
+            instance = instances.get(peer.instance)
+            if peer.dialect != context.dialect or instance is None:
+                continue
+            key = (peer.instance, peer.name)
+            state = _state(sessions.get(key))
+            found = last.get(key)
+            if (
+                found is None
+                or found[0] is not instance
+                or found[1] is not peer
+                or found[2] != state
+            ):
+                row = _session_state(context.node, instance, peer, state)
+                found = (instance, peer, state, row)
+            self._last[key] = found
+            yield found[3]
 
 
-def _session_state(
-    node: str, instance: Instance, peer: Peer, session: PeerStatus | None
-) -> NodeObject:
+def _session_state(node: str, instance: Instance, peer: Peer, state: str) -> NodeObject:
     name, vrf = peer_name(peer), instance.vrf or ""
     status = BGPSessionStateStatus(
-        node=node, peer=name, vrf=vrf, bgp_status=_state(session), bfd_status=NO_BFD
+        node=node, peer=name, vrf=vrf, bgp_status=state, bfd_status=NO_BFD
     )
     labels = {PEER_LABEL: label_value(name), VRF_LABEL: label_value(vrf)}
     return NodeObject(BGP_SESSION_STATE.name, status, labels)

@@ -32,6 +32,8 @@ WRITE_INTERVAL_SECONDS = 1.0
 """Between two writes of one object: the changes of that time are one write."""
 UNCONFIRMED_SECONDS = 30.0
 """After which a write is repeated that the watch has not confirmed."""
+DROPPED_SECONDS = 600.0
+"""After which conditions of a kind are written again that the API server has dropped."""
 SHORTEST_PAUSE_SECONDS = 0.05
 """Between two passes over a plan."""
 
@@ -74,6 +76,8 @@ class _Attempt(msgspec.Struct):
     due: float
     """Monotonic time before which the same write is not repeated."""
     error: str = ""
+    missing: bool = False
+    """True if the API server did not find what was written."""
 
 
 @final
@@ -111,6 +115,8 @@ class PlanWriter:
         """Monotonic time of each object's last request."""
         self._delayed_until: list[float] = []
         """When the writes are due that this pass left out because of `WRITE_INTERVAL_SECONDS`."""
+        self._dropped: dict[str, float] = {}
+        """Kinds whose conditions the API server drops, and when they are tried again."""
         self.writes = 0
         """Successful writes."""
 
@@ -122,6 +128,11 @@ class PlanWriter:
             return ""
         first = min(failing, key=lambda attempt: str(attempt.write.object))
         return first_of(f"{first.write.object}: {first.error}", len(failing))
+
+    @property
+    def kinds_without_conditions(self) -> tuple[str, ...]:
+        """The kinds whose definition has no conditions: the API server drops those that are written."""
+        return tuple(sorted(self._dropped))
 
     async def carry_out(self, plan: Plan) -> float | None:
         """Write what a plan contains; the seconds until it has to be carried out again, or None."""
@@ -152,18 +163,30 @@ class PlanWriter:
         last = self._attempts.get((ref, True))
         if last is not None and self._now() < last.due:
             return
+        if self._now() < self._dropped.get(ref.kind, 0.0):
+            return
         time = datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         if ref not in self._conditions:
             stored = await self._read(ref)
             if stored is None:
+                return
+            if last is not None and last.missing:
+                # The object is there, so that its definition has no status at all.
+                self._dropped[ref.kind] = self._now() + DROPPED_SECONDS
+                self._attempts.pop((ref, True), None)
                 return
             self._conditions.store(ref, conditions.decode(stored))
         patch = self._conditions.patch(ref, wanted, time)
         if patch is not None:
             answer = await self._request(patch)
             if answer is not None:
+                stored_now = conditions.decode(answer)
+                if not wanted or stored_now.keys() & {one.type for one in wanted}:
+                    self._dropped.pop(ref.kind, None)
+                else:
+                    self._dropped[ref.kind] = self._now() + DROPPED_SECONDS
                 # Where conditions are removed, those that other managers own remain.
-                self._conditions.store(ref, conditions.decode(answer) if wanted else {})
+                self._conditions.store(ref, stored_now if wanted else {})
                 self._attempts.pop((ref, True), None)
 
     async def _read(self, ref: ObjectRef) -> dict[str, Any] | None:
@@ -217,13 +240,14 @@ class PlanWriter:
         last = self._attempts.get(write.key)
         backoff = last.backoff if last is not None else self._new_backoff()
         pause = backoff.next()
+        missing = isinstance(error, StatusError) and error.status == 404
         if isinstance(error, StatusError):
             pause = max(pause, min(error.retry_after, LONGEST_RETRY_SECONDS))
-            if error.status == 404 and isinstance(write, Apply):
+            if missing and isinstance(write, Apply):
                 # The object was deleted, and its conditions with it.
                 self._conditions.drop(write.object)
         text = f"{_verb(write)}: {error}"
-        self._attempts[write.key] = _Attempt(write, backoff, self._now() + pause, text)
+        self._attempts[write.key] = _Attempt(write, backoff, self._now() + pause, text, missing)
         self._report(
             WriteOutcome(write.object, _verb(write), str(error), backoff.failures, round(pause, 1))
         )
@@ -238,7 +262,7 @@ class PlanWriter:
 
     def _pause(self) -> float | None:
         attempts = (attempt.due for attempt in self._attempts.values())
-        due = min((*self._delayed_until, *attempts), default=None)
+        due = min((*self._delayed_until, *attempts, *self._dropped.values()), default=None)
         return None if due is None else max(SHORTEST_PAUSE_SECONDS, due - self._now())
 
     def _path(self, ref: ObjectRef) -> str:

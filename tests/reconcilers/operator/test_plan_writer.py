@@ -11,6 +11,7 @@ from typing import Any
 from reconcilers.model import Condition, ObjectRef
 from reconcilers.operator import Apply, Delete, Plan
 from reconcilers.operator.plan_writer import (
+    DROPPED_SECONDS,
     LONGEST_RETRY_SECONDS,
     UNCONFIRMED_SECONDS,
     WRITE_INTERVAL_SECONDS,
@@ -39,6 +40,8 @@ class Api:
         self.stored: dict[str, Any] = {}
         self.foreign = False
         """Whether another manager owns fields of the objects."""
+        self.drops = self.no_status = False
+        """Whether the definitions have a status without conditions, or no status."""
 
     def _called(self, verb: str, path: str) -> None:
         self.calls.append((asyncio.get_running_loop().time(), verb, path.rpartition("v2/")[2]))
@@ -52,7 +55,9 @@ class Api:
 
     async def apply(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
         self._called("apply", path)
-        answer = dict(content)
+        if self.no_status and path.endswith("/status"):
+            raise StatusError(404, "not found")
+        answer = {k: v for k, v in content.items() if k != "status" or not self.drops}
         if self.foreign:
             answer["metadata"] = {**content["metadata"], "ownerReferences": [{"uid": "other"}]}
         return answer
@@ -198,6 +203,45 @@ def test_fields_of_another_manager_are_adopted_and_removed_by_a_second_apply() -
         await job.until(1)
         assert [verb for _, verb, _ in job.api.calls] == ["apply", "adopt", "apply"]
         assert [outcome.verb for outcome in job.outcomes] == ["adopt", "apply"]
+
+    run(scenario)
+
+
+def test_conditions_that_the_api_server_drops_are_written_again_after_some_time_only() -> None:
+    async def scenario(job: Run) -> None:
+        job.api.drops = True
+        others = [ObjectRef("CiliumBGPClusterConfig", "", name) for name in "abd"]
+
+        def plan(status: bool) -> Plan:
+            refs = (CLUSTER, *others)
+            name = next(iter(MANAGED))
+            return Plan((), {ref: (Condition(ref, name, status, "Found"),) for ref in refs}, ())
+
+        for minute in range(9):
+            job.plan = plan(minute % 2 == 0)
+            await job.until(60 * (minute + 1))
+        # One object shows it for the kind.
+        assert len(job.api.times("apply")) == 1
+        assert job.writer.kinds_without_conditions == ("CiliumBGPClusterConfig",)
+        assert job.writer.failure == ""
+        job.api.drops = False
+        await job.until(DROPPED_SECONDS + 10)
+        assert len(job.api.times("apply")) == 1 + 4
+        assert not job.writer.kinds_without_conditions
+
+    run(scenario)
+
+
+def test_a_definition_without_a_status_is_found_out() -> None:
+    async def scenario(job: Run) -> None:
+        job.api.no_status = True
+        job.api.stored = {"metadata": {"name": "c"}}
+        condition = Condition(CLUSTER, next(iter(MANAGED)), True, "Found")
+        job.plan = Plan((), {CLUSTER: (condition,)}, ())
+        await job.until(DROPPED_SECONDS / 2)
+        assert len(job.api.times("apply")) == 1
+        assert job.writer.kinds_without_conditions == ("CiliumBGPClusterConfig",)
+        assert job.writer.failure == ""
 
     run(scenario)
 
