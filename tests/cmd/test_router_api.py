@@ -14,8 +14,7 @@ import pytest
 
 from speaker.api import InstanceConfig, RouteView
 from speaker.server import Speaker
-from waggle.router import api
-from waggle.router.api import Api
+from waggle.router.api import Api, connection, items, server
 from waggle.router.config import INSTANCE
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -128,7 +127,7 @@ async def line_of(reader: asyncio.StreamReader) -> bytes:
 def test_a_line_without_end_ends_the_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "MAX_LINE", 1000)
+    monkeypatch.setattr(connection, "MAX_LINE", 1000)
 
     async def main() -> None:
         async with served(tmp_path / "api") as client:
@@ -143,7 +142,7 @@ def test_a_line_without_end_ends_the_client(
 def test_idle_clients_make_room_for_another_the_longest_idle_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "MAX_CLIENTS", 2)
+    monkeypatch.setattr(server, "MAX_CLIENTS", 2)
 
     async def main() -> None:
         async with served(tmp_path / "api") as client:
@@ -186,13 +185,13 @@ PREFIXES = [f"10.{index >> 8}.{index & 255}.0/24" for index in range(20_000)]
 async def with_many_routes(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[int]]:
     """Serve 20,000 routes; what is yielded has a member for each route that was read."""
     read: list[int] = []
-    original = api.route_object
+    original = items.route_object
 
     def counted(view: RouteView) -> dict[str, Any]:
         read.append(1)
         return original(view)
 
-    monkeypatch.setattr(api, "route_object", counted)
+    monkeypatch.setattr(server, "route_object", counted)
     async with served(path) as client:
         reader, writer = await client()
         announce = {"op": "announce", "prefixes": PREFIXES}

@@ -1,0 +1,197 @@
+"""The socket of the router's API, its clients, and the answers to their requests."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+import stat
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from speaker.api import Limited, RouteAttributes, Routes, UnknownName, parse_prefix
+from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family
+from speaker.server import SlicedReader, Speaker
+from waggle.router.api.connection import Connection
+from waggle.router.api.items import collector_object, peer_object, route_object
+from waggle.router.api.requests import Request, attributes, check_next_hop_of, decode_request
+from waggle.router.config import INSTANCE, route_to_wire
+
+MAX_CLIENTS: Final = 64
+
+_to_wire: Final = functools.lru_cache(1024)(route_to_wire)
+"""Cached: the text of an announced prefix returns in its withdrawal."""
+
+
+class ApiError(OSError):
+    """A socket that cannot be opened, with the reason."""
+
+
+class Api:
+    """Serves one speaker's instance."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self._speaker = speaker
+        self._server: asyncio.Server | None = None
+        self._clients: dict[Connection, None] = {}
+        """By their last request, the oldest first."""
+        self._path: Path | None = None
+        self._reader = SlicedReader()
+
+    @property
+    def reader(self) -> SlicedReader:
+        """Reads answers in slices, in turn with the sessions."""
+        return self._reader
+
+    def admit(self, client: Connection) -> bool:
+        """Add a client; beyond the limit in place of the longest idle one. Returns False for none."""
+        if len(self._clients) >= MAX_CLIENTS:
+            idle = next((one for one in self._clients if one.idle), None)
+            if idle is None:
+                return False
+            self.remove(idle)
+            idle.close()
+        self._clients[client] = None
+        return True
+
+    def used(self, client: Connection) -> None:
+        """Note a request."""
+        if client in self._clients:
+            del self._clients[client]
+            self._clients[client] = None
+
+    def remove(self, client: Connection) -> None:
+        """Remove a client."""
+        self._clients.pop(client, None)
+
+    async def start(self, path: Path) -> None:
+        """Open the socket. Raises `ApiError`."""
+        sock = _bind(path)
+        self._path = path
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: Connection(self), sock=sock)
+
+    async def stop(self) -> None:
+        """Close and remove the socket."""
+        if self._server is not None:
+            self._server.close()
+        for client in list(self._clients):
+            client.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    def answer(self, line: bytes) -> dict[str, Any] | Limited[dict[str, Any]]:
+        """Answer one line; routes are still to be read."""
+        try:
+            found = self._perform(decode_request(line))
+            return {"ok": True, **found} if isinstance(found, dict) else found
+        except (msgspec.DecodeError, ValueError, UnknownName) as error:
+            return {"ok": False, "error": str(error)}
+
+    def _perform(self, request: Request) -> dict[str, Any] | Limited[dict[str, Any]]:
+        match request.op:
+            case "announce":
+                return self._change(request.prefixes, attributes(request))
+            case "withdraw":
+                return self._change(request.prefixes, None)
+            case "refresh" | "reset" | "shutdown" | "enable":
+                return self._change_session(request)
+            case "peers":
+                return {"peers": [peer_object(status) for status in self._speaker.peers()]}
+            case "collectors":
+                found = [collector_object(status) for status in self._speaker.collectors()]
+                return {"collectors": found}
+            case "routes":
+                return self._routes(request)
+
+    def _change(self, prefixes: list[str], value: RouteAttributes | None) -> dict[str, Any]:
+        changes: dict[Family, dict[bytes, RouteAttributes | None]] = {}
+        for text in prefixes:
+            family, nlri = _to_wire(text)
+            if value is not None:
+                check_next_hop_of(family, value.next_hop)
+            changes.setdefault(family, {})[nlri] = value
+        self._speaker.update_local(INSTANCE, changes)
+        return {"changed": len(prefixes)}
+
+    def _change_session(self, request: Request) -> dict[str, Any]:
+        name = request.peer
+        if name is None:
+            raise ValueError("peer: the name of a peer is required")
+        match request.op:
+            case "reset":
+                self._speaker.reset_peer(INSTANCE, name, request.message)
+            case "shutdown":
+                self._speaker.shut_down_peer(INSTANCE, name, request.message)
+            case "enable":
+                self._speaker.enable_peer(INSTANCE, name)
+            case _:
+                families = () if request.family is None else (Family.parse(request.family),)
+                self._speaker.request_refresh(INSTANCE, name, families)
+        return {}
+
+    def _routes(self, request: Request) -> Limited[dict[str, Any]]:
+        """Return the routes of a request. Raises `UnknownName`, ValueError."""
+        if request.limit is not None and request.limit < 1:
+            raise ValueError(f"limit: a number of at least 1, not {request.limit}")
+        families = [IPV4_UNICAST, IPV6_UNICAST]
+        if request.family is not None:
+            families = [Family.parse(request.family)]
+        wanted = None if request.prefix is None else parse_prefix(request.prefix)
+        if wanted is None:
+            slices = [self._table(request, request.peer, f, None).slices for f in families]
+        else:
+            if request.family is not None and wanted.family not in families:
+                raise ValueError(f"prefix: {request.prefix} is not of the family {request.family}")
+            peers = [request.peer]
+            if request.peer is None and request.table != "available":
+                # The longest match at each peer.
+                peers = [status.name for status in self._speaker.peers() if status.established]
+            slices = [
+                wanted.first_match(self._table(request, peer, *wanted).slices) for peer in peers
+            ]
+        objects = ([route_object(view) for view in some] for some in chain.from_iterable(slices))
+        return Limited(objects, request.limit)
+
+    def _table(
+        self, request: Request, peer: str | None, family: Family, prefixes: Sequence[bytes] | None
+    ) -> Routes:
+        speaker = self._speaker
+        match request.table:
+            case "available":
+                return speaker.routes_available(INSTANCE, family, prefixes, peer=peer)
+            case "received":
+                return speaker.routes_received(INSTANCE, peer, family, prefixes)
+            case "advertised":
+                return speaker.routes_advertised(INSTANCE, peer, family, prefixes)
+
+
+def _bind(path: Path) -> socket.socket:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        pass
+    else:
+        if not stat.S_ISSOCK(mode):
+            raise ApiError(f"apiSocket {path}: exists and is not a socket")
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(path))
+            except OSError:
+                path.unlink()
+            else:
+                raise ApiError(f"apiSocket {path}: another router uses it")
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.setblocking(False)
+        sock.bind(str(path))
+        # Before it listens, so that no other user can connect.
+        path.chmod(0o600)
+    except OSError as error:
+        sock.close()
+        raise ApiError(f"apiSocket {path}: {error.strerror or error}") from None
+    return sock
