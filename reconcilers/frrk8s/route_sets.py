@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from reconcilers.dialect import Address, Contributed, NodeContext, Selection
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
@@ -20,6 +20,8 @@ from statedb import Change, Key, Snapshot, Table
 Routes: TypeAlias = Mapping[Prefix, Attributes]
 SOURCE = "frr-configuration"
 """The name of the route source."""
+ADDRESS_TYPE: Final = "Prefix"
+"""Of the addresses of an FRRConfiguration: they are prefixes of its routers."""
 
 
 class RouteSet(NamedTuple):
@@ -188,7 +190,7 @@ class ConfiguredPrefixes:
     ) -> Iterator[Contributed]:
         """Yield what one object advertises."""
         ref = _ref(key)
-        origin = Origin(ref, ref)
+        origin = Origin(ref, ref, ADDRESS_TYPE)
         for route_set in rules:
             for routes in route_set.exports.get(ref, ()):
                 for (family, nlri), attributes in routes.items():
@@ -212,4 +214,4 @@ def _candidate(ref: ObjectRef, one: Prefix) -> Address:
                     return Selection(rule, routes[one])
         return None
 
-    return Address(ref, "Prefix", *one, select=select)
+    return Address(ref, ADDRESS_TYPE, *one, select=select)
