@@ -8,6 +8,7 @@ import time
 
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
+from reactivex import operators
 
 from cells.hive import Group, Health, Wiring, provide
 from cells.hive.jobs import Jobs
@@ -32,7 +33,7 @@ from reconcilers.report.write_spread import WriteSpread
 from reconcilers.tables import IntentTables
 from resources.streams import guarded
 from resources.tables import Tables
-from speaker.api import SpeakerPort
+from speaker.api import Event, ListenChanged, SpeakerPort
 from statedb import Database, Table
 
 SETTLE_SECONDS = 2.0
@@ -87,6 +88,7 @@ class Report:
             node.name,
             dialects,
             speaker.peers,
+            speaker.instances,
             report=self._record,
             resolved=self._events.resolve,
             now=time.time,
@@ -98,6 +100,7 @@ class Report:
             intent_tables.reconcile_statuses.observable,
             intent.done,
             sessions.table.observable,
+            speaker_events.observable.pipe(operators.filter(_is_of_listener)),
         )
         search = Watch(self._find)
         speaker_events.observable.subscribe(guarded(self._occurrences.receive, search.fail))
@@ -203,6 +206,10 @@ class Report:
             writes.add_metric([what], self._writes[what])
             failures.add_metric([what], self._failures[what])
         return [writes, failures]
+
+
+def _is_of_listener(event: Event) -> bool:
+    return isinstance(event, ListenChanged)
 
 
 def _log_failed_dialect(dialect: str, error: Exception) -> None:

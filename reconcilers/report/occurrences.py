@@ -1,4 +1,4 @@
-"""Finds what becomes an Event: sessions up, down and overdue, rejected configuration, failures, drains.
+"""Finds what becomes an Event: sessions, listeners, rejected configuration, failures, drains.
 
 Reads the tables and receives the speaker's events; writes nothing. A problem is reported when it
 appears and resolved when it disappears.
@@ -17,7 +17,7 @@ from reconcilers.report.events import Occurrence, Regarding
 from reconcilers.tables import IntentTables
 from resources.core.kinds import NODE
 from resources.tables import Tables
-from speaker.api import ESTABLISHED, Event, PeerStatus, StateChanged
+from speaker.api import ESTABLISHED, Event, InstanceStatus, PeerStatus, StateChanged
 from statedb import Database, Snapshot
 
 
@@ -33,18 +33,20 @@ class Occurrences:
         node: str,
         dialects: Sequence[Dialect],
         sessions: Callable[[], Sequence[PeerStatus]],
+        instances: Callable[[], Sequence[InstanceStatus]],
         *,
         report: Callable[[Occurrence], None],
         resolved: Callable[[Occurrence], None],
         now: Callable[[], float],
         on_error: Callable[[str, Exception], None],
     ) -> None:
-        """``sessions`` returns the state of all sessions, ``now`` Unix time.
+        """``sessions`` and ``instances`` return the state of all of them, ``now`` Unix time.
 
         ``report`` receives each occurrence, ``resolved`` those that no longer apply; ``on_error`` takes
         the name of a dialect that cannot name its object, and the error.
         """
         self._sessions = sessions
+        self._instances = instances
         self._now = now
         self._on_error = on_error
         self._database = database
@@ -76,6 +78,7 @@ class Occurrences:
             *self._failures(snapshot),
             *self._drained(snapshot),
             *self._overdue(snapshot),
+            *self._listeners(snapshot),
         }
         for occurrence in sorted(found - self._reported, key=repr):
             self._report(occurrence)
@@ -165,6 +168,18 @@ class Occurrences:
                     "ApplyFailed",
                     "ApplyConfiguration",
                     f"{row.reconciler} {row.object}: {row.error}",
+                )
+
+    def _listeners(self, snapshot: Snapshot) -> Iterator[Occurrence]:
+        """Instances that cannot listen, with the remedy where it is known."""
+        for instance in self._instances():
+            if instance.listen_error is not None:
+                yield Occurrence(
+                    self._of_node(snapshot),
+                    "Warning",
+                    "ListenFailed",
+                    "Listen",
+                    f"instance {instance.name}: {instance.listen_error}",
                 )
 
     def _drained(self, snapshot: Snapshot) -> Iterator[Occurrence]:

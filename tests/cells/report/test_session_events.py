@@ -1,23 +1,28 @@
-"""Session events become Events; an exception on the way fails the job, and later ones are reported."""
+"""Events of the speaker become Kubernetes Events; an exception on the way fails the job alone."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from reactivex.subject import Subject
 
 from cells.hive import Group, Health, Level
 from cells.hive.jobs import Job, RestartPolicy, Supervisor
 from cells.options import ReportOptions
+from cells.report import cell
 from cells.report.cell import Report
 from cells.speaker.events import SpeakerEvents
+from reconcilers.report.events import EventWrite
 from reconcilers.tables import IntentTables
 from resources.tables import Tables
-from speaker.api import ESTABLISHED, StateChanged
+from speaker.api import ESTABLISHED, InstanceStatus, ListenChanged, StateChanged
 from statedb import Database
+from tests.reconcilers.report.test_occurrences import instance
 from tests.support.wait import until
 
 
@@ -34,59 +39,97 @@ class FailingDialect:
             raise KeyError("a bug in a dialect")
 
 
+class Reporting:
+    """The report of an agent, and its job that finds occurrences."""
+
+    def __init__(self, dialects: Sequence[object] = (), *, ready: bool = False) -> None:
+        database = Database()
+        self.jobs: dict[str, Job] = {}
+        self.events = SpeakerEvents(Health())
+        self.instances: list[InstanceStatus] = []
+        self.health = Health()
+        others: Any = SimpleNamespace(
+            node=SimpleNamespace(name="n1"),
+            intent=SimpleNamespace(ready=ready, done=Subject()),
+            jobs=SimpleNamespace(add=self.jobs.__setitem__),
+            statuses=None,
+            kubernetes=None,
+            speaker=SimpleNamespace(peers=list, instances=lambda: self.instances),
+            sessions=SimpleNamespace(table=SimpleNamespace(observable=Subject())),
+        )
+        self.report = Report(
+            database,
+            Tables(database),
+            IntentTables(database),
+            others.intent,
+            others.node,
+            others.kubernetes,
+            others.statuses,
+            Group(dialects),  # type: ignore[arg-type]
+            self.events,
+            others.speaker,
+            others.sessions,
+            ReportOptions(),
+            SimpleNamespace(nodes=1),  # type: ignore[arg-type]
+            Health(),
+            others.jobs,
+        )
+        self.supervisor = Supervisor(lambda _: None, random.Random(1))  # noqa: S311
+
+    @property
+    def written(self) -> EventWrite | None:
+        """The first Event that is due."""
+        return self.report._events.next_write(1e9, 1e9)
+
+    def run(self, scenario: Callable[[], Awaitable[None]]) -> None:
+        """Run a scenario beside the job."""
+
+        async def both() -> None:
+            async with asyncio.TaskGroup() as group:
+                self.supervisor.bind(group)
+                policy = RestartPolicy(first=0.01)
+                job = self.jobs["occurrences"]
+                task = self.supervisor.spawn("report.occurrences", job, self.health, policy)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                await scenario()
+                task.cancel()
+
+        asyncio.run(both())
+
+
 def test_an_exception_for_a_session_fails_the_job_and_later_sessions_are_reported() -> None:
-    database = Database()
-    jobs: dict[str, Job] = {}
-    events = SpeakerEvents(Health())
     dialect = FailingDialect()
-    others: Any = SimpleNamespace(
-        node=SimpleNamespace(name="n1"),
-        intent=SimpleNamespace(ready=False, done=Subject()),
-        jobs=SimpleNamespace(add=jobs.__setitem__),
-        statuses=None,
-        kubernetes=None,
-        speaker=SimpleNamespace(peers=list),
-        sessions=SimpleNamespace(table=SimpleNamespace(observable=Subject())),
-    )
-    report = Report(
-        database,
-        Tables(database),
-        IntentTables(database),
-        others.intent,
-        others.node,
-        others.kubernetes,
-        others.statuses,
-        Group([dialect]),  # type: ignore[list-item]
-        events,
-        others.speaker,
-        others.sessions,
-        ReportOptions(),
-        SimpleNamespace(nodes=1),  # type: ignore[arg-type]
-        Health(),
-        others.jobs,
-    )
-    health = Health()
-    supervisor = Supervisor(lambda _: None, random.Random(1))  # noqa: S311
+    it = Reporting([dialect])
     up = StateChanged(
         instance="i", peer="p", address="192.0.2.9", old="OpenConfirm", new=ESTABLISHED, reason=""
     )
 
     async def scenario() -> None:
-        async with asyncio.TaskGroup() as group:
-            supervisor.bind(group)
-            task = supervisor.spawn(
-                "report.occurrences", jobs["occurrences"], health, RestartPolicy(first=0.01)
-            )
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            events.publish(up)
-            await until(lambda: supervisor.restarts["report.occurrences"] == 1)
-            await until(lambda: health.level() is Level.OK)
-            events.publish(up)
-            task.cancel()
+        it.events.publish(up)
+        await until(lambda: it.supervisor.restarts["report.occurrences"] == 1)
+        await until(lambda: it.health.level() is Level.OK)
+        it.events.publish(up)
 
-    asyncio.run(scenario())
+    it.run(scenario)
     assert dialect.calls == 2
-    write = report._events.next_write(1e9, 1e9)
+    write = it.written
     assert write is not None
     assert write.content["reason"] == "SessionEstablished"
+
+
+def test_a_listener_that_fails_is_an_event_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cell, "SETTLE_SECONDS", 0)
+    it = Reporting(ready=True)
+
+    async def scenario() -> None:
+        await asyncio.sleep(0)
+        assert it.written is None
+        it.instances = [instance("i", "listen on :: port 179: Permission denied")]
+        it.events.publish(ListenChanged(instance="i", address="::", port=179, error="denied"))
+        await until(lambda: it.written is not None)
+
+    it.run(scenario)
+    write = it.written
+    assert write is not None
+    assert (write.occurrence.reason, write.content["regarding"]["kind"]) == ("ListenFailed", "Node")

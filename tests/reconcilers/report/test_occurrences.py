@@ -8,7 +8,7 @@ from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.report import overdue
 from reconcilers.report.events import Occurrence
 from reconcilers.report.occurrences import Occurrences
-from speaker.api import PeerStatus
+from speaker.api import InstanceStatus, PeerStatus
 from tests.reconcilers.build import NODE, usual
 from tests.reconcilers.cilium.test_report import NOW, session
 
@@ -20,6 +20,7 @@ class Found:
         cluster = usual()
         cluster.run()
         self.sessions = list(sessions)
+        self.instances: list[InstanceStatus] = []
         self.now = NOW
         self.reported: list[Occurrence] = []
         self.resolved: list[Occurrence] = []
@@ -31,6 +32,7 @@ class Found:
             NODE,
             [cluster.dialect],
             lambda: self.sessions,
+            lambda: self.instances,
             report=self.reported.append,
             resolved=self.resolved.append,
             now=lambda: self.now,
@@ -78,6 +80,32 @@ def test_a_session_that_is_not_tried_is_no_event() -> None:
     found.now += 1000
     found.compare()
     assert found.reported == []
+
+
+def test_an_instance_that_cannot_listen_is_an_event_with_the_remedy() -> None:
+    found = Found()
+    text = "listen on :: port 179: Permission denied: it needs the capability NET_BIND_SERVICE"
+    for error in (text, text, None):
+        found.instances = [instance("i", error), instance("j", None)]
+        found.compare()
+    (occurrence,) = found.reported
+    assert (occurrence.type, occurrence.reason) == ("Warning", "ListenFailed")
+    assert (occurrence.regarding.ref.kind, occurrence.regarding.ref.name) == ("Node", NODE)
+    assert occurrence.note == f"instance i: {text}"
+    assert found.resolved == [occurrence]
+
+
+def instance(name: str, error: str | None) -> InstanceStatus:
+    return InstanceStatus(
+        name=name,
+        local_asn=65000,
+        router_id="192.0.2.1",
+        vrf=None,
+        listening=(),
+        listen_error=error,
+        peers=0,
+        refused=0,
+    )
 
 
 def test_where_a_dialect_cannot_name_its_object_the_event_is_regarding_the_node(
