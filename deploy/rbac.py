@@ -115,6 +115,8 @@ def operator_rules(cell: DialectCell) -> Iterator[str]:
     yield from _rules(_node_object_kinds(cell, namespaced=False), ("list", "delete"))
     if dialect.rivals:
         yield _rule("apps", ["daemonsets"], ("list",))
+    if dialect.companions:
+        yield _rule("apps", ["deployments"], ("list",))
     yield from _declared(cell, operator=True)
 
 

@@ -31,6 +31,7 @@ from cells.hive.signal import Signal
 from cells.kubernetes import Kubernetes
 from cells.metrics import Metrics, MetricsCollector
 from cells.operator.abandoned import AbandonedObjectsJob
+from cells.operator.companions import CompanionCheck
 from cells.operator.election import Leadership
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
@@ -118,6 +119,11 @@ class Operator:
         rivals = RivalSearch(dialects, kubernetes, self._leadership.gained, health.scope("rivals"))
         if rivals.needed:
             jobs.add("rivals", rivals.run)
+        companions = CompanionCheck(
+            dialects, kubernetes, self._leadership.gained, health.scope("companions")
+        )
+        if companions.needed:
+            jobs.add("companions", companions.run)
         abandoned = AbandonedObjectsJob(
             database,
             tables,

@@ -35,7 +35,7 @@ from reconcilers.dialect.extensions import (
     ViewContext,
 )
 from reconcilers.dialect.feeding import FeederError, Feeding
-from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
+from reconcilers.dialect.installation import Companion, NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.node_object import (
     NodeObject,
@@ -69,6 +69,7 @@ __all__ = [
     "ClusterContext",
     "ClusterIntent",
     "Command",
+    "Companion",
     "Contributed",
     "Converter",
     "Delete",

@@ -28,6 +28,21 @@ class NamedSecret(msgspec.Struct, frozen=True):
     """The field of the agent's options that has the namespace."""
 
 
+class Companion(msgspec.Struct, frozen=True):
+    """Another program that the dialect relies on, and the versions of it that are tested."""
+
+    name: str
+    """For people: "MetalLB's controller"."""
+    labels: tuple[str, ...]
+    """Label selectors of its Deployment: it has one of them."""
+    container: str
+    """The name of the container whose image has the version."""
+    tested: tuple[tuple[int, int], tuple[int, int]]
+    """The first and the last version that is tested, each as major and minor number."""
+    kinds: tuple[Kind[Any], ...] = ()
+    """The kinds whose definitions are its: each has to be served in the version that is read."""
+
+
 class Rival(msgspec.Struct, frozen=True):
     """Another implementation of a dialect that may still run beside this one.
 

@@ -16,7 +16,7 @@ from reconcilers.dialect.extensions import (
     Gauge,
     PlainPath,
 )
-from reconcilers.dialect.installation import NamedSecret, RbacRule, Rival
+from reconcilers.dialect.installation import Companion, NamedSecret, RbacRule, Rival
 from reconcilers.dialect.memory import Memory
 from reconcilers.dialect.node_object import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.dialect.object_status import ObjectStatus, ReportContext
@@ -64,6 +64,8 @@ class Dialect:
     secrets_namespace_option: ClassVar[str | None] = None
     """The option with the namespace of the dialect's own Secrets, for the roles of the chart."""
     rivals: ClassVar[tuple[Rival, ...]] = ()
+    companions: ClassVar[tuple[Companion, ...]] = ()
+    """Programs that the dialect relies on: health names a version that is not tested."""
     reported_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds whose status an agent writes."""
     log_level_kind: ClassVar[Kind[Any] | None] = None

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
+    Companion,
     Dialect,
     Fed,
     Memory,
@@ -106,6 +107,18 @@ class MetalLBDialect(Dialect):
             "app.kubernetes.io/name=metallb,app.kubernetes.io/component=speaker",
         ),
         Rival("MetalLB's speaker", "app=metallb,component=speaker"),
+    )
+    companions: ClassVar = (
+        Companion(
+            "MetalLB's controller",
+            (
+                "app.kubernetes.io/name=metallb,app.kubernetes.io/component=controller",
+                "app=metallb,component=controller",
+            ),
+            "controller",
+            tested=((0, 14), (0, 16)),
+            kinds=metallb.CONFIGURATION,
+        ),
     )
     secrets_namespace_option: ClassVar = "namespace"
     selecting_kinds: ClassVar = frozenset({metallb.BGP_PEER.name})

@@ -245,6 +245,10 @@ metallb.io:
   resources:
     - daemonsets
   verbs: [list]
+- apiGroups: [apps]
+  resources:
+    - deployments
+  verbs: [list]
 {{- end }}
 {{- end }}
 
