@@ -44,7 +44,7 @@ def cluster_problems(
     A dialect that cannot be compiled is a problem without objects.
     """
     nodes_of: dict[Problem, list[str]] = {}
-    cluster = ClusterContext(secrets_namespace)
+    cluster = ClusterContext(secrets_namespace, reports_conditions=False)
     for name, dialect in feeding.dialects.items():
         try:
             context = feeding.cluster_context(dialect, cluster, snapshot)

@@ -107,6 +107,8 @@ class ClusterContext(msgspec.Struct, frozen=True):
     stored: bool = True
     """True if what is generated is stored in an API server and read back; False in a process that
     reads manifests, where it counts at once."""
+    reports_conditions: bool = True
+    """False where conditions are not read: a review of changes compares problems alone."""
     of_node: Callable[[str], NodeContext] = _alone
     """The context in which this dialect is compiled for a node, by the node's name: with what other
     dialects feed."""

@@ -264,6 +264,8 @@ class Frrk8sDialect(Dialect):
 
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Report conditions: nodes with the same objects are merged once."""
+        if not context.reports_conditions:
+            return ClusterIntent()
         namespace = self.options.namespace
         objects: dict[ObjectRef, int] = {}
         reported: list[Condition] = []

@@ -260,7 +260,7 @@ class MetalLBDialect(Dialect):
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Report conditions: nodes with the same objects are checked and merged once."""
         options = context.fed_options
-        if not isinstance(options, Frrk8sClusterOptions):
+        if not context.reports_conditions or not isinstance(options, Frrk8sClusterOptions):
             return ClusterIntent()
         if self._frrk8s is None:
             self._frrk8s = Frrk8sDialect(self.tables, options)

@@ -113,6 +113,22 @@ def test_a_review_runs_the_operators_part_with_the_same_as_the_operator_does() -
     }
 
 
+def test_a_review_needs_no_conditions() -> None:
+    it = Place()
+    seen: list[bool] = []
+
+    class Reporting(Feeder):
+        def operate(self, snapshot: Snapshot, context: api.ClusterContext) -> api.ClusterIntent:
+            seen.append(context.reports_conditions)
+            return api.ClusterIntent()
+
+    it.feeder = Reporting(it.tables, Reporting.options_type())
+    it.planned()
+    assert seen == [True]
+    it.reviewed(lighthouse("coast", "b"))
+    assert set(seen[1:]) == {False}
+
+
 def test_where_what_feeds_it_cannot_be_compiled_the_operators_part_says_which_dialect_it_is() -> (
     None
 ):
