@@ -6,7 +6,7 @@ ARGS ?=
 # Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: run test unit properties mutants check format lock manifests compiled test-compiled bench bench-antrea bench-speed sbom clean help
+.PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -23,11 +23,15 @@ test: $(VENV)/.installed-dev  ## everything, with real routers and an API server
 unit: $(VENV)/.installed-dev  ## the quick tests only, properties with a part of their examples
 	@$(BIN)/python -m pytest --hypothesis-profile quick -m "not interop and not netns and not apiserver and not helm and not program" $(PARALLEL) $(ARGS)
 
-mutants: $(VENV)/.installed-dev  ## a mutant of each rule of docs/rfcs.md against the tests that the page names (ARGS="-k 8212")
+soak: $(VENV)/.installed-dev  ## ten minutes of a node's life: objects that come, conflict and go, an agent that is killed, and BIRD (SOAK_SECONDS=N, SOAK_SEED=N)
+	@tests/support/install-routers
+	@SOAK_SECONDS=$${SOAK_SECONDS:-600} $(BIN)/python -m pytest -q tests/interop/node_life.py $(ARGS)
+
+mutants: $(VENV)/.installed-dev  ## mutants of each rule of docs/rfcs.md, and of merging, against their tests (ARGS="-k 8212", ARGS="-k frrk8s")
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
-properties: $(VENV)/.installed-dev  ## merging FRRConfigurations against its model, on 100,000 random sets (WAGGLE_MODEL_SEED=N: other ones)
-	@WAGGLE_MODEL_SETS=100000 $(BIN)/python -m pytest -q tests/reconcilers/frrk8s/test_model.py $(PARALLEL) $(ARGS)
+properties: $(VENV)/.installed-dev  ## merging FRRConfigurations against its model, on 100,000 random sets (MODEL_SEED=N: other ones)
+	@MODEL_SETS=100000 $(BIN)/python -m pytest -q tests/reconcilers/frrk8s/test_model.py $(PARALLEL) $(ARGS)
 
 check: $(VENV)/.installed-dev  ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

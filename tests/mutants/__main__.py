@@ -1,4 +1,6 @@
-"""Run the tests that docs/rfcs.md names against each mutant; exit status 1 if one survives.
+"""Run the tests of its rule against each mutant; exit status 1 if one survives.
+
+The tests of an RFC are those that docs/rfcs.md names, those of merging are in `tests.mutants.merging`.
 
 Each mutant is a change of a copy of the project, so the working tree stays as it is. ``-k RULE``
 selects rules: ``make mutants ARGS="-k 8212"``.
@@ -14,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from tests.mutants.merging import MERGING, TESTS
 from tests.mutants.page import ROOT, named_tests
 from tests.mutants.rules import MUTANTS, Mutant
 
@@ -27,7 +31,8 @@ def main() -> int:
     """Run; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("-k", metavar="RULE", default="", help="only rules that begin so")
-    chosen = [one for one in MUTANTS if one.rule.startswith(parser.parse_args().k)]
+    every = (*MUTANTS, *MERGING)
+    chosen = [one for one in every if one.rule.startswith(parser.parse_args().k)]
     survivors = []
     with tempfile.TemporaryDirectory(prefix="waggle-mutants-") as name:
         copy = Path(name)
@@ -43,7 +48,7 @@ def main() -> int:
             took = f"{time.monotonic() - began:.1f} s"
             text = " ".join(mutant.text.split())
             result = f"fails {killer}" if killer else "SURVIVES"
-            head = f"{number}/{len(chosen)} RFC {mutant.rule} {mutant.module}: {text}"
+            head = f"{number}/{len(chosen)} {mutant.rule} {mutant.module}: {text}"
             _print(f"{head}: {result} ({took})")
             if not killer:
                 survivors.append(mutant)
@@ -63,23 +68,28 @@ def _killer(mutant: Mutant, copy: Path) -> str:
     assert original.count(mutant.text) == 1, f"{mutant.module}: {mutant.text!r} is not there once"
     module.write_text(original.replace(mutant.text, mutant.replaced_by))
     try:
-        return _first_failure(named_tests(mutant.rule), copy)
+        nodes = TESTS.get(mutant.rule) or _nodes(named_tests(mutant.rule), copy)
+        return _first_failure(nodes, copy)
     finally:
         module.write_text(original)
 
 
-def _first_failure(names: list[str], copy: Path) -> str:
+def _nodes(names: Sequence[str], copy: Path) -> list[str]:
+    """Return the tests with these names, as pytest's arguments."""
     files = [
         file
         for file in sorted((copy / "tests").rglob("test_*.py"))
         if any(f"def {name}(" in file.read_text() for name in names)
     ]
-    nodes = [
+    return [
         f"{file.relative_to(copy)}::{name}"
         for file in files
         for name in names
         if re.search(rf"^(?:async )?def {name}\(", file.read_text(), re.MULTILINE)
     ]
+
+
+def _first_failure(nodes: Sequence[str], copy: Path) -> str:
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *nodes]
     done = subprocess.run(
         command,

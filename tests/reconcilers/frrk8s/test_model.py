@@ -1,6 +1,6 @@
 """Merging, and a model of it that is written from the documentation, on random sets of objects.
 
-``WAGGLE_MODEL_SETS`` is the number of sets, ``WAGGLE_MODEL_SEED`` the first seed; `make properties`
+``MODEL_SETS`` is the number of sets, ``MODEL_SEED`` the first seed; `make properties`
 takes 100,000. A failure names the seed of its set.
 """
 
@@ -20,8 +20,8 @@ from tests.reconcilers.frrk8s import model
 from tests.reconcilers.frrk8s.build import merge, unit
 from tests.reconcilers.frrk8s.random_objects import SECRETS, random_objects
 
-SETS = int(os.environ.get("WAGGLE_MODEL_SETS", "2000"))
-FIRST_SEED = int(os.environ.get("WAGGLE_MODEL_SEED", "0"))
+SETS = int(os.environ.get("MODEL_SETS", "2000"))
+FIRST_SEED = int(os.environ.get("MODEL_SEED", "0"))
 PARTS = 4
 """The sets are run in parts, side by side."""
 

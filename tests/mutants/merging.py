@@ -1,0 +1,254 @@
+"""Mutants of merging FRRConfigurations and MetalLB's objects: of conflicts, isolation and filters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutants.rules import Mutant
+
+_CASES: Final = "tests/cases/test_frrk8s_metallb.py"
+_MERGE: Final = "reconcilers/frrk8s/merge.py"
+_CLAIMS: Final = "reconcilers/frrk8s/claims.py"
+_TABLE: Final = "reconcilers/frrk8s/claim_table.py"
+_SINGLE: Final = "reconcilers/frrk8s/single.py"
+_EXPORTS: Final = "reconcilers/frrk8s/exports.py"
+_INTENT: Final = "reconcilers/frrk8s/intent.py"
+_CHECK: Final = "reconcilers/metallb/check.py"
+_SERVICES: Final = "reconcilers/metallb/services.py"
+TESTS: Final = {
+    "frrk8s": (
+        "tests/reconcilers/frrk8s/test_model.py",
+        "tests/reconcilers/frrk8s/test_merge.py",
+        _CASES,
+    ),
+    "metallb": (
+        "tests/reconcilers/metallb/test_check.py",
+        "tests/reconcilers/metallb/test_services.py",
+        _CASES,
+    ),
+}
+"""The tests of a rule, the quickest first."""
+
+_CHANGES: Final = (
+    # Conflicts
+    (
+        "frrk8s",
+        _CLAIMS,
+        '"bfdProfile", "BFD profile", optional=True',
+        '"bfdProfile", "BFD profile"',
+    ),
+    (
+        "frrk8s",
+        _CLAIMS,
+        '_Field("sourceaddress", "source address"),',
+        '_Field("sourceaddress", "source address", optional=True),',
+    ),
+    (
+        "frrk8s",
+        _CLAIMS,
+        '_Field("localASN", "local AS number"),',
+        '_Field("localASN", "local AS number", optional=True),',
+    ),
+    ("frrk8s", _CLAIMS, 'IPv4 next hop", optional=True)', 'IPv4 next hop")'),
+    ("frrk8s", _CLAIMS, "    if router.router_id is not None:", "    if True:"),
+    (
+        "frrk8s",
+        _CLAIMS,
+        "        if len({claim.value for claim in of_object}) > 1:",
+        "        if False:",
+    ),
+    (
+        "frrk8s",
+        _CLAIMS,
+        "            rest.append(of_object[0])",
+        "            rest += of_object[:0]",
+    ),
+    (
+        "frrk8s",
+        _CLAIMS,
+        "    if len({claim.value for claim in rest}) > 1:",
+        "    if len({claim.value for claim in rest}) > 2:",
+    ),
+    (
+        "frrk8s",
+        _CLAIMS,
+        "SecretValue(password_octets(found.reveal()))",
+        "SecretValue(found.reveal())",
+    ),
+    (
+        "frrk8s",
+        _CLAIMS,
+        "            continue  # Nothing is known",
+        "            pass  # Nothing is known",
+    ),
+    (
+        "frrk8s",
+        _TABLE,
+        "            if subject not in self._disputed and not _agree(own, slot, of_slots):",
+        "            if False:",
+    ),
+    ("frrk8s", _TABLE, "    if any(claim.value != value for claim in own[1:]):", "    if False:"),
+    (
+        "frrk8s",
+        _MERGE,
+        "        if reported:\n            return Merge(None",
+        "        if False:\n            return Merge(None",
+    ),
+    (
+        "frrk8s",
+        _SINGLE,
+        "        if self._errors:\n            return Compiled(errors=tuple(self._errors))",
+        "        if False:\n            return Compiled(errors=tuple(self._errors))",
+    ),
+    # What is united
+    (
+        "frrk8s",
+        _MERGE,
+        "any(settings.graceful_restart for settings in different)",
+        "first.settings.graceful_restart",
+    ),
+    (
+        "frrk8s",
+        _MERGE,
+        "if any(one is None for one in accepts)",
+        "if all(one is None for one in accepts)",
+    ),
+    (
+        "frrk8s",
+        _MERGE,
+        'bfd_profile=filled("bfd_profile"),',
+        "bfd_profile=first.session.bfd_profile,",
+    ),
+    ("frrk8s", _MERGE, 'exporting = parts if "unicast" in families else ()', "exporting = parts"),
+    (
+        "frrk8s",
+        _MERGE,
+        "frozenset[str]().union(*(router.imports for _, router in parts)),",
+        "first.imports,",
+    ),
+    ("frrk8s", _SINGLE, "own = self._own.get(vrf)", "own = self._own.get(vrf) or frozenset()"),
+    (
+        "frrk8s",
+        _SINGLE,
+        "elif name not in self._own and name not in self._elsewhere:",
+        "elif name not in self._own:",
+    ),
+    # Isolation
+    (
+        "frrk8s",
+        _MERGE,
+        "waiting = sorted(units, key=lambda unit: unit.age)",
+        "waiting = sorted(units, key=lambda unit: unit.ref)",
+    ),
+    (
+        "frrk8s",
+        _MERGE,
+        "            if wrong or _contradicts(claims, table):",
+        "            if wrong:",
+    ),
+    (
+        "frrk8s",
+        _MERGE,
+        "            if wrong or _contradicts(claims, table):",
+        "            if _contradicts(claims, table):",
+    ),
+    (
+        "frrk8s",
+        _MERGE,
+        "while waiting and len(waiting) < count:",
+        "while waiting and count > len(units):",
+    ),
+    ("frrk8s", _MERGE, "    return found or with_younger", "    return with_younger"),
+    (
+        "metallb",
+        _CHECK,
+        "            present -= {one.objects[0] for one in alone}",
+        "            present.clear()",
+    ),
+    (
+        "metallb",
+        _CHECK,
+        "            if not against:\n                present.add(ref)",
+        "            present.add(ref)",
+    ),
+    # Filters, out and in
+    (
+        "frrk8s",
+        _EXPORTS,
+        '        return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)',
+        "        return True",
+    ),
+    ("frrk8s", _EXPORTS, "            elif one not in self._available:", "            elif False:"),
+    ("frrk8s", _EXPORTS, "            elif one not in allowed:", "            elif False:"),
+    ("frrk8s", _EXPORTS, "if before is not None and before[0] != value:", "if False:"),
+    ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
+    (
+        "frrk8s",
+        _SINGLE,
+        '        if allowed.mode == "all":\n            return None',
+        "        if False:\n            return None",
+    ),
+    (
+        "frrk8s",
+        _SINGLE,
+        "if length is not None and not nlri[0] <= length <= longest:",
+        "if length is not None and not nlri[0] <= length <= 128:",
+    ),
+    (
+        "frrk8s",
+        _SINGLE,
+        "        if ge is not None and le is not None and ge > le:",
+        "        if False:",
+    ),
+    (
+        "frrk8s",
+        _INTENT,
+        "        if family in families:\n            found.append(",
+        "        if True:\n            found.append(",
+    ),
+    # MetalLB
+    (
+        "metallb",
+        _CHECK,
+        "first.spec.service_selectors or second.spec.service_selectors:",
+        "(first.spec.service_selectors and second.spec.service_selectors):",
+    ),
+    (
+        "metallb",
+        _CHECK,
+        "    return any(same[version] for version in versions)",
+        "    return all(same[version] for version in versions)",
+    ),
+    (
+        "metallb",
+        _CHECK,
+        "    if one.peers and other.peers and not set(one.peers) & set(other.peers):",
+        "    if not set(one.peers) & set(other.peers):",
+    ),
+    (
+        "metallb",
+        _CHECK,
+        "    return max(found, default=None)",
+        "    return min(found, default=None)",
+    ),
+    (
+        "metallb",
+        _CHECK,
+        "    every = not spec.ip_address_pools and not spec.ip_address_pool_selectors",
+        "    every = not spec.ip_address_pools",
+    ),
+    (
+        "metallb",
+        _SERVICES,
+        "    pool = next(iter(pools)) if len(pools) == 1 else None",
+        "    pool = next(iter(pools), None)",
+    ),
+    ("metallb", _SERVICES, "            if family in rules.families:", "            if True:"),
+    (
+        "metallb",
+        _SERVICES,
+        'if service.spec.external_traffic_policy == "Local" and node not in usable:',
+        "if False:",
+    ),
+)
+MERGING: Final = tuple(Mutant(*change) for change in _CHANGES)
