@@ -6,6 +6,7 @@
 * the chart's ``values.schema.json`` and the table of values in its README, from ``values.yaml``, its
   comments, and the options that the cells declare
 * ``manifests/waggle.yaml``, rendered by helm from the chart (with ``--helm PROGRAM``)
+* ``manifests/waggle-metallb.yaml``: ``metallb/controller.yaml``, and the chart with its API dialects
 
 ``make manifests`` runs it, and a test compares the committed files with the result.
 """
@@ -38,6 +39,8 @@ from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
 HERE: Final = Path(__file__).parent
 CHART: Final = HERE / "helm" / "waggle"
 MANIFESTS: Final = HERE / "manifests" / "waggle.yaml"
+WITH_METALLB: Final = HERE / "manifests" / "waggle-metallb.yaml"
+CONTROLLER: Final = HERE / "metallb" / "controller.yaml"
 NAMESPACE: Final = "waggle-system"
 """The namespace of the plain manifests."""
 KUBE_VERSION: Final = "1.34.0"
@@ -171,6 +174,10 @@ def files(helm: str | None) -> dict[Path, str]:
     }
     if helm is not None:
         generated[MANIFESTS] = manifests(helm)
+        on = ("cells.frrk8s.enabled=true", "cells.metallb.enabled=true")
+        head, _, objects = manifests(helm, "cells.cilium.enabled=false", *on).partition("\n")
+        # Its namespaces have to be there first.
+        generated[WITH_METALLB] = f"{head}\n---\n{CONTROLLER.read_text()}{objects}"
     return generated
 
 
@@ -180,8 +187,8 @@ def definitions(dialect: type[Dialect]) -> str:
     return crds.as_yaml([custom_resource_definition(kind) for kind in kinds])
 
 
-def manifests(helm: str) -> str:
-    """Render the chart with its default values."""
+def manifests(helm: str, *values: str) -> str:
+    """Render the chart with its default values, and others as ``KEY=VALUE``."""
     command = [
         helm,
         "template",
@@ -191,6 +198,7 @@ def manifests(helm: str) -> str:
         f"--kube-version={KUBE_VERSION}",
         "--set=namespace.create=true",
         "--skip-tests",
+        *(f"--set={value}" for value in values),
     ]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     head = "# Rendered from deploy/helm/waggle by `make manifests`. Do not edit.\n"
