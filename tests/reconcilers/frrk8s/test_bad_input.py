@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
 from resources.core.kinds import NODE
 from resources.errors import InvalidObject
 from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.tables import Tables
 from tests.reconcilers.build import Cluster, node
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 
@@ -56,7 +58,7 @@ WHOLE: dict[str, Any] = {
     },
 }
 """A specification with most fields."""
-STRANGE: tuple[Any, ...] = (None, [], 7, -1, 1.5, "1", True, {}, "x" * 1_048_576)
+STRANGE: tuple[Any, ...] = (None, [], 7, -1, 1.5, "1", True, {}, 1 << 32, 1e3, "x" * 1_048_576)
 TEXTS = ("a\nb", "a b", "a\x00b", "‮abc", "x" * 10_240, " ", "%", "a/b")
 
 
@@ -78,8 +80,12 @@ def replaced(path: tuple[Any, ...], by: Any) -> dict[str, Any]:  # noqa: ANN401
     return configuration("bad", spec)
 
 
-def cluster(good: int = 2) -> Cluster:
-    made = Cluster(also=[Frrk8sDialect])
+def cluster(good: int = 2, on_conflict: OnConflict = "keep") -> Cluster:
+    class Dialect(Frrk8sDialect):
+        def __init__(self, tables: Tables, options: Any) -> None:  # noqa: ANN401, ARG002
+            super().__init__(tables, Frrk8sOptions(on_conflict=on_conflict))
+
+    made = Cluster(also=[Dialect])
     made.put(NODE, node(bgp="yes"))
     for i in range(good):
         one = router(neighbor(address=f"198.18.0.{i + 1}"), vrf="default")
@@ -101,7 +107,7 @@ def test_a_strange_value_in_a_field(path: tuple[Any, ...]) -> None:
         json.dumps(document)
 
 
-@pytest.mark.parametrize("value", STRANGE[:7])
+@pytest.mark.parametrize("value", STRANGE[:7], ids=str)
 def test_a_strange_value_in_place_of_the_specification(value: object) -> None:
     object_ = configuration("bad", value)
     it = cluster()
@@ -124,6 +130,71 @@ def test_a_strange_text_in_a_field_of_a_neighbor(field: str, text: str) -> None:
     assert problem["category"] == "invalid"
     assert field in problem["field"]
     assert len(problem["message"]) < 300
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_a_strange_text_in_a_vrf_or_a_community(text: str) -> None:
+    community = {"community": text, "prefixes": ["10.1.0.0/16"]}
+    advertise = {"allowed": {"mode": "all"}, "withCommunity": [community]}
+    of_community = router(neighbor(toAdvertise=advertise), prefixes=["10.1.0.0/16"])
+    for one, field in (
+        (router(vrf=text), "vrf"),
+        (router(imports=[{"vrf": text}]), "imports[0].vrf"),
+        (of_community, "withCommunity[0].community"),
+    ):
+        it = cluster(0)
+        it.put(FRR_CONFIGURATION, configuration("bad", {"bgp": {"routers": [one]}}))
+        it.run()
+        (problem,) = it.render()["problems"]
+        assert problem["category"] == "invalid"
+        assert problem["field"].endswith(field)
+        assert len(problem["message"]) < 300
+        assert problem["message"].isprintable()
+
+
+def test_a_selector_with_a_thousand_values() -> None:
+    values = [f"v{i}" for i in range(1_000)]
+    it = cluster(0)
+    for name, chosen in (("in", [*values, "yes"]), ("out", values)):
+        expression = {"key": "bgp", "operator": "In", "values": chosen}
+        spec = {
+            "nodeSelector": {"matchExpressions": [expression]},
+            "bgp": {"routers": [router(neighbor(), vrf=name)]},
+        }
+        it.put(FRR_CONFIGURATION, configuration(name, spec))
+    it.run()
+    document = it.render()
+    assert [one["vrf"] for one in document["instances"]] == ["in"]
+    assert document["problems"] == []
+
+
+def test_wrong_objects_of_every_kind_beside_fifty_good_ones() -> None:
+    good = cluster(50)
+    good.run()
+    wanted = good.render()["instances"]
+    it = cluster(50, on_conflict="isolate")
+    bad = [
+        *(replaced(path, value) for path in list(paths(WHOLE))[::3] for value in ({}, -1, "x")),
+        *(replaced(path, 1 << 32) for path in paths(WHOLE) if path[-1] in ("asn", "localASN")),
+    ]
+    names = []
+    for i, one in enumerate(bad):
+        one["metadata"]["name"] = f"bad-{i}"
+        # Of another VRF, so that what happens to be right does not change the others.
+        it.put(FRR_CONFIGURATION, one)
+        names.append(f"FRRConfiguration/frr-k8s-system/bad-{i}")
+    it.run()
+    document = it.render()
+    (instance,) = (one for one in document["instances"] if one["vrf"] is None)
+    assert instance == wanted[0]
+    told = {name for problem in document["problems"] for name in problem["objects"]}
+    left_out = {
+        f"FRRConfiguration/frr-k8s-system/{one['name']}"
+        for one in document["conditions"]
+        if one["type"] == "Accepted" and one["status"] == "False"
+    }
+    assert left_out
+    assert left_out <= told <= set(names)
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:3], "x" * 10_240])
