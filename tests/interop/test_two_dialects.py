@@ -71,15 +71,28 @@ class Two:
 
 @pytest.fixture
 def two(need_router: NeedRouter, tmp_path: Path) -> Iterator[Two]:
-    """The agent, which reads no configuration yet, and BIRD."""
+    """An agent with Cilium's dialect and a test dialect, without configuration yet, and BIRD."""
+    with running(need_router, tmp_path, "beacon", "tests.dialects.cells", "agent") as found:
+        yield found
+
+
+@pytest.fixture
+def two_of_the_agent(need_router: NeedRouter, tmp_path: Path) -> Iterator[Two]:
+    """An agent with the dialects of Cilium and FRR-k8s, without configuration yet, and BIRD."""
+    with running(need_router, tmp_path, "frrk8s", "waggle_agent") as found:
+        yield found
+
+
+@contextlib.contextmanager
+def running(need_router: NeedRouter, tmp_path: Path, dialect: str, *program: str) -> Iterator[Two]:
     need_router("bird")
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
         agent = Agent(
             link.left,
             tmp_path / "agent",
-            program=("tests.dialects.cells", "agent"),
-            arguments=("--enable-cell", "beacon", "--state-directory", str(tmp_path / "state")),
+            program=program,
+            arguments=("--enable-cell", dialect, "--state-directory", str(tmp_path / "state")),
         )
         router = router_for("bird", PEER, link, tmp_path)
         for part in (agent, router):
@@ -110,24 +123,61 @@ def test_a_session_stays_up_when_another_dialect_wants_its_peer_and_passes_on_wh
     settles(lambda: two.check(PEER), stays=2.0)
     assert two.token() == token
 
-    # Also over a restart, after which both are new.
-    agent.stop()
-    agent.start()
-    agent.wait_ready()
-    eventually(lambda: two.check(PEER), context=two.logs)
-
     agent.remove("cilium.json")
     eventually(lambda: two.check("router"), context=two.logs)
     eventually(lambda: _check_nothing_wrong(two))
-    token = two.token()
 
-    # Now the other one is the owner.
-    agent.write_objects("cilium.json", *configuration)
-    eventually(lambda: _check_left_out(two, PEER), context=two.logs)
-    settles(lambda: two.check("router"), stays=1.0)
-    assert two.token() == token
-    agent.remove("beacon.json")
-    eventually(lambda: two.check(PEER), context=two.logs)
+
+FRR_CONFIGURATION: dict[str, Any] = {
+    "apiVersion": "frrk8s.metallb.io/v1beta1",
+    "kind": "FRRConfiguration",
+    "metadata": {"name": "own", "namespace": "frr-k8s-system"},
+    "spec": {
+        "bgp": {
+            "routers": [
+                {
+                    "asn": ASN,
+                    "neighbors": [
+                        {
+                            "address": ADDRESS,
+                            "asn": PEER_ASN,
+                            "port": PORT,
+                            "sourceaddress": OURS[0],
+                            "connectTime": "1s",
+                        }
+                    ],
+                }
+            ]
+        }
+    },
+}
+
+
+def test_an_frr_configuration_and_a_cluster_config_in_both_orders_each_over_a_restart(
+    two_of_the_agent: Two,
+) -> None:
+    two = two_of_the_agent
+    agent = two.agent
+    node, *configuration = cilium()
+    agent.write_objects("node.json", node)
+    objects = {PEER: ("cilium.json", configuration), ADDRESS: ("frr.json", [FRR_CONFIGURATION])}
+    name, rows = objects[ADDRESS]
+    agent.write_objects(name, *rows)
+    eventually(lambda: two.check(ADDRESS), context=two.logs)
+    for owner, later in ((ADDRESS, PEER), (PEER, ADDRESS)):
+        token = two.token()
+        name, rows = objects[later]
+        agent.write_objects(name, *rows)
+        eventually(lambda later=later: _check_left_out(two, later), context=two.logs)  # type: ignore[misc]
+        two.check(owner)
+        assert two.token() == token
+        agent.daemon.kill()
+        agent.start()
+        agent.wait_ready()
+        eventually(lambda owner=owner: two.check(owner), context=two.logs)  # type: ignore[misc]
+        eventually(lambda later=later: _check_left_out(two, later), context=two.logs)  # type: ignore[misc]
+        agent.remove(objects[owner][0])
+        eventually(lambda later=later: two.check(later), context=two.logs)  # type: ignore[misc]
 
 
 def _check_left_out(two: Two, name: str) -> None:
