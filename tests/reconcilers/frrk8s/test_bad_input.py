@@ -173,8 +173,9 @@ def test_wrong_objects_of_every_kind_beside_fifty_good_ones() -> None:
     good.run()
     wanted = good.render()["instances"]
     it = cluster(50, on_conflict="isolate")
+    odd: tuple[Any, ...] = ({}, -1, "x")
     bad = [
-        *(replaced(path, value) for path in list(paths(WHOLE))[::3] for value in ({}, -1, "x")),
+        *(replaced(path, value) for path in list(paths(WHOLE))[::3] for value in odd),
         *(replaced(path, 1 << 32) for path in paths(WHOLE) if path[-1] in ("asn", "localASN")),
     ]
     names = []
