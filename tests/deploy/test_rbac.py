@@ -536,9 +536,14 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         patches = {grant for grant in grants("agent") if grant[0] == "patch"}
         cluster.until_used("agent", patches, agent)
         cluster.stop()
+        used = cluster.used("agent")
+        other = server.token("waggle-agent", NAMESPACE, node="n1")
+        for path in _written(server):
+            _check_denied(server.request("DELETE", path, token=other), "of its own node only")
+        cluster.since = server.audited
         off = (*arguments, "--status-report=false")
         agent = cluster.run("agent", settings(objects, "agent"), 0, *off)
-        cluster.until_used("agent", grants("agent"), agent)
+        cluster.until_used("agent", grants("agent") - used, agent)
         assert len(grants("agent")) == len(WRITTEN) * 5
 
 
@@ -572,17 +577,22 @@ def _what(grant: Grant) -> tuple[str, str, str]:
     return (group, resource.partition("/")[0], namespace)
 
 
-def _check_written(server: ApiServer) -> None:
-    found = {
-        resource: {
-            item["metadata"]["name"]: item.get("status", {})
-            for item in server.request(
-                "GET",
-                f"/apis/{group}/v1beta1{f'/namespaces/{namespace}' * bool(namespace)}/{resource}",
-            ).body["items"]
-        }
+def _written(server: ApiServer) -> dict[str, Object]:
+    """Return the objects that agents have written about their nodes, by path."""
+    return {
+        f"{path}/{item['metadata']['name']}": item
         for group, resource, namespace in WRITTEN
+        for path in [
+            f"/apis/{group}/v1beta1{f'/namespaces/{namespace}' * bool(namespace)}/{resource}"
+        ]
+        for item in server.request("GET", path).body["items"]
     }
+
+
+def _check_written(server: ApiServer) -> None:
+    found: dict[str, dict[str, Object]] = {resource: {} for _, resource, _ in WRITTEN}
+    for path, item in _written(server).items():
+        found[path.rsplit("/", 2)[1]][item["metadata"]["name"]] = item.get("status", {})
     assert found["configurationstates"][f"speaker-{NODE}"]["result"] == "Valid"
     ((name, status),) = found["servicebgpstatuses"].items()
     assert name.startswith("bgp-")
