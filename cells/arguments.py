@@ -50,13 +50,15 @@ class Parser(argparse.ArgumentParser):
         """Parse; an undeclared argument is an error that names it."""
         words = sys.argv[1:] if args is None else list(args)
         # Looked for first: argparse would complain about what follows an unknown flag instead.
-        known = _flags(self)
-        for word in words[: words.index("--") if "--" in words else None]:
+        before = words[: words.index("--") if "--" in words else None]
+        commands = _commands(self, before)
+        known = [flag for one in commands for flag in one._option_string_actions]  # noqa: SLF001
+        for word in before:
             if word.startswith("--") and word.split("=", 1)[0] not in known:
-                self.error(_unknown(word, known))
+                commands[-1].error(_unknown(word, known))
         found, unknown = self.parse_known_args(words, namespace)
         if unknown:
-            self.error(_unknown(unknown[0], known))
+            commands[-1].error(_unknown(unknown[0], known))
         return found
 
 
@@ -71,22 +73,26 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _flags(parser: argparse.ArgumentParser) -> list[str]:
-    """All flags of a parser and of the sub-commands below it."""
-    flags = list(parser._option_string_actions)  # noqa: SLF001 - argparse has no public way
-    for action in parser._actions:  # noqa: SLF001
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for child in action.choices.values():
-                flags += _flags(child)
-    return flags
+def _commands(
+    parser: argparse.ArgumentParser, words: Sequence[str]
+) -> list[argparse.ArgumentParser]:
+    """Return the parsers of the command that the words name: the program's, then the sub-commands'."""
+    found = [parser]
+    for word in words:
+        for action in found[-1]._actions:  # noqa: SLF001 - argparse has no public way
+            if isinstance(action, argparse._SubParsersAction) and word in action.choices:  # noqa: SLF001
+                found.append(action.choices[word])
+                break
+    return found
 
 
 def _unknown(argument: str, known: Sequence[str]) -> str:
     word = argument.split("=", 1)[0]
     if not word.startswith("-"):
         return f"unexpected argument {argument}"
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"unknown flag {word}" + (f" (did you mean {close[0]}?)" if close else "")
+    names = [flag.removeprefix("--") for flag in known if flag.startswith("--")]
+    close = difflib.get_close_matches(word.lstrip("-"), names, n=1)
+    return f"unknown flag {word}" + (f" (did you mean --{close[0]}?)" if close else "")
 
 
 def _plain(message: str) -> str:

@@ -58,6 +58,7 @@ def run(words: list[str], folder: Path, **variables: str) -> subprocess.Complete
         ("waggle-operator", 2),
         ("waggle nothing", 2),
         ("waggle-agent --nothing", 2),
+        ("waggle router routes --nothing", 2),
     ],
 )
 def test_an_error_is_the_program_and_a_sentence(command: str, status: int, tmp_path: Path) -> None:
