@@ -15,4 +15,6 @@ def test_the_example_is_merged(capsys: pytest.CaptureFixture[str]) -> None:
     (instance,) = json.loads(capsys.readouterr().out)["instances"]
     (peer,) = instance["peers"]
     assert [route["prefix"] for route in peer["advertise"]] == ["198.51.100.0/24", "203.0.113.0/24"]
+    types = [origin["type"] for route in peer["advertise"] for origin in route["origins"]]
+    assert set(types) == {"Prefix"}
     assert peer["accept"] == [{"prefix": "10.0.0.0/8", "ge": None, "le": 24}]
