@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Final, Literal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Final, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -101,6 +102,49 @@ class LabelSelector(Struct, frozen=True):
     def keys(self) -> frozenset[str]:
         """The label keys of all requirements."""
         return frozenset(self.match_labels) | {r.key for r in self.match_expressions}
+
+
+T = TypeVar("T")
+
+
+class SelectorIndex(Generic[T]):
+    """Objects by the labels that they select, for many sets of labels that few objects select each."""
+
+    def __init__(self, objects: Iterable[tuple[T, LabelSelector]]) -> None:
+        self._objects = list(objects)
+        asked: list[list[tuple[str, str]]] = [_alternatives(one) for _, one in self._objects]
+        count = Counter(label for labels in asked for label in labels)
+        self._by_label: dict[tuple[str, str], list[int]] = {}
+        self._of_any: list[int] = []
+        """Those that are looked at for all labels."""
+        for number, labels in enumerate(asked):
+            if not labels:
+                self._of_any.append(number)
+                continue
+            by_equality = bool(self._objects[number][1].match_labels)
+            # Of labels that all have to be there, the rarest one; of those of an expression, each.
+            for label in [min(labels, key=count.__getitem__)] if by_equality else labels:
+                self._by_label.setdefault(label, []).append(number)
+
+    def matching(self, labels: Mapping[str, str]) -> Iterator[T]:
+        """Yield the objects that select these labels, in their order."""
+        found = set(self._of_any)
+        for label in labels.items():
+            found.update(self._by_label.get(label, ()))
+        for number in sorted(found):
+            one, selector = self._objects[number]
+            if selector.matches(labels):
+                yield one
+
+
+def _alternatives(selector: LabelSelector) -> list[tuple[str, str]]:
+    """Return labels of which a selected object has at least one; none if there are no such labels."""
+    if selector.match_labels:
+        return list(selector.match_labels.items())
+    for requirement in selector.match_expressions:
+        if requirement.operator == "In":
+            return [(requirement.key, value) for value in dict.fromkeys(requirement.values)]
+    return []
 
 
 def selector_errors(selector: LabelSelector | None, path: str) -> Iterator[FieldError]:

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 class Snapshot:
     """All tables at one point in time."""
 
-    __slots__ = ("_root",)
+    __slots__ = ("__weakref__", "_root")
 
     def __init__(self, root: tuple[TableState, ...]) -> None:
         self._root = root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -125,12 +126,19 @@ def _of_object(
 def _sentence(problem: Problem, ref: ObjectRef, nodes: Iterable[str]) -> str:
     """Return a problem with its field, the other objects and the nodes."""
     names = sorted(nodes)
-    others = [str(other) for other in problem.objects if other != ref]
     parts = [": ".join(part for part in (problem.field, problem.message) if part)]
-    if others and not all(other in problem.message for other in others):
-        parts.append(f"with {', '.join(others)}")
+    if not _names_its_objects(problem):
+        others = [str(other) for other in problem.objects if other != ref]
+        if others and not all(other in problem.message for other in others):
+            parts.append(f"with {', '.join(others)}")
     if names:
         more = ", ..." if len(names) > 3 else ""
         count = "1 node" if len(names) == 1 else f"{len(names)} nodes"
         parts.append(f"on {count} ({', '.join(names[:3])}{more})")
     return " ".join(parts)
+
+
+@functools.lru_cache(maxsize=64)
+def _names_its_objects(problem: Problem) -> bool:
+    """True if the message has the names of all objects; hundreds of them have the same problem."""
+    return all(str(ref) in problem.message for ref in problem.objects)

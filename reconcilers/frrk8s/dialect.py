@@ -47,7 +47,7 @@ from reconcilers.frrk8s.route_sets import (
     candidates,
     changed_objects,
 )
-from reconcilers.frrk8s.selection import Selected, example_labels, selected, selector_errors
+from reconcilers.frrk8s.selection import Selected, Selections, example_labels, selector_errors
 from reconcilers.frrk8s.settings import log_level, without_effect
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.join import united
@@ -112,6 +112,7 @@ class Frrk8sDialect(Dialect):
 
     def __init__(self, tables: Tables, options: Frrk8sOptions | Frrk8sClusterOptions) -> None:
         super().__init__(tables, options)
+        self._selections = Selections(tables)
         self._merger = Merger()
         self._prefixes = ConfiguredPrefixes()
         self._route_sets: Mapping[str, RouteSet] = {}
@@ -158,8 +159,16 @@ class Frrk8sDialect(Dialect):
         found = self._selected(snapshot, node)
         units = _units(found.rows, context.fed, context.replaced)
         resolve = self._resolver(snapshot)
-        merged = self._merged(units, resolve)
-        self._merger.forget(units)
+        merged = self._merged(units, resolve, context.node)
+        configurations = self.tables.of(FRRK8S_CONFIGURATION).all(snapshot)
+        problems = (
+            *found.problems,
+            *without_effect(configurations, self.options.namespace),
+            *merged.problems,
+        )
+        if context.for_operator:
+            return NodeIntent(problems=problems)
+        self._merger.forget_unused()
         if merged.routers is not None:
             self._good = good_state(merged, resolve, self._good)
         elif self.options.on_conflict == "clear":
@@ -174,14 +183,7 @@ class Frrk8sDialect(Dialect):
             compiled.peers,
             compiled.route_sets,
             # With an earlier state in force its own problems are no longer news of these objects.
-            problems=(
-                *found.problems,
-                *without_effect(
-                    self.tables.of(FRRK8S_CONFIGURATION).all(snapshot), self.options.namespace
-                ),
-                *merged.problems,
-                *(compiled.problems if merged.routers is not None else ()),
-            ),
+            problems=(*problems, *(compiled.problems if merged.routers is not None else ())),
             recompiled={SOURCE: self._recompiled(compiled)},
         )
 
@@ -201,8 +203,7 @@ class Frrk8sDialect(Dialect):
 
     def _selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
         labels = node.metadata.labels if node is not None else {}
-        stored = self.tables.of(FRR_CONFIGURATION).all(snapshot)
-        return selected(stored, labels, self.options.namespace)
+        return self._selections.of(snapshot, self.options.namespace).of(labels)
 
     @property
     def _blocked(self) -> tuple[str, ...]:
@@ -213,11 +214,16 @@ class Frrk8sDialect(Dialect):
     ) -> Merge:
         """Merge what a feeding dialect has for a node with the FRRConfigurations that select it."""
         found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
-        return self._merged(_units(found.rows, fed, replaced), self._resolver(snapshot))
+        units = _units(found.rows, fed, replaced)
+        return self._merged(units, self._resolver(snapshot), node)
 
-    def _merged(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
+    def _merged(self, units: Sequence[Unit], resolve: Resolve, node: str) -> Merge:
         isolate = self.options.on_conflict == "isolate"
-        return (self._merger.isolate if isolate else self._merger.merge)(units, resolve)
+        return (self._merger.isolate if isolate else self._merger.merge)(units, resolve, node)
+
+    def forget_unused(self) -> None:
+        """Forget what was compiled for `merged_for`, but for what was used since the last call."""
+        self._merger.forget_unused()
 
     def _resolver(self, snapshot: Snapshot) -> Resolve:
         def resolve(ref: PasswordRef, value: SecretValue | None) -> Resolved:
@@ -288,7 +294,8 @@ class Frrk8sDialect(Dialect):
             units = _units(self._selected(snapshot, nodes[0]).rows, first.fed, first.replaced)
             names = tuple(sorted(node.metadata.name for node in nodes))
             refs = tuple(dict.fromkeys(unit.ref for unit in units))
-            merges.append(NodesMerge(names, refs, self._merged(units, resolve)))
+            merges.append(NodesMerge(names, refs, self._merged(units, resolve, first.node)))
+        self._merger.forget_unused()
         isolate = self.options.on_conflict == "isolate"
         reported += conditions(objects, merges, problems, isolate=isolate)
         refs = tuple({condition.object: None for condition in reported})
@@ -298,8 +305,7 @@ class Frrk8sDialect(Dialect):
 
     def node_group(self, snapshot: Snapshot, node: str) -> Hashable:
         """Return the objects that select a node."""
-        found = self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node)))
-        return tuple(sorted(row.key for row in found.rows))
+        return self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).group
 
     def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
         """Return labels that the selector of an object selects."""

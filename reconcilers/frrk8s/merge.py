@@ -27,6 +27,7 @@ its objects::
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -59,6 +60,8 @@ COMPILATIONS: Final = 8
 """Of one object that are remembered."""
 SPARE_OBJECTS: Final = 64
 """Objects that are remembered beside those of the last merge."""
+NODES: Final = 64
+"""Nodes whose last merges are remembered: the operator's part merges nodes with different objects."""
 SHARED_SETTINGS: Final = 4096
 """Different settings of neighbours that are shared; more are compiled without sharing from then on."""
 
@@ -108,18 +111,41 @@ class Merge(NamedTuple):
     """Objects of which a part has no effect, with the reason: RawConfig, EVPN, BFD."""
 
 
+class _LastMerge:
+    """The claims of the last merge of a node, and the last routers with what they are made of."""
+
+    def __init__(self) -> None:
+        self.claims = ClaimTable()
+        self.compiled: list[Compiled] = []
+        self.rules: list[Any] = []
+        self.routers: tuple[MergedRouter, ...] = ()
+
+
+def _identical(values: Sequence[Any], others: Sequence[Any]) -> bool:
+    return len(values) == len(others) and all(map(operator.is_, values, others))
+
+
 class Merger:
     """Merges units; only those that changed since the last time are compiled and compared again."""
 
     def __init__(self) -> None:
         self._compiled: dict[ObjectRef, list[tuple[FRRConfiguration, VrfPrefixes, Compiled]]] = {}
         """The last compilations of each object; several of one that is fed in parts."""
+        self._used: set[ObjectRef] = set()
+        """Objects that were merged since the last call of `forget_unused`."""
         self._settings: dict[NeighborSettings, NeighborSettings] = {}
-        self._claims = ClaimTable()
-        """Of the last merge."""
+        self._last: dict[str, _LastMerge] = {}
+        """By node, the last one at the end."""
 
-    def merge(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
-        """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``)."""
+    def merge(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
+        """Merge all units, or none where one is invalid, unresolved or in conflict (``keep``).
+
+        ``node``: the one whose last merge is the nearest; it has no effect on the result.
+        """
+        last = self._last.pop(node) if node in self._last else _LastMerge()
+        self._last[node] = last
+        if len(self._last) > NODES:
+            del self._last[next(iter(self._last))]
         ordered = sorted(units, key=lambda unit: (unit.ref, unit.age))
         compiled = self._compile_all(ordered)
         problems: list[Problem] = []
@@ -131,20 +157,24 @@ class Merger:
                 number += 1
             passwords = tuple(password_claims(unit, found, resolve))
             claims[unit.ref, number] = UnitClaims(found, passwords)
-        problems += self._claims.replace(claims)
+        problems += last.claims.replace(claims)
         reported = tuple(sorted(dict.fromkeys(problems)))
         notes = tuple(unsupported(ordered, compiled))
         partial = _partial(ordered, compiled)
         if reported:
             return Merge(None, (*reported, *notes), (), partial)
-        return Merge(united(ordered, compiled), notes, tuple(ordered), partial)
+        rules = [unit.rules for unit in ordered]
+        if not (_identical(compiled, last.compiled) and _identical(rules, last.rules)):
+            last.routers = united(ordered, compiled)
+            last.compiled, last.rules = compiled, rules
+        return Merge(last.routers, notes, tuple(ordered), partial)
 
-    def isolate(self, units: Sequence[Unit], resolve: Resolve) -> Merge:
+    def isolate(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
         """Take units in from the oldest to the youngest; what does not go with them is left out whole.
 
         A unit with a reference to a VRF that only a younger unit has comes after that one.
         """
-        whole = self.merge(units, resolve)
+        whole = self.merge(units, resolve, node)
         if whole.routers is not None:
             return whole
         waiting = sorted(units, key=lambda unit: unit.age)
@@ -191,11 +221,11 @@ class Merger:
     ) -> list[tuple[Unit, Compiled]]:
         return [(unit, self._compile(unit, elsewhere)) for unit in group]
 
-    def forget(self, units: Iterable[Unit]) -> None:
-        """Forget what was compiled of other objects, unless it is little."""
-        kept = {unit.ref for unit in units}
-        if len(self._compiled) > 2 * len(kept) + SPARE_OBJECTS:
-            for ref in self._compiled.keys() - kept:
+    def forget_unused(self) -> None:
+        """Forget the objects that were not merged since the last call, unless they are few."""
+        used, self._used = self._used, set()
+        if len(self._compiled) > 2 * len(used) + SPARE_OBJECTS:
+            for ref in self._compiled.keys() - used:
                 del self._compiled[ref]
 
     def _compile_all(self, units: Sequence[Unit]) -> list[Compiled]:
@@ -204,6 +234,7 @@ class Merger:
 
     def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
         needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
+        self._used.add(unit.ref)
         known = self._compiled.setdefault(unit.ref, [])
         for row, before, compiled in known:
             if (row is unit.row or row == unit.row) and before == needed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -9,36 +10,73 @@ from reconcilers.model import Problem, ref_to
 from resources.errors import FieldError
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.kinds import FRR_CONFIGURATION, SELECTOR
-from resources.labels import LabelSelector
+from resources.labels import LabelSelector, SelectorIndex
+from resources.meta import ObjectKey
+from resources.tables import Tables
+from statedb import Snapshot
 
 
 class Selected(NamedTuple):
     """The objects of a node, and the problems of those whose selector is invalid."""
 
-    rows: list[FRRConfiguration]
-    problems: list[Problem]
+    rows: tuple[FRRConfiguration, ...]
+    problems: tuple[Problem, ...]
+    group: int
+    """Equal for the nodes of one `Selection` that the same objects select."""
 
 
-def selected(
-    stored: Iterable[FRRConfiguration], labels: Mapping[str, str], namespace: str
-) -> Selected:
-    """Return the objects of the namespace that select a node with these labels.
+class Selection:
+    """The objects of a namespace by the nodes that they select.
 
     One whose selector is invalid selects no node; it stops nothing but itself.
     """
-    found = Selected([], [])
-    for row in stored:
-        if row.metadata.namespace != namespace:
-            continue
-        broken = selector_errors(row)
-        if broken:
+
+    def __init__(self, stored: Iterable[FRRConfiguration], namespace: str) -> None:
+        valid: list[tuple[FRRConfiguration, LabelSelector]] = []
+        problems: list[Problem] = []
+        for row in stored:
+            if row.metadata.namespace != namespace:
+                continue
+            broken = selector_errors(row)
+            if not broken:
+                valid.append((row, row.spec.node_selector))
+                continue
             ref = ref_to(FRR_CONFIGURATION, row)
-            found.problems.extend(
+            problems.extend(
                 Problem((ref,), error.path, error.message, category="invalid") for error in broken
             )
-        elif row.spec.node_selector.matches(labels):
-            found.rows.append(row)
-    return found
+        self._problems = tuple(problems)
+        self._index = SelectorIndex(valid)
+        self._keys = sorted({key for _, selector in valid for key in selector.keys})
+        self._known: dict[tuple[str | None, ...], Selected] = {}
+        self._groups: dict[tuple[ObjectKey, ...], int] = {}
+
+    def of(self, labels: Mapping[str, str]) -> Selected:
+        """Return the objects that select a node with these labels."""
+        values = tuple([labels.get(key) for key in self._keys])
+        found = self._known.get(values)
+        if found is None:
+            rows = tuple(self._index.matching(labels))
+            group = self._groups.setdefault(tuple(row.key for row in rows), len(self._groups))
+            found = self._known[values] = Selected(rows, self._problems, group)
+        return found
+
+
+class Selections:
+    """The selection of the last snapshot: the operator's part looks in one for every node."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._last: tuple[weakref.ref[Snapshot], str, Selection] | None = None
+
+    def of(self, snapshot: Snapshot, namespace: str) -> Selection:
+        """Return the selection of the objects of a namespace."""
+        last = self._last
+        if last is not None and last[0]() is snapshot and last[1] == namespace:
+            return last[2]
+        found = Selection(self._tables.of(FRR_CONFIGURATION).all(snapshot), namespace)
+        self._last = (weakref.ref(snapshot), namespace, found)
+        return found
 
 
 def selector_errors(row: FRRConfiguration) -> list[FieldError]:

@@ -25,7 +25,7 @@ from reconcilers.frrk8s.conditions import NodesMerge
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.frrk8s.selection import example_labels, selected
+from reconcilers.frrk8s.selection import Selections, example_labels
 from reconcilers.metallb import cluster
 from reconcilers.metallb.explain import Candidate, candidates, explain
 from reconcilers.metallb.generated import (
@@ -52,7 +52,7 @@ from reconcilers.metallb.node_objects import (
 )
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
-from reconcilers.metallb.preferences import fed_preferences, given, watched, yielding
+from reconcilers.metallb.preferences import Watched, fed_preferences, given, watched, yielding
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
@@ -136,6 +136,7 @@ class MetalLBDialect(Dialect):
         of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
         self._class = of_node.load_balancer_class
         self._ignore_label = of_node.ignore_exclude_lb
+        self._selections = Selections(tables)
         self._state = _State()
         """The configuration in effect: with ``keep`` the last good state."""
         self._keeps = True
@@ -231,8 +232,10 @@ class MetalLBDialect(Dialect):
         rules = compiled_rules(objects, node, self._ignore_label)
         of_peers = peer_rules(objects, rules)
         labels = node.metadata.labels if node is not None else {}
-        stored = self.tables.of(FRR_CONFIGURATION).all(snapshot)
-        watch = watched(selected(stored, labels, options.namespace).rows, objects.peers)
+        watch: Watched = {}
+        if objects.peers:
+            selected = self._selections.of(snapshot, options.namespace).of(labels)
+            watch = watched(selected.rows, objects.peers)
         if not watch:
             return _State(objects, fed(objects, of_peers), options.namespace)
         advertisements = {one.ref: one for one in rules.advertisements}
@@ -260,7 +263,14 @@ class MetalLBDialect(Dialect):
     def operate(self, snapshot: Snapshot, context: ClusterContext) -> ClusterIntent:
         """Report conditions: nodes with the same objects are checked and merged once."""
         options = context.fed_options
-        if not context.reports_conditions or not isinstance(options, Frrk8sClusterOptions):
+        rows = [
+            (ref_to(kind, row), row)
+            for kind in metallb.CONFIGURATION
+            for row in self.tables.of(kind).all(snapshot)
+        ]
+        if not rows or not context.reports_conditions:
+            return ClusterIntent()
+        if not isinstance(options, Frrk8sClusterOptions):
             return ClusterIntent()
         if self._frrk8s is None:
             self._frrk8s = Frrk8sDialect(self.tables, options)
@@ -279,11 +289,7 @@ class MetalLBDialect(Dialect):
             if found.usable:
                 merge = frrk8s.merged_for(snapshot, names[0], given.fed, given.replaced)
             merges.append(cluster.nodes_merge(names, found, given.fed, merge))
-        rows = [
-            (ref_to(kind, row), row)
-            for kind in metallb.CONFIGURATION
-            for row in self.tables.of(kind).all(snapshot)
-        ]
+        frrk8s.forget_unused()
         reported = tuple(cluster.conditions_of(rows, self.options.namespace, merges, isolate))
         refs = tuple({one.object: None for one in reported})
         return ClusterIntent(conditions=reported, reported=refs)

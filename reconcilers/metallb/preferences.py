@@ -48,7 +48,7 @@ def watched(rows: Iterable[FRRConfiguration], peers: Iterable[BGPPeer]) -> Watch
     """Return what FRRConfigurations of the node give the neighbours of BGPPeers."""
     names = {(vrf_of(peer), end_of(peer)): peer.metadata.name for peer in peers}
     found: dict[str, dict[Prefix, tuple[Configured, ...]]] = defaultdict(dict)
-    for row in rows if names else ():
+    for row in rows:
         for router in row.spec.bgp.routers:
             for neighbor in router.neighbors:
                 if not neighbor.to_advertise.with_local_pref:

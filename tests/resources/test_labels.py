@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resources.labels import LabelSelector, LabelSelectorRequirement, strict_selector_errors
+from resources.labels import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    SelectorIndex,
+    strict_selector_errors,
+)
 
 _KEYS, _VALUES = st.sampled_from("ab"), st.sampled_from("12")
 _LABELS = st.dictionaries(_KEYS, _VALUES)
@@ -83,3 +88,13 @@ def test_a_strict_selector_has_no_impossible_value(value: str) -> None:
 def test_a_strict_selector_takes_qualified_names_and_empty_values() -> None:
     labels = {"kubernetes.io/hostname": "n-1.x_y", "a": ""}
     assert not list(strict_selector_errors(LabelSelector(match_labels=labels), "s"))
+
+
+@given(st.lists(_SELECTORS, max_size=8), _LABELS)
+def test_an_index_finds_what_selects_in_its_order(
+    selectors: list[LabelSelector], labels: dict[str, str]
+) -> None:
+    index = SelectorIndex(enumerate(selectors))
+    assert list(index.matching(labels)) == [
+        number for number, selector in enumerate(selectors) if selector.matches(labels)
+    ]

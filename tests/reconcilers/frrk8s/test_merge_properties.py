@@ -188,7 +188,7 @@ def test_a_merger_with_a_history_says_what_a_new_one_says(
         objects = {**objects, name: of_object}
         units = units_of({name: found for name, found in objects.items() if found})
         found = (merger.isolate if isolate else merger.merge)(units, resolve())
-        merger.forget(units)
+        merger.forget_unused()
         fresh = merge(units, isolate=isolate)
         assert (flat(found), found.problems) == (flat(fresh), fresh.problems)
         assert [unit.ref for unit in found.accepted] == [unit.ref for unit in fresh.accepted]

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
+from reconcilers.admission import Request, Reviewer
 from reconcilers.frrk8s import merge, single
+from reconcilers.frrk8s.dialect import Frrk8sDialect
+from reconcilers.frrk8s.options import Frrk8sClusterOptions
+from resources.core.kinds import NODE as NODE_KIND
+from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.kind import Kinds
+from resources.tables import Tables
+from statedb import Database
 from tests.reconcilers.frrk8s.agent import CILIUM, AgentInMemory
 from tests.reconcilers.frrk8s.build import configuration
 
@@ -144,6 +152,33 @@ def test_a_conflict_stops_nothing_and_its_end_compiles_nothing(
     assert compiled == ["part-03"]  # Its last compilations are remembered.
     assert work.rows == {"problems": PEERS}
     assert (work.calls, work.updates) == (0, {})
+
+
+def test_a_review_compiles_the_object_alone(compiled: list[str]) -> None:
+    db = Database()
+    kinds = Kinds(Frrk8sDialect.cluster_kinds)
+    tables = Tables(db, kinds)
+    reviewer = Reviewer(db, tables, [Frrk8sDialect(tables, Frrk8sClusterOptions())])
+    racks, of_rack = 5, 4
+    nodes = [
+        {"metadata": {"name": f"n{number}", "labels": {"rack": str(number % racks)}}}
+        for number in range(40)
+    ]
+    parts = [part(number) for number in range(racks * of_rack)]
+    for number, value in enumerate(parts):
+        value["spec"]["nodeSelector"] = {"matchLabels": {"rack": str(number % racks)}}
+    with db.write(tables.nodes, tables.of(FRR_CONFIGURATION)) as txn:
+        for value in nodes:
+            tables.nodes.upsert(txn, NODE_KIND.decode(value))
+        for value in parts:
+            tables.of(FRR_CONFIGURATION).upsert(txn, FRR_CONFIGURATION.decode(value))
+    version = FRR_CONFIGURATION.api_versions[0]
+    assert reviewer.review(Request("CREATE", version, "FRRConfiguration", part(90))).allowed
+    assert sorted(compiled) == [*(f"part-{n:02d}" for n in range(racks * of_rack)), "part-90"]
+    compiled.clear()
+    verdict = reviewer.review(Request("CREATE", version, "FRRConfiguration", part(91)))
+    assert verdict.allowed
+    assert compiled == ["part-91"]
 
 
 # Beside Cilium's objects with as many routes
