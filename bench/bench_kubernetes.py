@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from aiohttp import web
 from resources.kind import Kind
 from resources.kubernetes import Timeouts
 from tests.support.apiserver import ApiServer
-from tests.support.kinds import ENDPOINT_SLICE, SERVICE
+from tests.support.kinds import ENDPOINT_SLICE, KINDS, SERVICE
 
 GOAL_SECONDS = 3.0
 GOAL_MIB = 200.0
@@ -46,8 +47,8 @@ def main() -> int:
 class ReadyServer(ApiServer):
     """Caches the answers to lists, which do not change."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, kinds: Iterable[Kind[Any]] = KINDS) -> None:
+        super().__init__(kinds)
         self._pages: dict[tuple[str, str, tuple[tuple[str, str], ...]], bytes] = {}
 
     def _list(
