@@ -93,9 +93,12 @@ def _constructor(dialect: type[Dialect]) -> Constructor:
 class LogLevel:
     """The job that gives the level which an object sets to the log."""
 
-    def __init__(self, dialect: Dialect, database: Database, logs: Logs | None, jobs: Jobs) -> None:
+    def __init__(
+        self, dialect: Dialect, database: Database, logs: Logs | None, health: Health, jobs: Jobs
+    ) -> None:
         self._dialect = dialect
         self._database = database
+        self._health = health.scope("log-level")
         self._level: str | None = None
         if logs is not None and dialect.log_level_kind is not None:
             self._logs = logs
@@ -106,7 +109,13 @@ class LogLevel:
         await run_rounds(Signal(self._table.observable), self._set)
 
     async def _set(self, _: float | None) -> None:
-        level = self._dialect.log_level(self._database.snapshot())
+        try:
+            level = self._dialect.log_level(self._database.snapshot())
+        except Exception as error:  # noqa: BLE001  one dialect's error is that dialect's
+            text = f"{type(error).__name__}: {error}"
+            self._health.degraded(f"the level cannot be found, and stays as it is: {text}")
+            return
+        self._health.ok(level or "as configured")
         if level == self._level:
             return
         self._level = level
