@@ -68,6 +68,7 @@ async def _run(hive: Hive) -> None:
     loop.set_exception_handler(_unhandled)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, hive.shutdown)
+    loop.add_signal_handler(signal.SIGHUP, _read_again, hive)
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))
     hive.readiness.when_ready(settle_memory)
@@ -81,6 +82,15 @@ async def _run(hive: Hive) -> None:
             )
 
     await hive.run(started)
+
+
+def _read_again(hive: Hive) -> None:
+    """Read changed files at SIGHUP; sessions go on."""
+    if hive.settings.enabled["manifests"]:
+        from resources.manifests import ManifestsSource
+
+        hive.get(ManifestsSource).rescan()
+    log.info("changed files are read; changed options need a restart", event_name="agent.reload")
 
 
 def _unhandled(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

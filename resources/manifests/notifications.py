@@ -51,6 +51,7 @@ class Notifications:
         self._paths: dict[int, list[str]] = {}
         """The directories of each watch: links may lead to one by several paths."""
         self._arrived = asyncio.Event()
+        self._scan_requested = False
         self.error = ""
         """Why directories are not watched; empty if all are."""
 
@@ -106,6 +107,11 @@ class Notifications:
             # The kernel has removed it, with its directory.
             return
 
+    def request_scan(self) -> None:
+        """Have the tree scanned, as if a change of it had been reported."""
+        self._scan_requested = True
+        self._arrived.set()
+
     async def wait(self, seconds: float) -> None:
         """Wait for an event, for some seconds at most."""
         try:
@@ -118,7 +124,7 @@ class Notifications:
         """Return the changes since the last call, and whether the tree has to be scanned."""
         self._arrived.clear()
         changes: list[Change] = []
-        scan = False
+        scan, self._scan_requested = self._scan_requested, False
         while self._inotify is not None and (event := self._inotify.sync_get()) is not None:
             name = os.fspath(event.name) if event.name is not None else ""
             if event.mask & _OF_THE_TREE or name.startswith(".."):

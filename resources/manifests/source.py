@@ -76,6 +76,7 @@ class ManifestsSource:
         self._doubts = Doubts(hold)
         self._missing: set[str] = set()
         """The roots that do not exist, or whose files have not been read since they do."""
+        self._notifications = Notifications()
         self._unwatched = ""
         """Why changes are found by scans only; empty if the kernel reports them."""
         self._events: dict[str, Subject[Event]] = {kind.name: Subject() for kind in kinds}
@@ -101,7 +102,8 @@ class ManifestsSource:
     async def run(self) -> None:
         """Read all files, then changed ones, until cancelled."""
         self.read_all()
-        with Notifications() as notifications:
+        self._notifications = Notifications()
+        with self._notifications as notifications:
             scan_at = self._clock()
             while True:
                 if self._clock() >= scan_at:
@@ -118,6 +120,10 @@ class ManifestsSource:
                     scan_now |= not self.note(change)
                 if scan_now:
                     scan_at = min(scan_at, self._clock() + JOIN_SECONDS)
+
+    def rescan(self) -> None:
+        """Look for changed files now: on file systems of which the kernel reports no changes."""
+        self._notifications.request_scan()
 
     async def _scan(self) -> ScanResult:
         """Scan the tree, in a thread if that takes long."""

@@ -148,12 +148,21 @@ def test_a_watch_prints_changes_of_manifests_until_the_agent_stops(tmp_path: Pat
             agent.stop()
 
 
+def _check_reloaded(agent: Agent) -> None:
+    agent.daemon.check()
+    assert "event=agent.reload" in agent.daemon.tail()
+
+
 def test_sigterm_closes_the_sessions_and_ends_with_0(tmp_path: Path) -> None:
     with routers(tmp_path, 2) as ports:
         agent = Agent(None, tmp_path, node=NODE)
         agent.write_objects("bgp.json", *configuration(ports))
         agent.start()
         try:
+            established(agent, 2)
+            # Files are read again, and nothing ends.
+            agent.daemon.signal(signal.SIGHUP)
+            eventually(lambda: _check_reloaded(agent))
             established(agent, 2)
             began = time.monotonic()
             agent.daemon.signal(signal.SIGTERM)

@@ -13,7 +13,7 @@ import pytest
 from resources.manifests import ManifestsSource, UnreadablePathError, load
 from resources.manifests.files import scan
 from resources.manifests.last_valid import decode, encode
-from resources.manifests.notifications import Change
+from resources.manifests.notifications import Change, Notifications
 from resources.manifests.settling import QUIET_SECONDS
 from resources.meta import Resource
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
@@ -553,6 +553,28 @@ def test_changes_of_a_watched_directory_are_emitted(tmp_path: Path) -> None:
             await until(lambda: observer.labels["n"] == "renamed")
             (tree / "n.yaml").unlink()
             await until(lambda: observer.labels.keys() == {"m"})
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(watch())
+
+
+def test_a_request_finds_what_the_kernel_does_not_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Notifications, "watch", lambda *_: False)
+    (tmp_path / "n.yaml").write_text(node("n"))
+
+    async def watch() -> None:
+        source = ManifestsSource([tmp_path], KINDS, scan_interval=3600.0)
+        observer = MessageCounts(source)
+        running = asyncio.create_task(source.run())
+        try:
+            await until(lambda: observer.labels == {"n": "x"})
+            (tmp_path / "n.yaml").write_text(node("n", "edited"))
+            source.rescan()
+            await until(lambda: observer.labels == {"n": "edited"})
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
