@@ -1,80 +1,58 @@
-"""The log level that an object sets: a dialect that cannot find it leaves the level as it is."""
+"""The log level that an object sets is in effect in a running agent, and ends with the object."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import json
+from pathlib import Path
 
-from cells.dialects.wiring import LogLevel
-from cells.hive import Health, Level
-from reconcilers.dialect import Dialect
-from reconcilers.offline import kinds_of
-from resources.tables import Tables
-from statedb import Database, Snapshot
-from tests.dialects.beacon.kinds import BEACON
-from tests.dialects.objects import beacon
+from cells.declarations import SPEAKER
+from cells.hive import load, provide
+from cells.hive.hive import Hive
+from cells.speaker.events import SpeakerEvents
+from cells.speaker.sessions import Sessions
+from speaker.api import SpeakerPort
+from tests.cells.stand_in_speaker import StandInSpeaker
+from tests.reconcilers.frrk8s.test_settings import settings
+from tests.support.cells import rewired
 from tests.support.wait import until
+from waggle_agent.__main__ import CELLS
 
 
-class Talking(Dialect):
-    """Its Beacon sets the level: that of the instance's name."""
+def test_a_level_is_followed_without_a_restart(tmp_path: Path) -> None:
+    speaker = rewired(
+        SPEAKER,
+        provides=(SpeakerEvents, Sessions, provide(StandInSpeaker, as_=SpeakerPort)),
+        invokes=(Sessions,),
+    )
+    cells = tuple(speaker if cell is SPEAKER else cell for cell in CELLS)
+    flags = {
+        "--manifests": [str(tmp_path)],
+        "--node-name": "n1",
+        "--log-level": "error",
+        "--mass-withdraw-hold": "0",
+        "enable_cell": ["frrk8s"],
+        "disable_cell": ["api"],
+    }
+    hive = Hive(cells, load(cells, flags=flags))
+    file = tmp_path / "settings.json"
 
-    name, title, kinds = "talking", "Talking", (BEACON,)
-    log_level_kind = BEACON
+    def level() -> str:
+        return next(one.message for one in hive.health.scope("logging").report())
 
-    def log_level(self, snapshot: Snapshot) -> Any:  # noqa: ANN401 - whatever the object has
-        for row in self.tables.of(BEACON).all(snapshot):
-            if row.spec.instance == "wrong":
-                raise ValueError("a defect")
-            return row.spec.instance
-        return None
-
-
-class Logs:
-    def __init__(self) -> None:
-        self.levels: list[str | None] = []
-
-    def override(self, name: str, level: str | None) -> None:
-        assert name == "talking"
-        self.levels.append(level)
-
-
-class Jobs:
-    def add(self, name: str, job: Any) -> None:  # noqa: ANN401
-        assert name == "log-level"
-        self.job = job
-
-
-def test_a_dialect_that_fails_leaves_the_level_and_is_named_in_health() -> None:
-    db, health, logs, jobs = Database(), Health(), Logs(), Jobs()
-    tables = Tables(db, kinds_of([Talking]))
-    dialect = Talking(tables, Talking.options_type())
-    LogLevel(dialect, db, logs, health, jobs)  # type: ignore[arg-type]
-
-    def put(instance: str | None) -> None:
-        table = tables.of(BEACON)
-        with db.write(table) as txn:
-            if instance is None:
-                table.delete_all(txn)
-            else:
-                table.upsert(txn, BEACON.decode(beacon(instance=instance)))
-
-    def status() -> tuple[Level, str]:
-        found = health.scope("log-level").status
-        return (Level.OK, "") if found is None else (found.level, found.message)
+    async def shows(text: str) -> None:
+        await until(lambda: level() == text)
 
     async def scenario() -> None:
-        job = asyncio.create_task(jobs.job())
-        put("debug")
-        await until(lambda: logs.levels == ["debug"])
-        assert status() == (Level.OK, "debug")
-        put("wrong")
-        await until(lambda: status()[0] is Level.DEGRADED)
-        assert status()[1].endswith("ValueError: a defect")
-        assert logs.levels == ["debug"]
-        put(None)
-        await until(lambda: logs.levels == ["debug", None])
-        assert status() == (Level.OK, "as configured")
-        job.cancel()
+        task = asyncio.create_task(hive.run())
+        await until(lambda: hive.readiness.ready)
+        assert level() == "level error"
+        for written, shown in (("none", "none"), ("warn", "warning")):
+            file.write_text(json.dumps(settings(written)))
+            await shows(f"level {shown}, set by frrk8s")
+        file.unlink()
+        await shows("level error")
+        hive.shutdown()
+        await task
 
     asyncio.run(scenario())
