@@ -137,6 +137,7 @@ class MetalLBDialect(Dialect):
         self._class = of_node.load_balancer_class
         self._ignore_label = of_node.ignore_exclude_lb
         self._selections = Selections(tables)
+        self._service_statuses = of_node.service_statuses
         self._state = _State()
         """The configuration in effect: with ``keep`` the last good state."""
         self._keeps = True
@@ -337,8 +338,8 @@ class MetalLBDialect(Dialect):
     def node_objects_of(
         self, snapshot: Snapshot, context: NodeObjectContext, origin: ObjectRef
     ) -> Iterator[NodeObject]:
-        """Yield the ServiceBGPStatus of a Service."""
-        return service_status(snapshot, context, origin)
+        """Return the ServiceBGPStatus of a Service."""
+        return service_status(snapshot, context, origin) if self._service_statuses else iter(())
 
     def candidates(
         self,

@@ -29,6 +29,14 @@ class MetalLBOptions(MetalLBOperatorOptions, frozen=True):
             flag="--metallb-class",
         ),
     ] = ""
+    service_statuses: Annotated[
+        bool,
+        setting(
+            "write a ServiceBGPStatus for each Service that the node advertises; if false, those that "
+            "were written are removed",
+            flag="--metallb-service-statuses",
+        ),
+    ] = True
     ignore_exclude_lb: Annotated[
         bool,
         setting(

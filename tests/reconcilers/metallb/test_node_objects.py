@@ -49,8 +49,8 @@ class Speaker(StandInSpeaker):
 class Node(MetalLBNode):
     """A node with the objects that it writes about itself."""
 
-    def __init__(self, on_conflict: str = "keep") -> None:
-        super().__init__(on_conflict)
+    def __init__(self, on_conflict: str = "keep", **options: Any) -> None:  # noqa: ANN401
+        super().__init__(on_conflict, **options)
         self.speaker = Speaker()
         self.rows = NodeObjectRows(self.db, self.intent, self.dialects, NODE, self.speaker)
 
@@ -139,6 +139,13 @@ def test_the_peers_of_services_follow_services_advertisements_and_peers() -> Non
     assert node.services() == dict.fromkeys(["b", "web"], ("tor-b",))
     node.delete(BASE[2])
     assert node.services() == {}
+
+
+def test_without_statuses_of_services_there_is_none() -> None:
+    node = Node(service_statuses=False)
+    node.put(*BASE, *service("web", "198.18.30.5"))
+    assert node.services() == {}
+    assert node.validity() == ("Valid", "")
 
 
 def test_a_change_of_one_service_computes_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
