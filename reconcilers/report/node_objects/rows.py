@@ -8,6 +8,7 @@ changed, in slices of a few milliseconds.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, final
 
@@ -17,7 +18,7 @@ from reconcilers.model import ObjectRef, Peer, Route
 from reconcilers.tables import IntentTables
 from speaker.api import SpeakerPort
 from speaker.nlri import Family
-from statedb import Database, Snapshot, Table
+from statedb import Change, Database, Snapshot, Table
 
 SLICE_SECONDS: Final = 0.002
 """Of work on objects with routes in one turn of the loop."""
@@ -55,6 +56,11 @@ class NodeObjectRows:
         self._seen_peers: dict[tuple[str, str], Hashable] = {}
         self._origins: dict[RouteKey, tuple[ObjectRef, ...]] = {}
         """The routed objects of each route, as the rows before had them."""
+        self._changes: deque[Change[Route]] = deque()
+        """Changes of routes that have not been followed."""
+        if self._routes is not None:
+            # From here on the iterator has a log of changes, and does not read the whole table at once.
+            self._changes.extend(self._routes.next(database.snapshot()))
         self._pending: set[ObjectRef] = set()
         self._whole: dict[str, Rows] = {}
         """By dialect."""
@@ -112,17 +118,22 @@ class NodeObjectRows:
         }
 
     def _run_origins(self, snapshot: Snapshot) -> bool:
-        if not self._pending:
+        """Follow changes of routes, then compute what they concern; returns True if more is due."""
+        if not self._changes and not self._pending:
             return False
         dialects = [d for d in self.dialects if d.node_object_origins]
         contexts = [(d, self._context(d, ())) for d in dialects]
         end = self._clock() + SLICE_SECONDS
-        while self._pending and self._clock() < end:
+        while (self._changes or self._pending) and self._clock() < end:
+            if self._changes:
+                change = self._changes.popleft()
+                self._follow_route(change.row, deleted=change.deleted)
+                continue
             origin = self._pending.pop()
             for dialect, context in contexts:
                 if origin.kind in dialect.node_object_origins:
                     self._compute(snapshot, dialect, context, origin)
-        return bool(self._pending)
+        return bool(self._changes or self._pending)
 
     def _compute(
         self, snapshot: Snapshot, dialect: Dialect, context: NodeObjectContext, origin: ObjectRef
@@ -152,8 +163,7 @@ class NodeObjectRows:
         """Note the routed objects whose routes, or whose peers, have changed."""
         if self._routes is None or self._peers is None:
             return
-        for change in self._routes.next(snapshot):
-            self._follow_route(change.row, deleted=change.deleted)
+        self._changes.extend(self._routes.next(snapshot))
         all_due = False
         for peer in self._peers.next(snapshot):
             key = (peer.row.instance, peer.row.name)
