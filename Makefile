@@ -6,7 +6,7 @@ ARGS ?=
 # Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
-.PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-speed sbom clean help
+.PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help
 
 help:                ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -68,11 +68,15 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_status_writes
 	@$(BIN)/python -m bench.bench_leave
 	@$(BIN)/python -m bench.bench_antrea
+	@$(BIN)/python -m bench.bench_frrk8s
 	@tests/support/install-routers
 	@$(BIN)/python -m bench.speed $(ARGS)
 
 bench-antrea: $(VENV)/.installed-dev  ## BGPPolicies of Antrea beside the same cluster with Cilium's objects (ARGS=--help)
 	@$(BIN)/python -m bench.bench_antrea $(ARGS)
+
+bench-frrk8s: $(VENV)/.installed-dev  ## FRRConfigurations of a node, of a cluster and in a review (ARGS=--help)
+	@$(BIN)/python -m bench.bench_frrk8s $(ARGS)
 
 bench-speed: $(VENV)/.installed-dev build/bench-tester  ## the speaker against other routers (ARGS=--full, ARGS=--help)
 	@tests/support/install-routers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import ipaddress
+import itertools
 import zlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -50,7 +51,7 @@ class SortedPrefixes:
             of_families.setdefault(one[0], _Sorted()).change(one, present=True)
         self._known[vrf] = (prefixes, of_families)
         families = (of_families.get(family) for family in (IPV4_UNICAST, IPV6_UNICAST))
-        return tuple(text for one in families if one is not None for text in one.texts())
+        return tuple(itertools.chain.from_iterable(one.texts() for one in families if one))
 
     def forget(self, vrfs: Collection[str]) -> None:
         """Forget the routers of other VRFs."""
