@@ -172,7 +172,8 @@ def test_agents_are_restricted_to_their_node_where_the_api_server_can(helm: Helm
         return set(named)
 
     assert policies() == {"ciliumbgpnodeconfigs/status", "events"}
-    assert policies("1.29.9") == set()
+    assert policies("1.29.9") == policies("1.25.0-eks-1") == set()
+    assert policies("1.31.2-gke.5") == policies()
     assert policies(admissionPolicy={"enabled": False}) == set()
     # As its roles, by what the settings let an agent write.
     assert policies(cells={"cilium": {"enabled": False}}) == {"events"}
