@@ -19,6 +19,7 @@ TESTS: Final = {
     "frrk8s": (
         "tests/reconcilers/frrk8s/test_model.py",
         "tests/reconcilers/frrk8s/test_merge.py",
+        "tests/reconcilers/frrk8s/test_options.py",
         _CASES,
     ),
     "metallb": (
