@@ -38,8 +38,9 @@ RETRY_SECONDS = 30.0
 
 def read_of_node(node: ThisNode, dialects: Group[DialectKinds]) -> Reading:
     """Return what an agent reads: the objects of enabled dialects that concern its node."""
-    kinds = Kinds((NODE,), *(dialect.kinds for dialect in dialects))
-    return of_node(kinds, node.name)
+    kinds = Kinds((NODE,), *(dialect.read for dialect in dialects))
+    of_all_nodes = Kinds(*(dialect.of_all_nodes for dialect in dialects))
+    return of_node(kinds, node.name, tuple(of_all_nodes))
 
 
 class UnusedObjectsCount:

@@ -65,7 +65,9 @@ def template(cells: Sequence[DialectCell]) -> str:
 
 def agent_rules(cell: DialectCell) -> Iterator[str]:
     """Yield the rules of an agent: the kinds that it reads, and the rules that its dialect declares."""
-    yield from _rules(cell.dialect.kinds, ("list", "watch"))
+    dialect = cell.dialect
+    kinds = [kind for kind in dialect.kinds if kind not in dialect.optional_kinds]
+    yield from _rules(kinds, ("list", "watch"))
     yield from _declared(cell, operator=False)
 
 
@@ -202,7 +204,10 @@ def _declared(cell: DialectCell, *, operator: bool) -> Iterator[str]:
             continue
         found = "".join(_rules(rule.kinds, rule.verbs, apart=()))
         if rule.option is not None:
-            found = f"{{{{- if (.{cell.name}).{rule.option} }}}}\n{found}{{{{- end }}}}\n"
+            given = f"(.{cell.name}).{rule.option}"
+            if rule.value is not None:
+                given = f'contains "{rule.value}" (toString {given})'
+            found = f"{{{{- if {given} }}}}\n{found}{{{{- end }}}}\n"
         yield found
 
 

@@ -46,6 +46,9 @@ class NodeFilter(msgspec.Struct, frozen=True):
     ``metadata.namespace`` if it is in one; a kind with another one has a list that is refused."""
     label_keys: Callable[[Any], Iterable[str]] = _no_keys
     """The keys of the labels of a node on which it depends whether a row is accepted."""
+    reduced: Callable[[Any], Any] | None = None
+    """Makes the row that is stored of an object of another node, in a program that reads those, too
+    (`resources.kubernetes.of_node`); None where no program does."""
 
 
 NAMED_AFTER_NODE: Final = NodeFilter(
@@ -112,6 +115,7 @@ class Kind(Generic[T]):
         former: Mapping[str, type[Resource]] = MappingProxyType({}),
         draft_groups: tuple[str, ...] = (),
         invalid: Callable[[Any, tuple[FieldError, ...]], T] | None = None,
+        may_be_missing: bool = False,
     ) -> None:
         if of_node is not None and of_node.fields:
             _check_field_selector(name, of_node.fields, namespaced=namespaced)
@@ -129,6 +133,8 @@ class Kind(Generic[T]):
         self.group = group
         self.versions = versions
         """The first one is written, all are read."""
+        self.may_be_missing = may_be_missing or self.custom
+        """True if some API servers do not serve the kind, or another one of the versions."""
         self.plural = plural
         self.namespaced = namespaced
         self.strict = strict
@@ -164,7 +170,7 @@ class Kind(Generic[T]):
 
     @property
     def custom(self) -> bool:
-        """True if a CustomResourceDefinition adds the kind, so that an API server may not serve it."""
+        """True if a CustomResourceDefinition adds the kind."""
         return bool(self.group) and not self.group.endswith(".k8s.io")
 
     def path(self, version: str, namespace: str = "") -> str:

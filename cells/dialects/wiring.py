@@ -38,9 +38,13 @@ class DialectKinds(msgspec.Struct, frozen=True):
     """The kinds of an enabled dialect."""
 
     kinds: tuple[Kind[Any], ...]
-    """Those that an agent reads."""
+    """Those that an agent may read."""
     cluster_kinds: tuple[Kind[Any], ...]
     """Those that an operator reads."""
+    read: tuple[Kind[Any], ...] = ()
+    """Those that an agent reads of an API server, with its options."""
+    of_all_nodes: tuple[Kind[Any], ...] = ()
+    """Those of which it has the objects of other nodes, too."""
 
 
 @functools.cache
@@ -74,8 +78,13 @@ def _wiring(entry: DialectEntry, views: tuple[Constructor | Provider, ...]) -> W
 
 
 def _kinds(dialect: type[Dialect]) -> Constructor:
-    def kinds() -> DialectKinds:
-        return DialectKinds(dialect.kinds, dialect.cluster_kinds)
+    def kinds(options: Options) -> DialectKinds:
+        return DialectKinds(
+            dialect.kinds,
+            dialect.cluster_kinds,
+            dialect.read_by_agent(options),
+            dialect.read_of_all_nodes(options),
+        )
 
     return kinds
 

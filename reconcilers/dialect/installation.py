@@ -18,6 +18,8 @@ class RbacRule(msgspec.Struct, frozen=True):
     """True for the operator's role, False for the agent's."""
     option: str | None = None
     """The key of the option, in the configuration file, without which it is not needed."""
+    value: str | None = None
+    """The word that the option has to contain; None for any value."""
 
 
 class NamedSecret(msgspec.Struct, frozen=True):

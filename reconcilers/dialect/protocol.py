@@ -50,6 +50,9 @@ class Dialect:
     """Human-readable: "Cilium BGP"."""
     kinds: ClassVar[tuple[Kind[Any], ...]]
     """The kinds that an agent reads, those of Kubernetes itself included."""
+    optional_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
+    """Those of ``kinds`` that an agent of an API server reads with some options only; ``rbac`` has
+    their permissions."""
     cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = ()
     """The kinds that the operator reads."""
     options_type: ClassVar[type[Options]] = Options
@@ -105,6 +108,16 @@ class Dialect:
         """The route sources; a subclass sets them, and does not change them later."""
 
     # The node
+
+    @classmethod
+    def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:  # noqa: ARG003
+        """The kinds that an agent of an API server reads with these options."""
+        return tuple(kind for kind in cls.kinds if kind not in cls.optional_kinds)
+
+    @classmethod
+    def read_of_all_nodes(cls, options: Options) -> tuple[Kind[Any], ...]:  # noqa: ARG003
+        """Those of which an agent has the objects of other nodes, too (`NodeFilter.reduced`)."""
+        return ()
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:

@@ -23,10 +23,12 @@ from reconcilers.dialect import (
     NodeObject,
     NodeObjectContext,
     NodeObjectKind,
+    RbacRule,
     Rival,
     RouteSource,
     Target,
 )
+from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
 from reconcilers.frrk8s.draft import convert_draft
@@ -39,7 +41,7 @@ from reconcilers.frrk8s.node_objects import (
     NodeState,
     SessionStates,
 )
-from reconcilers.frrk8s.options import Frrk8sClusterOptions, Frrk8sOptions
+from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
     ConfiguredPrefixes,
@@ -63,7 +65,7 @@ from reconcilers.model import (
     ref_to,
 )
 from resources.core import Node
-from resources.core.kinds import NODE, SECRET
+from resources.core.kinds import NODE, SECRET, SERVICE_CIDR
 from resources.frrk8s import condition_types
 from resources.frrk8s.frrconfiguration import FRRConfiguration
 from resources.frrk8s.frrk8sconfiguration import NAME as SETTINGS_NAME
@@ -76,6 +78,7 @@ from resources.frrk8s.kinds import (
 )
 from resources.kind import Kind
 from resources.meta import ObjectKey
+from resources.option_declarations import Options
 from resources.passwords import password_error
 from resources.secret_value import SecretValue
 from resources.tables import Tables
@@ -90,8 +93,12 @@ class Frrk8sDialect(Dialect):
 
     name: ClassVar = "frrk8s"
     title: ClassVar = "FRR-k8s"
-    kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS, FRRK8S_CONFIGURATION)
-    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = kinds
+    cluster_kinds: ClassVar[tuple[Kind[Any], ...]] = (NODE, SECRET, *KINDS, FRRK8S_CONFIGURATION)
+    optional_kinds: ClassVar[tuple[Kind[Any], ...]] = (SERVICE_CIDR,)
+    kinds: ClassVar[tuple[Kind[Any], ...]] = (*cluster_kinds, *optional_kinds)
+    rbac: ClassVar = (
+        RbacRule(optional_kinds, ("list", "watch"), option="alwaysBlock", value=AUTO),
+    )
     log_level_kind: ClassVar = FRRK8S_CONFIGURATION
     options_type: ClassVar = Frrk8sOptions
     operator_options_type: ClassVar = Frrk8sClusterOptions
@@ -117,6 +124,8 @@ class Frrk8sDialect(Dialect):
         self._prefixes = ConfiguredPrefixes()
         self._route_sets: Mapping[str, RouteSet] = {}
         self._intent = IntentState()
+        of_node = options if isinstance(options, Frrk8sOptions) else Frrk8sOptions()
+        self._blocked = Blocked(tables, of_node)
         self._good = LastGood()
         """The configuration in effect: with ``keep`` the last good state."""
         self._routers: tuple[MergedRouter, ...] = ()
@@ -127,9 +136,21 @@ class Frrk8sDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables of FRR-k8s's kinds, and Secrets."""
+        """The tables of FRR-k8s's kinds, and Secrets; ServiceCIDRs where these are blocked."""
         t = self.tables
-        return (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
+        found = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
+        return (*found, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
+
+    @classmethod
+    def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:
+        """All of its kinds; ServiceCIDRs where these are blocked."""
+        found = super().read_by_agent(options)
+        return (*found, SERVICE_CIDR) if _blocks_cluster(options) else found
+
+    @classmethod
+    def read_of_all_nodes(cls, options: Options) -> tuple[Kind[Any], ...]:
+        """Nodes, where their pod CIDRs are blocked."""
+        return (NODE,) if _blocks_cluster(options) else ()
 
     def referenced_secrets(self, snapshot: Snapshot, secrets_namespace: str) -> Iterator[ObjectKey]:  # noqa: ARG002
         """Yield the Secrets that neighbours name, of the namespace of FRR-k8s."""
@@ -176,7 +197,8 @@ class Frrk8sDialect(Dialect):
         force = self._good if merged.routers is not None else self._good.with_rules(context.fed)
         held = {} if merged.routers is not None else force.passwords
         self._routers = force.routers
-        values = NodeValues(context.node, node, context.host, self._blocked, held)
+        blocked = self._blocked.prefixes(snapshot)
+        values = NodeValues(context.node, node, context.host, blocked, held)
         compiled = rows(force.routers, values, self._intent)
         return NodeIntent(
             compiled.instances,
@@ -204,10 +226,6 @@ class Frrk8sDialect(Dialect):
     def _selected(self, snapshot: Snapshot, node: Node | None) -> Selected:
         labels = node.metadata.labels if node is not None else {}
         return self._selections.of(snapshot, self.options.namespace).of(labels)
-
-    @property
-    def _blocked(self) -> tuple[str, ...]:
-        return self.options.blocked if isinstance(self.options, Frrk8sOptions) else ()
 
     def merged_for(
         self, snapshot: Snapshot, node: str, fed: Iterable[Fed], replaced: frozenset[ObjectRef]
@@ -365,6 +383,10 @@ class Frrk8sDialect(Dialect):
     ) -> Iterator[Candidate]:
         """Yield the prefixes of routers."""
         return candidates(self._routers)
+
+
+def _blocks_cluster(options: Options) -> bool:
+    return isinstance(options, Frrk8sOptions) and options.blocks_cluster
 
 
 def _units(

@@ -235,7 +235,8 @@ def _rule_order(rule: PrefixRule) -> tuple[object, ...]:
     return (rule.sort_key, rule.origin)
 
 
-def _never(blocked: Iterable[str], families: Iterable[Family]) -> tuple[PrefixRule, ...]:
+@functools.lru_cache(maxsize=16)
+def _never(blocked: tuple[str, ...], families: tuple[Family, ...]) -> tuple[PrefixRule, ...]:
     """Return the rules of the prefixes that are always blocked, of the families of a session."""
     found = []
     for text in blocked:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, TypeAlias
 
 from resources.option_declarations import InvalidOption, Options, setting
 
 OnConflict: TypeAlias = Literal["keep", "clear", "isolate"]
+AUTO: Final = "auto"
+"""In ``--always-block``: the prefixes of the cluster."""
 
 
 class Frrk8sClusterOptions(Options, frozen=True):
@@ -38,9 +41,10 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
         tuple[str, ...],
         setting(
             "prefixes, separated by commas; repeatable. No route within is accepted from neighbors of "
-            "FRRConfigurations, whatever they allow",
+            "FRRConfigurations, whatever they allow. auto: the pod CIDRs of all Nodes, and the "
+            "ServiceCIDRs",
             flag="--always-block",
-            metavar="CIDR[,CIDR...]",
+            metavar="CIDR|auto[,...]",
         ),
     ] = ()
 
@@ -53,15 +57,30 @@ class Frrk8sOptions(Frrk8sClusterOptions, frozen=True):
 
     @property
     def blocked(self) -> tuple[str, ...]:
-        """The prefixes that are always blocked, in canonical form, each once."""
-        if not self.always_block:
-            return ()
-        # Every program reads the options, also where the dialect is off.
-        from reconcilers.frrk8s.values import prefix
-        from speaker.nlri import prefix_to_text
+        """The prefixes among ``always_block``, in canonical form, each once."""
+        return canonical(text for text in self._always_block if text != AUTO)
 
-        texts = [text.strip() for one in self.always_block for text in one.split(",")]
-        written = [prefix_to_text(*prefix(text)) for text in texts if text]
-        networks = [ipaddress.ip_network(text) for text in written]
-        ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))
-        return tuple(dict.fromkeys(map(str, ordered)))
+    @property
+    def blocks_cluster(self) -> bool:
+        """True if the pod CIDRs of all Nodes and the ServiceCIDRs are blocked, too."""
+        return AUTO in self._always_block
+
+    @property
+    def _always_block(self) -> list[str]:
+        texts = (text.strip() for one in self.always_block for text in one.split(","))
+        return [text for text in texts if text]
+
+
+def canonical(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return prefixes in canonical form, sorted, each once. Raises ValueError."""
+    given = list(texts)
+    if not given:
+        return ()
+    # Every program reads the options, also where the dialect is off.
+    from reconcilers.frrk8s.values import prefix
+    from speaker.nlri import prefix_to_text
+
+    written = [prefix_to_text(*prefix(text)) for text in given]
+    networks = map(ipaddress.ip_network, dict.fromkeys(written))
+    ordered = sorted(networks, key=lambda n: (n.version, n.network_address.packed, n.prefixlen))
+    return tuple(map(str, ordered))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from resources.core import Namespace, Node, Secret, Service
 from resources.core.endpointslice import EndpointSlice
-from resources.core.node import node_errors
+from resources.core.node import node_errors, of_other_nodes
 from resources.core.secret import ENCODED, decode_secret, secret_errors
 from resources.core.service import service_errors
+from resources.core.servicecidr import ServiceCIDR, service_cidr_errors
 from resources.kind import NAMED_AFTER_NODE, Kind
 from statedb import Index, Key
 
@@ -30,7 +33,7 @@ NODE = Kind(
     namespaced=False,
     errors=node_errors,
     table="nodes",
-    of_node=NAMED_AFTER_NODE,
+    of_node=replace(NAMED_AFTER_NODE, reduced=of_other_nodes),
 )
 NAMESPACE = Kind(
     "Namespace",
@@ -73,5 +76,17 @@ SECRET = Kind(
     encoded=ENCODED,
     value_errors=secret_errors,
 )
+SERVICE_CIDR = Kind(
+    "ServiceCIDR",
+    ServiceCIDR,
+    group="networking.k8s.io",
+    versions=("v1", "v1beta1"),
+    plural="servicecidrs",
+    namespaced=False,
+    errors=service_cidr_errors,
+    table="service-cidrs",
+    may_be_missing=True,
+)
+"""Of the dialects that declare it; not one of `KINDS`."""
 
 KINDS: Final[tuple[Kind[Any], ...]] = (NODE, NAMESPACE, SERVICE, ENDPOINT_SLICE, SECRET)

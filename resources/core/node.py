@@ -8,7 +8,7 @@ import msgspec
 
 from resources.addresses import prefix_errors
 from resources.errors import FieldError
-from resources.meta import Resource, Struct
+from resources.meta import ObjectMeta, Resource, Struct
 
 
 class Taint(Struct, frozen=True):
@@ -68,6 +68,12 @@ class Node(Resource, frozen=True):
         return any(
             c.type == "NetworkUnavailable" and c.status == "True" for c in self.status.conditions
         )
+
+
+def of_other_nodes(node: Node) -> Node:
+    """Return what an agent stores of a node that is not its own: the name and the pod CIDRs."""
+    found = node.pod_networks
+    return Node(metadata=ObjectMeta(name=node.metadata.name), spec=NodeSpec(pod_cidrs=found))
 
 
 def node_errors(node: Node) -> Iterator[FieldError]:

@@ -93,16 +93,21 @@ class Feed(Contents[T]):
         *,
         hold: float = 0.0,
         node: str | None = None,
+        other_nodes: bool = False,
     ) -> None:
         """``hold``: seconds for which lists have to confirm that many objects are missing.
 
-        ``node``: the node whose objects are stored; None stores all.
+        ``node``: the node whose objects are stored; None stores all. ``other_nodes``: those of other
+        nodes are stored as well, reduced.
         """
         super().__init__()
         self.kind = kind
         self.namespace = namespace
         self.object_name = object_name
         self._node = node
+        self._reduced = None
+        if other_nodes and kind.of_node is not None:
+            self._reduced = kind.of_node.reduced
         self.labels: Mapping[str, str] = {}
         """Of the node."""
         self.version = ""
@@ -145,7 +150,12 @@ class Feed(Contents[T]):
 
     def restore(self, rows: Iterable[T]) -> None:
         """Start with rows from before the start; the first list is compared with them."""
-        wanted = (row for row in rows if self.namespace in ("", row.metadata.namespace))
+        wanted = (
+            row
+            for row in rows
+            if self.namespace in ("", row.metadata.namespace)
+            and (self.by_labels or self._concerns(row, self) or self._reduced is not None)
+        )
         self.rows = {row.key: row for row in wanted}
         self.restored = bool(self.rows)
 
@@ -268,7 +278,9 @@ class Feed(Contents[T]):
         key = row.key
         problems.pop(key, None)
         if not self._concerns(row, into):
-            return key
+            if self._reduced is None:
+                return key
+            row = self._reduced(row)
         rows[key] = row
         if self.kind.strict:
             name = ObjectName(self.kind.name, *key)

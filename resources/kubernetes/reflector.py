@@ -223,7 +223,7 @@ class Reflector:
         try:
             return await self._page_of(self._version, parameters)
         except StatusError as error:
-            if error.status == 404 and self.feed.kind.custom:
+            if error.status == 404 and self.feed.kind.may_be_missing:
                 self._version = ""
                 raise NotServed from None
             raise
@@ -231,7 +231,7 @@ class Reflector:
     async def _find_version(self) -> str:
         """Return the version of the kind that is served. Raises `NotServed`."""
         kind = self.feed.kind
-        if not kind.custom:
+        if not kind.may_be_missing:
             return kind.versions[0]
         try:
             version = await self._discovery.version_of(kind, max_age=self._missing_pause / 2)
@@ -315,7 +315,7 @@ class Reflector:
         try:
             await wire.check(response)
         except StatusError as error:
-            if error.status == 404 and self.feed.kind.custom:
+            if error.status == 404 and self.feed.kind.may_be_missing:
                 self._version = ""
                 raise NotServed from None
             raise
@@ -395,6 +395,9 @@ class Reflector:
     def _missing(self) -> float:
         kind = self.feed.kind
         name = f"{kind.plural}.{kind.group}"
+        deleted, absent = "", ""
+        if kind.custom:
+            deleted, absent = " (was its CRD deleted?)", " (is its CRD installed?)"
         self.feed.request_list()
         if self.feed.confirm_missing(asyncio.get_running_loop().time()) and self.feed.synced:
             self._on_list()
@@ -404,10 +407,9 @@ class Reflector:
         else:
             self._mark_synced()
             if self._was_served:
-                text = f"the API server has no {name} any more (was its CRD deleted?)"
-                self._set(Phase.REMOVED, text)
+                self._set(Phase.REMOVED, f"the API server has no {name} any more{deleted}")
             else:
-                self._set(Phase.MISSING, f"the API server has no {name} (is its CRD installed?)")
+                self._set(Phase.MISSING, f"the API server has no {name}{absent}")
         pause = self._missing_pause
         self._missing_pause = min(2 * pause, self._timeouts.longest_missing)
         return pause * (0.75 + self._rng.random() / 2)

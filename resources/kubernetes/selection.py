@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -22,6 +22,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     labels: str = ""
     by_name: bool = False
     """Only the objects that `KubernetesSource.follow` names, each by a request of its own."""
+    other_nodes: bool = False
+    """True if of the objects of other nodes a reduced row is stored (`NodeFilter.reduced`)."""
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -43,14 +45,19 @@ class Reading(msgspec.Struct, frozen=True):
     """The node whose objects are stored, for kinds that have some of each node; None stores all."""
 
 
-def of_node(kinds: Iterable[Kind[Any]], node: str) -> Reading:
+def of_node(
+    kinds: Iterable[Kind[Any]], node: str, of_all_nodes: Collection[Kind[Any]] = ()
+) -> Reading:
     """Return what the agent of one node stores: no objects of other nodes, Secrets by name.
 
+    Of the kinds ``of_all_nodes`` the objects of other nodes are stored as well, reduced.
     NodeNetworks are left out: they describe nodes in manifests, and the kernel of a node of a
     cluster is read itself.
     """
     selections = {
-        kind.name: Selection(fields=kind.of_node.fields.format(node=node))
+        kind.name: Selection(other_nodes=True)
+        if kind in of_all_nodes
+        else Selection(fields=kind.of_node.fields.format(node=node))
         for kind in kinds
         if kind.of_node is not None and kind.of_node.fields
     }

@@ -219,7 +219,10 @@ class KubernetesSource:
         selection = self._selections[kind.name]
         hold = self._timeouts.mass_withdraw_hold
         namespaces = selection.namespaces or ("",)
-        feeds = [Feed(kind, name, hold=hold, node=self._node) for name in namespaces]
+        others = selection.other_nodes
+        feeds = [
+            Feed(kind, name, hold=hold, node=self._node, other_nodes=others) for name in namespaces
+        ]
         for feed in feeds:
             feed.restore(self._restored.get(kind.name, ()))
         subject = self._events[kind.name]

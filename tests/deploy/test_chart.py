@@ -549,6 +549,27 @@ def test_the_secrets_of_a_dialect_in_its_own_namespace(helm: Helm) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("always_block", "granted"),
+    [(["auto", "10.0.0.0/8"], True), (["10.0.0.0/8,auto"], True), (["10.0.0.0/8"], False)],
+)
+def test_service_cidrs_are_granted_with_always_block_auto(
+    helm: Helm, always_block: list[str], granted: bool
+) -> None:
+    values = {
+        "cells": {"frrk8s": {"enabled": True}},
+        "agent": {"cells": {"frrk8s": {"alwaysBlock": always_block}}},
+    }
+    role = find(helm.template(values), "ClusterRole", "waggle-agent")
+    rules = [rule for rule in role["rules"] if "servicecidrs" in rule["resources"]]
+    wanted = {
+        "apiGroups": ["networking.k8s.io"],
+        "resources": ["servicecidrs"],
+        "verbs": ["list", "watch"],
+    }
+    assert rules == [wanted] * granted
+
+
 def test_secrets_of_one_namespace_or_of_none(helm: Helm) -> None:
     objects = helm.template({"secrets": {"namespace": "bgp", "create": True}})
     for kind in ("Role", "RoleBinding"):

@@ -100,3 +100,15 @@ def test_rules_apply_where_the_cell_and_the_option_are_on() -> None:
     assert '{{- if ne (toString (.beacon).enabled) "false" }}' in on
     option = off.partition("{{- if (.beacon).store }}\n")[2].partition("{{- end }}")[0]
     assert rules(option)[0]["verbs"] == ["create"]
+
+
+def test_a_kind_of_an_option_is_granted_where_the_option_has_the_word() -> None:
+    class Optional(BeaconDialect):
+        optional_kinds = (SERVICE,)
+        rbac = (RbacRule((SERVICE,), ("list", "watch"), option="store", value="all"),)
+
+    text = "".join(rbac.agent_rules(agent_cell(entry(Optional))))
+    always, _, optional = text.partition('{{- if contains "all" (toString (.beacon).store) }}\n')
+    assert "services" not in always
+    (rule,) = rules(optional.partition("{{- end }}")[0])
+    assert (rule["resources"], rule["verbs"]) == (["services"], ["list", "watch"])

@@ -499,7 +499,9 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
 ) -> None:
     server = cluster.server
     on = {"enabled": True}
-    text = helm.text({"cells": {"cilium": {"enabled": False}, "frrk8s": on, "metallb": on}})
+    values: Object = {"cells": {"cilium": {"enabled": False}, "frrk8s": on, "metallb": on}}
+    values["agent"] = {"cells": {"frrk8s": {"alwaysBlock": ["auto"]}}}
+    text = helm.text(values)
     objects = documents(text)
     with contextlib.ExitStack() as after:
         for namespace in ("frr-k8s-system", "metallb-system"):
@@ -523,6 +525,9 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         arguments = (f"--node-name={NODE}", socket)
         agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
         cluster.soon(lambda: _check_written(server), agent)
+        optional = {grant for grant in granted(objects, "agent") if grant[2] == "servicecidrs"}
+        assert {verb for verb, *_ in optional} == {"list", "watch"}
+        cluster.until_used("agent", optional, agent)
         operator = cluster.run("operator", settings(objects, "operator"), 0)
         lists = {grant for grant in grants("operator") if grant[0] == "list"}
         cluster.until_used("operator", lists, operator)

@@ -57,6 +57,12 @@
     - frrconfigurations
     - frrk8sconfigurations
   verbs: [list, watch]
+{{- if contains "auto" (toString (.frrk8s).alwaysBlock) }}
+- apiGroups: [networking.k8s.io]
+  resources:
+    - servicecidrs
+  verbs: [list, watch]
+{{- end }}
 {{- else }}
 - apiGroups: [frrk8s.metallb.io]
   resources:

@@ -1,0 +1,35 @@
+"""The prefixes within which nothing is accepted: the option's, and with ``auto`` the cluster's."""
+
+from __future__ import annotations
+
+from reconcilers.frrk8s.options import Frrk8sOptions, canonical
+from resources.core.kinds import SERVICE_CIDR
+from resources.tables import Tables
+from statedb import Snapshot
+
+
+class Blocked:
+    """The blocked prefixes of a snapshot; the same value until a prefix changes."""
+
+    def __init__(self, tables: Tables, options: Frrk8sOptions) -> None:
+        self._tables = tables
+        self._configured = options.blocked
+        self._blocks_cluster = options.blocks_cluster
+        self._cluster: tuple[str, ...] = ()
+        """As the objects have them; `_all` is made of these."""
+        self._all = self._configured
+
+    def prefixes(self, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return the prefixes in canonical form, sorted, each once."""
+        if self._blocks_cluster:
+            found = self._of_cluster(snapshot)
+            if found != self._cluster:
+                self._cluster, self._all = found, canonical((*self._configured, *found))
+        return self._all
+
+    def _of_cluster(self, snapshot: Snapshot) -> tuple[str, ...]:
+        t = self._tables
+        return (
+            *(text for row in t.nodes.all(snapshot) for text in row.pod_networks),
+            *(text for row in t.of(SERVICE_CIDR).all(snapshot) for text in row.spec.cidrs),
+        )
