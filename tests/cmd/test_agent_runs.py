@@ -121,6 +121,8 @@ def test_explanations_know_the_sessions(tmp_path: Path) -> None:
 
 def test_a_watch_prints_changes_of_manifests_until_the_agent_stops(tmp_path: Path) -> None:
     agent = Agent(None, tmp_path, node=NODE)
+    # In a directory that is then empty, a deletion would be confirmed for a minute.
+    agent.write_objects("bgp.json", *configuration([]))
     agent.write_objects("web.json", service("web", "198.51.100.10"))
     agent.start()
     agent.wait_ready()

@@ -251,6 +251,7 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
 
         # A session that comes up is an Event; the same again goes on in it.
         cluster.soon(lambda: _check_state(server, "established"), agent)
+        cluster.soon(lambda: _check_event(server, "SessionEstablished"), agent)
         (peer,) = [o for o in configuration(ports) if o["kind"] == "CiliumBGPPeerConfig"]
         peer["spec"]["timers"]["holdTimeSeconds"] = 30
         put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
@@ -657,6 +658,11 @@ def _check_state(server: ApiServer, state: str) -> None:
     instances = answer.body.get("status", {}).get("bgpInstances", [])
     peers = [peer for instance in instances for peer in instance.get("peers", [])]
     assert [peer.get("peeringState") for peer in peers] == [state]
+
+
+def _check_event(server: ApiServer, reason: str) -> None:
+    items = server.request("GET", EVENTS).body["items"]
+    assert reason in {item["reason"] for item in items if item["reportingInstance"] == NODE}
 
 
 def _check_node_configs(server: ApiServer, *names: str) -> None:
