@@ -18,6 +18,7 @@ import yaml
 
 from cells.api import client
 from deploy.generate import CHART, MANIFESTS, NAMESPACE
+from reconcilers.report.write_spread import COUNT_INTERVAL_SECONDS
 from resources.kubernetes import versioned_kinds
 from tests.cmd.lab import NODE, configuration, routers
 from tests.reconcilers.build import peer_config
@@ -148,9 +149,9 @@ class Cluster:
             unused = sorted(grants - self.used(part))
             assert not unused, unused
 
-        self.soon(checked, daemon)
+        self.soon(checked, daemon, SECONDS + COUNT_INTERVAL_SECONDS)
 
-    def soon(self, check: Callable[[], None], daemon: Daemon) -> None:
+    def soon(self, check: Callable[[], None], daemon: Daemon, within: float = SECONDS) -> None:
         """Wait until something holds; a program that has ended is started again meanwhile."""
 
         def checked() -> None:
@@ -159,7 +160,7 @@ class Cluster:
                 daemon.start()
             check()
 
-        eventually(checked, within=SECONDS, interval=0.2, context=daemon.tail)
+        eventually(checked, within=within, interval=0.2, context=daemon.tail)
 
 
 @pytest.fixture
@@ -230,6 +231,7 @@ def settings(objects: list[Object], part: str) -> str:
     return str(found)
 
 
+@pytest.mark.timeout(300)
 def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
     server = cluster.server
     objects = documents(MANIFESTS.read_text())
@@ -255,11 +257,11 @@ def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
         (peer,) = [o for o in configuration(ports) if o["kind"] == "CiliumBGPPeerConfig"]
         peer["spec"]["timers"]["holdTimeSeconds"] = 30
         put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
-        cluster.until_used("agent", grants["agent"], agent)
-
         put(server, "/api/v1/nodes", node("n2", rack="r2"))
         cluster.soon(lambda: _check_node_configs(server, NODE), operator)
         cluster.until_used("operator", grants["operator"], operator)
+        # The count of an Event is written once a minute.
+        cluster.until_used("agent", grants["agent"], agent)
         cluster.stop()
     for part in ("agent", "operator"):
         assert cluster.used(part) == grants[part]
