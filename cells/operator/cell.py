@@ -33,6 +33,7 @@ from cells.metrics import Metrics, MetricsCollector
 from cells.operator.abandoned import AbandonedObjectsJob
 from cells.operator.companions import CompanionCheck
 from cells.operator.election import Leadership
+from cells.operator.leader_check import MANAGER
 from cells.operator.rivals import RivalSearch
 from cells.options import OperatorOptions
 from cells.resources import SecretsNamespace
@@ -45,8 +46,6 @@ from resources.kubernetes import Election, ElectionTiming, MigrationPass, Migrat
 from resources.tables import Tables
 from statedb import Database
 
-MANAGER = "waggle-operator"
-"""The field manager, and the name of the Lease."""
 SETTLE_TURNS = 8
 UNREAD_PAUSE = 1.0
 """Seconds until it is checked again whether every kind can be read."""

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Sequence
 
 import structlog
 
 from cells.hive import Health
 from cells.kubernetes import Kubernetes
+from cells.operator.leader_check import repeat_while_leading
 from reconcilers.dialect import Dialect
 from reconcilers.operator.companions import Untested, untested_versions
-from resources.kubernetes import KubernetesError
+from resources.kubernetes import Writer
 
-MANAGER = "waggle-operator"
-"""The field manager; nothing is written."""
 POLL_INTERVAL_SECONDS = 600.0
 """Between two checks."""
-RETRY_SECONDS = 30.0
-"""After a check that failed."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -47,17 +43,12 @@ class CompanionCheck:
 
     async def run(self) -> None:
         """Check again and again, until cancelled."""
-        rng = random.SystemRandom()
-        while True:
-            await self._leads.wait()
-            pause = POLL_INTERVAL_SECONDS
-            try:
-                async with self._kubernetes.writer(MANAGER) as writer:
-                    self._report(await untested_versions(writer, self._dialects))
-            except KubernetesError:
-                # The kubernetes cell reports an API server that does not answer.
-                pause = RETRY_SECONDS
-            await asyncio.sleep(pause * rng.uniform(0.75, 1.25))
+        await repeat_while_leading(
+            self._leads, self._kubernetes, self._check, POLL_INTERVAL_SECONDS
+        )
+
+    async def _check(self, writer: Writer) -> None:
+        self._report(await untested_versions(writer, self._dialects))
 
     def _report(self, found: Sequence[Untested]) -> None:
         for one in found:

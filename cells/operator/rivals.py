@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Sequence
 
 import structlog
 
 from cells.hive import Health
 from cells.kubernetes import Kubernetes
+from cells.operator.leader_check import repeat_while_leading
 from reconcilers.dialect import Dialect
 from reconcilers.operator.rivals import RunningRival, running_rivals
-from resources.kubernetes import KubernetesError
+from resources.kubernetes import Writer
 
-MANAGER = "waggle-operator"
-"""The field manager; nothing is written."""
 POLL_INTERVAL_SECONDS = 180.0
 """Between two searches."""
-RETRY_SECONDS = 30.0
-"""After a search that failed."""
 
 log = structlog.get_logger("waggle.operator")
 
@@ -49,17 +45,12 @@ class RivalSearch:
 
     async def run(self) -> None:
         """Search again and again, until cancelled."""
-        rng = random.SystemRandom()
-        while True:
-            await self._leads.wait()
-            pause = POLL_INTERVAL_SECONDS
-            try:
-                async with self._kubernetes.writer(MANAGER) as writer:
-                    self._report(await running_rivals(writer, self._dialects))
-            except KubernetesError:
-                # The kubernetes cell reports an API server that does not answer.
-                pause = RETRY_SECONDS
-            await asyncio.sleep(pause * rng.uniform(0.75, 1.25))
+        await repeat_while_leading(
+            self._leads, self._kubernetes, self._check, POLL_INTERVAL_SECONDS
+        )
+
+    async def _check(self, writer: Writer) -> None:
+        self._report(await running_rivals(writer, self._dialects))
 
     def _report(self, running: Sequence[RunningRival]) -> None:
         messages: dict[str, list[str]] = {}

@@ -14,8 +14,8 @@ from cells.hive.lifecycle import Lifecycle
 from cells.http import parse_address
 from cells.kubernetes import Kubernetes
 from cells.metrics import MetricsCollector
-from cells.operator.cell import MANAGER
 from cells.operator.election import Leadership
+from cells.operator.leader_check import MANAGER
 from cells.operator.webhook.certificate import CertificateKeeper
 from cells.operator.webhook.server import WebhookServer
 from cells.options import WebhookOptions

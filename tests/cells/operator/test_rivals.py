@@ -12,7 +12,7 @@ import pytest
 
 from cells.hive import Level, load
 from cells.hive.hive import Hive
-from cells.operator import rivals
+from cells.operator import leader_check, rivals
 from tests.support.apiserver import ApiServer, status
 from tests.support.wait import until
 from waggle_operator.__main__ import CELLS
@@ -29,7 +29,7 @@ MESSAGE = (
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches within the time of a test."""
     monkeypatch.setattr(rivals, "POLL_INTERVAL_SECONDS", 0.03)
-    monkeypatch.setattr(rivals, "RETRY_SECONDS", 0.03)
+    monkeypatch.setattr(leader_check, "RETRY_SECONDS", 0.03)
 
 
 def daemon_set(ready: int = 3, **labels: str) -> dict[str, Any]:
