@@ -9,6 +9,7 @@ import time
 
 import structlog
 
+from cells.dialect_failures import DialectFailures
 from cells.hive import Group, Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -61,11 +62,14 @@ class StatusLoop:
     ) -> None:
         self._statuses = statuses
         self._intent = intent
-        self._health = health
         followed = (*statuses.followed, sessions.table)
         self._signal = Signal(*(table.observable for table in followed))
-        self._failing: dict[str, str] = {}
-        """The errors of the last run, by dialect."""
+        self._failures = DialectFailures(
+            health,
+            log,
+            "a dialect cannot report; its last statuses are kept",
+            "status.dialect_failed",
+        )
         jobs.add("rounds", self._run)
 
     async def _run(self) -> None:
@@ -74,28 +78,9 @@ class StatusLoop:
     async def _report(self, _: float | None) -> None:
         if self._intent.ready:
             self._statuses.run(time.time())
-            self._report_failures()
-
-    def _report_failures(self) -> None:
-        """Set the health, and log an error that the run before did not have."""
-        texts = {
-            name: f"{type(error).__name__}: {error}"
-            for name, error in self._statuses.failures.items()
-        }
-        for name, text in texts.items():
-            if self._failing.get(name) != text:
-                log.error(
-                    "a dialect cannot report; its last statuses are kept",
-                    event_name="status.dialect_failed",
-                    dialect=name,
-                    exc_info=self._statuses.failures[name],
-                )
-        self._failing = texts
-        if texts:
-            named = "; ".join(f"{name}: {text}" for name, text in texts.items())
-            self._health.degraded(f"statuses cannot be computed: {named}")
-        else:
-            self._health.ok("follows the sessions")
+            self._failures.report(
+                self._statuses.failures, "statuses cannot be computed", "follows the sessions"
+            )
 
 
 WIRING = Wiring(

@@ -11,6 +11,7 @@ from collections import Counter
 import structlog
 from prometheus_client.core import CounterMetricFamily, Metric
 
+from cells.dialect_failures import DialectFailures
 from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.rounds import run_rounds
@@ -72,8 +73,12 @@ class NodeObjectReport:
         self._writes: Counter[str] = Counter()
         self._failures: Counter[str] = Counter()
         self._writers: dict[str, KindWriter] = {}
-        self._failing: dict[str, str] = {}
-        """The errors of the last computation, by dialect."""
+        self._failing = DialectFailures(
+            self._health,
+            log,
+            "a dialect cannot compute its objects of the node; the last ones are kept",
+            "report.dialect_failed",
+        )
         if not self._dialects:
             return
         self._rows = NodeObjectRows(database, intent_tables, self._dialects, node.name, speaker)
@@ -96,7 +101,9 @@ class NodeObjectReport:
         while more:
             await asyncio.sleep(0)
             more = self._rows.more()
-        self._report_failures()
+        self._failing.report(
+            self._rows.failures, "objects cannot be computed", "computed from sessions and routes"
+        )
         for key, row in self._rows.take().items():
             writer = self._writers.get(key.kind)
             if writer is not None:
@@ -164,26 +171,6 @@ class NodeObjectReport:
                 object="/".join(part for part in (outcome.kind, outcome.name) if part),
                 reason=outcome.error,
             )
-
-    def _report_failures(self) -> None:
-        """Set the health, and log an error that the computation before did not have."""
-        texts = {
-            name: f"{type(error).__name__}: {error}" for name, error in self._rows.failures.items()
-        }
-        for name, text in texts.items():
-            if self._failing.get(name) != text:
-                log.error(
-                    "a dialect cannot compute its objects of the node; the last ones are kept",
-                    event_name="report.dialect_failed",
-                    dialect=name,
-                    exc_info=self._rows.failures[name],
-                )
-        self._failing = texts
-        if texts:
-            named = "; ".join(f"{name}: {text}" for name, text in texts.items())
-            self._health.degraded(f"objects cannot be computed: {named}")
-        else:
-            self._health.ok("computed from sessions and routes")
 
     def collect(self) -> list[Metric]:
         """Return the counts of writes."""
