@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from reconcilers.apply import Reconciler, Runner
-from reconcilers.apply.import_policy import ImportPolicies
-from reconcilers.apply.instances import Instances
-from reconcilers.apply.peers import Peers
-from reconcilers.apply.route_sets import RouteSets
 from speaker.api import PeerConfig
 from speaker.nlri import IPV4_UNICAST
 from statedb import Table
@@ -30,6 +24,7 @@ from tests.reconcilers.antrea.build import (
 )
 from tests.speaker.network import Host, Network
 from tests.support.engine_speaker import EngineSpeaker
+from tests.support.speaker_reconcilers import runner
 
 OWN, ROUTERS = "10.30.4.17", ("10.30.4.1", "10.30.4.2")
 PEERS = [{"address": address, "asn": 64600} for address in ROUTERS]
@@ -43,17 +38,8 @@ class Applied:
         self.cluster = Cluster(node(), *objects)
         self.network = Network()
         self.speaker = EngineSpeaker(self.network, OWN)
-        db, intent = self.cluster.db, self.cluster.intent
-        reconcilers: list[Reconciler] = [
-            Instances(db, intent, self.speaker),
-            RouteSets(db, intent, self.speaker),
-            ImportPolicies(db, intent, self.speaker),
-            Peers(db, intent, self.cluster.resources, self.speaker),
-        ]
-        rng = random.Random(1)  # noqa: S311  jitter
-        self.runner = Runner(
-            db, intent.reconcile_statuses, reconcilers, rng, wall_clock=lambda: 1e9
-        )
+        cluster = self.cluster
+        self.runner = runner(cluster.db, cluster.intent, cluster.resources, self.speaker)
         self.routers = [self._router(i, address) for i, address in enumerate(ROUTERS)]
         self.settle()
 

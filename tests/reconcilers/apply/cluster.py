@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 
 from reconcilers.apply import Reconciler, RoundSummary, Runner
-from reconcilers.apply.import_policy import ImportPolicies
-from reconcilers.apply.instances import Instances
-from reconcilers.apply.peers import Peers
-from reconcilers.apply.route_sets import RouteSets
 from reconcilers.dialect import Dialect
-from speaker.api import PeerConfig, SpeakerPort
+from speaker.api import PeerConfig
 from speaker.nlri import IPV4_UNICAST, Family, prefix_to_text
-from tests.reconcilers.build import Cluster, service, usual
+from tests.reconcilers.build import service, usual
 from tests.speaker.network import Host, Network
 from tests.support import kinds
 from tests.support.engine_speaker import EngineSpeaker
+from tests.support.speaker_reconcilers import runner
 
 ROUTER = "192.0.2.9"
-
-
-def reconcilers(cluster: Cluster, speaker: SpeakerPort) -> list[Reconciler]:
-    """Make the reconcilers of the speaker."""
-    db, intent = cluster.db, cluster.intent
-    return [
-        Instances(db, intent, speaker),
-        RouteSets(db, intent, speaker),
-        ImportPolicies(db, intent, speaker),
-        Peers(db, intent, cluster.resources, speaker),
-    ]
 
 
 class Applied:
@@ -47,13 +32,8 @@ class Applied:
 
     def new_runner(self, also: Iterable[Reconciler] = ()) -> Runner:
         """Make a runner that has not run yet, and more reconcilers for it."""
-        return Runner(
-            self.cluster.db,
-            self.cluster.intent.reconcile_statuses,
-            [*also, *reconcilers(self.cluster, self.speaker)],
-            random.Random(1),  # noqa: S311  jitter
-            wall_clock=lambda: 1e9,
-        )
+        cluster = self.cluster
+        return runner(cluster.db, cluster.intent, cluster.resources, self.speaker, also)
 
     def run(self, now: float = 0.0) -> RoundSummary:
         """Compile the intent, and apply it."""

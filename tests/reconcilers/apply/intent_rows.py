@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
-from reconcilers.apply import Runner
-from reconcilers.apply.import_policy import ImportPolicies
-from reconcilers.apply.instances import Instances
-from reconcilers.apply.peers import Peers
-from reconcilers.apply.route_sets import RouteSets
 from reconcilers.model import Attributes, Instance, Peer, Route
 from reconcilers.tables import IntentTables
 from resources.kind import Kind
@@ -23,6 +17,7 @@ from speaker.nlri import prefix_to_wire
 from statedb import Database
 from tests.speaker.network import Host, Network
 from tests.support.engine_speaker import EngineSpeaker
+from tests.support.speaker_reconcilers import runner
 
 AGENT, ROUTER = "192.0.2.1", "192.0.2.9"
 INSTANCE = Instance("i", None, 65001, AGENT)
@@ -39,19 +34,7 @@ class Rows:
         self.intent = IntentTables(self.db)
         self.network = Network()
         self.speaker = EngineSpeaker(self.network)
-        db, intent, speaker = self.db, self.intent, self.speaker
-        self.runner = Runner(
-            db,
-            intent.reconcile_statuses,
-            [
-                Instances(db, intent, speaker),
-                RouteSets(db, intent, speaker),
-                ImportPolicies(db, intent, speaker),
-                Peers(db, intent, self.resources, speaker),
-            ],
-            random.Random(1),  # noqa: S311  jitter
-            wall_clock=lambda: 1e9,
-        )
+        self.runner = runner(self.db, self.intent, self.resources, self.speaker)
         self.now = 0.0
 
     def apply(self, instances: Iterable[Instance], peers: Iterable[Peer]) -> None:

@@ -6,15 +6,9 @@ octets that were sent to each router.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from reconcilers.apply import Runner
-from reconcilers.apply.import_policy import ImportPolicies
-from reconcilers.apply.instances import Instances
-from reconcilers.apply.peers import Peers
-from reconcilers.apply.route_sets import RouteSets
 from reconcilers.cilium.dialect import CiliumDialect
 from reconcilers.dialect import Dialect
 from reconcilers.frrk8s.dialect import Frrk8sDialect
@@ -29,6 +23,7 @@ from speaker.api import PeerConfig
 from statedb import Database, Table
 from tests.speaker.network import Host, Network
 from tests.support.engine_speaker import EngineSpeaker
+from tests.support.speaker_reconcilers import runner
 
 ADDRESS = "192.0.2.1"
 UPDATE, KEEPALIVE = 2, 4
@@ -71,20 +66,9 @@ class AgentInMemory:
         self.compiler = IntentCompiler(self.db, self.tables, self.intent, self.dialects, node)
         self.network = Network()
         self.speaker = EngineSpeaker(self.network, ADDRESS)
-        db, intent, speaker = self.db, self.intent, self.speaker
-        self.runner = Runner(
-            db,
-            intent.reconcile_statuses,
-            [
-                Instances(db, intent, speaker),
-                RouteSets(db, intent, speaker),
-                ImportPolicies(db, intent, speaker),
-                Peers(db, intent, self.tables, speaker),
-            ],
-            random.Random(1),  # noqa: S311  jitter
-            wall_clock=lambda: 1e9,
-        )
+        self.runner = runner(self.db, self.intent, self.tables, self.speaker)
         self.routers: dict[str, Host] = {}
+        db, intent = self.db, self.intent
         self._tables: tuple[Table[Any], ...] = (
             intent.instances,
             intent.peers,
