@@ -1,4 +1,4 @@
-"""What FRRK8sConfigurations say: the log level of the programs. Pure."""
+"""The log level that FRRK8sConfigurations set for the programs. Pure."""
 
 from __future__ import annotations
 
