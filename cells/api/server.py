@@ -1,56 +1,39 @@
-"""The api cell's server: HTTP over the Unix socket, answers as in `cells.api.model`.
+"""The api cell's server: the socket of the agent, from start to stop.
 
-A GET reads, a POST runs an action. An answer is read, encoded and sent in slices, no faster than the
-client reads it, and ends when the client leaves: a list of a million routes delays no session by more
-than a few milliseconds, and fills no memory.
+What answers on it is `cells.api.handlers`, whose library takes as long to import as the first session
+takes to come up: a thread imports it while the agent begins its work.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING
 
-import msgspec
 import structlog
-from aiohttp import web
 
-from cells.api.model import API_VERSION, Envelope, ErrorItem, default_path
-from cells.api.resource import (
-    ApiAction,
-    ApiPlain,
-    ApiResource,
-    ApiStream,
-    BadRequestError,
-    NotFoundError,
-    Query,
-    UnavailableError,
-)
+from cells.api.model import default_path
+from cells.api.resource import ApiAction, ApiPlain, ApiResource, ApiStream
 from cells.api.sockets import Bound, bind
 from cells.hive import Group, Health
 from cells.hive.lifecycle import Lifecycle
 from cells.options import ApiOptions
-from reconcilers.dialect import RefusedError
-from speaker.api import Limited
-from speaker.server import SlicedReader
 
-SLICE = 200
-"""Items that are encoded between two turns of the loop: about a millisecond's work."""
-
-T = TypeVar("T")
-
-JSON: Final = "application/json"
+if TYPE_CHECKING:
+    from cells.api.handlers import Listener
 
 log = structlog.get_logger("waggle.api")
-_encoder = msgspec.json.Encoder()
+
+
+def import_listener() -> type[Listener]:
+    """Import the handlers and return what serves them."""
+    from cells.api.handlers import Listener
+
+    return Listener
 
 
 class ApiServer:
-    """The socket and its handlers."""
+    """The socket and what listens on it."""
 
     def __init__(
         self,
@@ -64,204 +47,31 @@ class ApiServer:
     ) -> None:
         self.path = Path(options.socket) if options.socket else default_path()
         self._health = health
-        self._resources = resources
-        self._streams = streams
-        self._stream_tasks: set[asyncio.Task[Any]] = set()
-        """The tasks of the streams."""
-        self._actions = actions
-        self._plain = plain
-        self._reader = SlicedReader()
+        self._answers = (resources, streams, actions, plain)
         self._bound: Bound | None = None
-        self._runner: web.AppRunner | None = None
+        self._listener: Listener | None = None
         lifecycle.append("api", start=self.start, stop=self.stop)
 
     async def start(self) -> None:
         """Listen; raises `StartError` if another agent does so already."""
         bound = bind(self.path)
-        app = web.Application()
-        for resource in self._resources:
-            app.router.add_get(resource.path, functools.partial(self._get, resource))
-        for plain in self._plain:
-            app.router.add_get(plain.path, functools.partial(self._get_plain, plain))
-        for stream in self._streams:
-            app.router.add_get(stream.path, functools.partial(self._follow, stream))
-        for action in self._actions:
-            app.router.add_post(action.path, functools.partial(_post, action))
-        runner = web.AppRunner(
-            app,
-            access_log=None,
-            handle_signals=False,
-            # A client that leaves cancels its stream, which may have nothing to send for hours.
-            handler_cancellation=True,
-            shutdown_timeout=0.5,
-        )
-        await runner.setup()
-        await web.SockSite(runner, bound.sock, backlog=64).start()
-        self._runner, self._bound = runner, bound
+        try:
+            listener = (await asyncio.to_thread(import_listener))(*self._answers)
+            await listener.listen(bound.sock)
+        except BaseException:
+            # The agent was stopped meanwhile: what has not started is not stopped.
+            bound.unlink()
+            bound.sock.close()
+            raise
+        self._listener, self._bound = listener, bound
         self._health.ok(f"listening on {self.path}")
         log.info("listening", event_name="api.listening", path=str(self.path))
 
     async def stop(self) -> None:
         """Close the socket and remove its file."""
-        runner, self._runner = self._runner, None
+        listener, self._listener = self._listener, None
         bound, self._bound = self._bound, None
         if bound is not None:
             bound.unlink()
-        for task in self._stream_tasks:
-            task.cancel()
-        if runner is not None:
-            await runner.cleanup()
-
-    async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:
-        parameters = (*resource.parameters, "limit") if resource.limited else resource.parameters
-        found = _read(request, parameters, lambda query: _limited(resource, query), resource.kind)
-        if isinstance(found, web.Response):
-            return found
-        async with aclosing(self._reader.read(iter(found))) as slices:
-            try:
-                first = await anext(slices, None)
-            except BadRequestError as error:
-                return _refusal(400, "BadRequest", str(error), resource.kind)
-            except NotFoundError as error:
-                return _refusal(404, "NotFound", str(error), resource.kind)
-            if first is None:
-                return _answer(resource.kind, (), resource.notes(), resource.problems(True))
-            head = _head(resource.kind, resource.problems(False))
-            return await _stream(request, head, first, slices, found)
-
-    async def _get_plain(self, plain: ApiPlain, request: web.Request) -> web.StreamResponse:
-        try:
-            found = plain.read(request.query)
-        except RefusedError as error:
-            return web.Response(status=error.status, text=f"{error}\n")
-        if not isinstance(found, Iterator):
-            return web.Response(body=_encoder.encode(found) + b"\n", content_type=JSON)
-        response = web.StreamResponse(headers={"Content-Type": JSON})
-        await response.prepare(request)
-        start = b"["
-        async with aclosing(self._reader.read(found)) as slices:
-            async for items in slices:
-                # Waits while the client does not read.
-                await response.write(start + _encoder.encode(items)[1:-1])
-                start = b","
-        # An empty list is null, as Go encodes it.
-        await response.write(b"null\n" if start == b"[" else b"]\n")
-        await response.write_eof()
-        return response
-
-    async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a handler runs in a task
-        self._stream_tasks.add(task)
-        try:
-            return await _follow(stream, request)
-        finally:
-            self._stream_tasks.discard(task)
-
-
-async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse:
-    found = _read(request, stream.parameters, stream.read, "Error")
-    if isinstance(found, web.Response):
-        return found
-    response = web.StreamResponse(headers={"Content-Type": "application/jsonl"})
-    await response.prepare(request)
-    try:
-        async with aclosing(found) as groups:
-            async for group in groups:
-                # Waits while the client does not read; what changes meanwhile conflates.
-                await response.write(_encoder.encode_lines(group))
-                await asyncio.sleep(0)
-    except ConnectionError:
-        return response
-    except Exception as error:  # noqa: BLE001 - the last line of the answer has the reason
-        errors = [ErrorItem(code="StreamEnded", message=str(error) or type(error).__name__)]
-        await response.write(_encoder.encode_lines([{"errors": errors}]))
-    await response.write_eof()
-    return response
-
-
-def _read(
-    request: web.Request, parameters: Sequence[str], read: Callable[[Query], T], kind: str
-) -> T | web.Response:
-    """Return what a resource reads for a request, or the refusal."""
-    for key in request.query:
-        if key not in parameters:
-            return _refusal(400, "BadRequest", f"unknown parameter {key}", kind)
-    try:
-        return read(request.query)
-    except BadRequestError as error:
-        return _refusal(400, "BadRequest", str(error), kind)
-    except NotFoundError as error:
-        return _refusal(404, "NotFound", str(error), kind)
-
-
-async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
-    for key in request.query:
-        return _refusal(400, "BadRequest", f"unknown parameter {key}", action.kind)
-    try:
-        return _answer(action.kind, await action.run())
-    except UnavailableError as error:
-        return _refusal(503, "Unavailable", str(error), action.kind)
-
-
-def _answer(
-    kind: str, items: Sequence[Any], notes: Sequence[str] = (), problems: Sequence[str] = ()
-) -> web.Response:
-    envelope = Envelope[Any](
-        kind=kind,
-        generated_at=_now(),
-        items=list(items),
-        notes=list(notes) or msgspec.UNSET,
-        problems=list(problems) or msgspec.UNSET,
-    )
-    return web.Response(body=_encoder.encode(envelope), content_type="application/json")
-
-
-def _refusal(status: int, code: str, message: str, kind: str) -> web.Response:
-    errors = [ErrorItem(code=code, message=message)]
-    envelope = Envelope[Any](kind=kind, generated_at=_now(), items=[], errors=errors)
-    return web.Response(
-        status=status, body=_encoder.encode(envelope), content_type="application/json"
-    )
-
-
-def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
-    """Read a resource; raises what it raises, and `BadRequestError` for a limit that is none."""
-    limit = None
-    if "limit" in query:
-        text = query["limit"]
-        if not text.isascii() or not text.isdigit() or not int(text):
-            raise BadRequestError(f"limit: a number of at least 1, not {text!r}")
-        limit = int(text)
-    found = resource.read(query)
-    if isinstance(found, Sequence):
-        found = iter([found[start : start + SLICE] for start in range(0, len(found), SLICE)])
-    return Limited(found, limit)
-
-
-def _head(kind: str, problems: Sequence[str]) -> dict[str, Any]:
-    """Return the envelope without its items."""
-    head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
-    return head | ({"problems": problems} if problems else {})
-
-
-async def _stream(
-    request: web.Request,
-    head: dict[str, Any],
-    first: Sequence[Any],
-    others: AsyncGenerator[Sequence[Any]],
-    found: Limited[Any],
-) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
-    await response.prepare(request)
-    await response.write(_encoder.encode(head)[:-1] + b',"items":[' + _encoder.encode(first)[1:-1])
-    async for items in others:
-        # Waits while the client does not read.
-        await response.write(b"," + _encoder.encode(items)[1:-1])
-    await response.write(b'],"truncated":true}\n' if found.truncated else b"]}\n")
-    await response.write_eof()
-    return response
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
+        if listener is not None:
+            await listener.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,9 +13,14 @@ from typing import Any
 
 import pytest
 
+from cells.api.agent_resources import Facts
 from cells.api.client import AgentError, get
 from cells.api.model import PeerItem, RouteItem
+from cells.declarations import API
+from cells.hive import load, supply
+from cells.hive.hive import Hive
 from tests.support.api import MadeUp, serving
+from tests.support.cells import rewired
 
 PEER = PeerItem(
     node="a",
@@ -163,3 +170,29 @@ def connect(path: Path) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.connect(str(path))
     return client
+
+
+def test_an_agent_that_is_stopped_while_it_starts_leaves_no_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The handlers are imported by a thread, which takes a while."""
+    path = tmp_path / "s"
+    importing, imported = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        importing.set()
+        assert imported.wait(10)
+
+    async def stopped_at_once() -> None:
+        api = rewired(API, private=(supply(MadeUp(), as_=Facts),))
+        hive = Hive((api,), load((api,), flags={"--api-socket": str(path)}))
+        run = asyncio.ensure_future(hive.run())
+        assert await asyncio.to_thread(importing.wait, 10)
+        assert path.exists()
+        hive.shutdown()
+        await run
+        imported.set()
+
+    monkeypatch.setattr("cells.api.server.import_listener", slow)
+    asyncio.run(stopped_at_once())
+    assert not path.exists()

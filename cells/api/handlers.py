@@ -1,0 +1,240 @@
+"""What the agent's API answers to a request, over HTTP: bodies as in `cells.api.model`.
+
+A GET reads, a POST runs an action. An answer is read, encoded and sent in slices, no faster than the
+client reads it, and ends when the client leaves: a list of a million routes delays no session by more
+than a few milliseconds, and fills no memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import socket
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+from aiohttp import web
+
+from cells.api.model import API_VERSION, Envelope, ErrorItem
+from cells.api.resource import (
+    ApiAction,
+    ApiPlain,
+    ApiResource,
+    ApiStream,
+    BadRequestError,
+    NotFoundError,
+    Query,
+    UnavailableError,
+)
+from reconcilers.dialect import RefusedError
+from speaker.api import Limited
+from speaker.server import SlicedReader
+
+SLICE = 200
+"""Items that are encoded between two turns of the loop: about a millisecond's work."""
+
+T = TypeVar("T")
+
+JSON: Final = "application/json"
+
+_encoder = msgspec.json.Encoder()
+
+
+class Listener:
+    """The handlers on one socket."""
+
+    def __init__(
+        self,
+        resources: Sequence[ApiResource],
+        streams: Sequence[ApiStream],
+        actions: Sequence[ApiAction],
+        plain: Sequence[ApiPlain],
+    ) -> None:
+        self._stream_tasks: set[asyncio.Task[Any]] = set()
+        """The tasks of the streams."""
+        self._reader = SlicedReader()
+        app = web.Application()
+        for resource in resources:
+            app.router.add_get(resource.path, functools.partial(self._get, resource))
+        for one in plain:
+            app.router.add_get(one.path, functools.partial(self._get_plain, one))
+        for stream in streams:
+            app.router.add_get(stream.path, functools.partial(self._follow, stream))
+        for action in actions:
+            app.router.add_post(action.path, functools.partial(_post, action))
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            handle_signals=False,
+            # A client that leaves cancels its stream, which may have nothing to send for hours.
+            handler_cancellation=True,
+            shutdown_timeout=0.5,
+        )
+
+    async def listen(self, sock: socket.socket) -> None:
+        """Accept connections on a bound socket."""
+        await self._runner.setup()
+        await web.SockSite(self._runner, sock, backlog=64).start()
+
+    async def close(self) -> None:
+        """End all requests and close the socket."""
+        for task in self._stream_tasks:
+            task.cancel()
+        await self._runner.cleanup()
+
+    async def _get(self, resource: ApiResource, request: web.Request) -> web.StreamResponse:
+        parameters = (*resource.parameters, "limit") if resource.limited else resource.parameters
+        found = _read(request, parameters, lambda query: _limited(resource, query), resource.kind)
+        if isinstance(found, web.Response):
+            return found
+        async with aclosing(self._reader.read(iter(found))) as slices:
+            try:
+                first = await anext(slices, None)
+            except BadRequestError as error:
+                return _refusal(400, "BadRequest", str(error), resource.kind)
+            except NotFoundError as error:
+                return _refusal(404, "NotFound", str(error), resource.kind)
+            if first is None:
+                return _answer(resource.kind, (), resource.notes(), resource.problems(True))
+            head = _head(resource.kind, resource.problems(False))
+            return await _stream(request, head, first, slices, found)
+
+    async def _get_plain(self, plain: ApiPlain, request: web.Request) -> web.StreamResponse:
+        try:
+            found = plain.read(request.query)
+        except RefusedError as error:
+            return web.Response(status=error.status, text=f"{error}\n")
+        if not isinstance(found, Iterator):
+            return web.Response(body=_encoder.encode(found) + b"\n", content_type=JSON)
+        response = web.StreamResponse(headers={"Content-Type": JSON})
+        await response.prepare(request)
+        start = b"["
+        async with aclosing(self._reader.read(found)) as slices:
+            async for items in slices:
+                # Waits while the client does not read.
+                await response.write(start + _encoder.encode(items)[1:-1])
+                start = b","
+        # An empty list is null, as Go encodes it.
+        await response.write(b"null\n" if start == b"[" else b"]\n")
+        await response.write_eof()
+        return response
+
+    async def _follow(self, stream: ApiStream, request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a handler runs in a task
+        self._stream_tasks.add(task)
+        try:
+            return await _follow(stream, request)
+        finally:
+            self._stream_tasks.discard(task)
+
+
+async def _follow(stream: ApiStream, request: web.Request) -> web.StreamResponse:
+    found = _read(request, stream.parameters, stream.read, "Error")
+    if isinstance(found, web.Response):
+        return found
+    response = web.StreamResponse(headers={"Content-Type": "application/jsonl"})
+    await response.prepare(request)
+    try:
+        async with aclosing(found) as groups:
+            async for group in groups:
+                # Waits while the client does not read; what changes meanwhile conflates.
+                await response.write(_encoder.encode_lines(group))
+                await asyncio.sleep(0)
+    except ConnectionError:
+        return response
+    except Exception as error:  # noqa: BLE001 - the last line of the answer has the reason
+        errors = [ErrorItem(code="StreamEnded", message=str(error) or type(error).__name__)]
+        await response.write(_encoder.encode_lines([{"errors": errors}]))
+    await response.write_eof()
+    return response
+
+
+def _read(
+    request: web.Request, parameters: Sequence[str], read: Callable[[Query], T], kind: str
+) -> T | web.Response:
+    """Return what a resource reads for a request, or the refusal."""
+    for key in request.query:
+        if key not in parameters:
+            return _refusal(400, "BadRequest", f"unknown parameter {key}", kind)
+    try:
+        return read(request.query)
+    except BadRequestError as error:
+        return _refusal(400, "BadRequest", str(error), kind)
+    except NotFoundError as error:
+        return _refusal(404, "NotFound", str(error), kind)
+
+
+async def _post(action: ApiAction, request: web.Request) -> web.StreamResponse:
+    for key in request.query:
+        return _refusal(400, "BadRequest", f"unknown parameter {key}", action.kind)
+    try:
+        return _answer(action.kind, await action.run())
+    except UnavailableError as error:
+        return _refusal(503, "Unavailable", str(error), action.kind)
+
+
+def _answer(
+    kind: str, items: Sequence[Any], notes: Sequence[str] = (), problems: Sequence[str] = ()
+) -> web.Response:
+    envelope = Envelope[Any](
+        kind=kind,
+        generated_at=_now(),
+        items=list(items),
+        notes=list(notes) or msgspec.UNSET,
+        problems=list(problems) or msgspec.UNSET,
+    )
+    return web.Response(body=_encoder.encode(envelope), content_type="application/json")
+
+
+def _refusal(status: int, code: str, message: str, kind: str) -> web.Response:
+    errors = [ErrorItem(code=code, message=message)]
+    envelope = Envelope[Any](kind=kind, generated_at=_now(), items=[], errors=errors)
+    return web.Response(
+        status=status, body=_encoder.encode(envelope), content_type="application/json"
+    )
+
+
+def _limited(resource: ApiResource, query: Query) -> Limited[Any]:
+    """Read a resource; raises what it raises, and `BadRequestError` for a limit that is none."""
+    limit = None
+    if "limit" in query:
+        text = query["limit"]
+        if not text.isascii() or not text.isdigit() or not int(text):
+            raise BadRequestError(f"limit: a number of at least 1, not {text!r}")
+        limit = int(text)
+    found = resource.read(query)
+    if isinstance(found, Sequence):
+        found = iter([found[start : start + SLICE] for start in range(0, len(found), SLICE)])
+    return Limited(found, limit)
+
+
+def _head(kind: str, problems: Sequence[str]) -> dict[str, Any]:
+    """Return the envelope without its items."""
+    head = {"apiVersion": API_VERSION, "kind": kind, "generatedAt": _now(), "errors": []}
+    return head | ({"problems": problems} if problems else {})
+
+
+async def _stream(
+    request: web.Request,
+    head: dict[str, Any],
+    first: Sequence[Any],
+    others: AsyncGenerator[Sequence[Any]],
+    found: Limited[Any],
+) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(_encoder.encode(head)[:-1] + b',"items":[' + _encoder.encode(first)[1:-1])
+    async for items in others:
+        # Waits while the client does not read.
+        await response.write(b"," + _encoder.encode(items)[1:-1])
+    await response.write(b'],"truncated":true}\n' if found.truncated else b"]}\n")
+    await response.write_eof()
+    return response
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
