@@ -157,6 +157,30 @@ def _of_profile(unit: Unit, part: ProfilePart) -> Iterator[tuple[Subject, Claim]
         yield ("profile", profile.name, name), claim
 
 
+# Alone
+
+
+def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Problem]:
+    """Return the problems of a unit by itself, and of its references."""
+    found = [
+        Problem((unit.ref,), unit.path(error.path), error.message, category="invalid")
+        for error in compiled.errors
+    ]
+    found += [
+        Problem((unit.ref,), unit.path(one.path), one.message, category="unresolved")
+        for one in compiled.missing
+    ]
+    for part in compiled.passwords:
+        ref = part.session.password
+        in_field = part.settings.password is not None
+        reason = None if ref is None or in_field else resolve(ref, None)
+        if isinstance(reason, str):
+            path = unit.path(f"{part.path}.passwordSecret")
+            text = f"{part.key}: {reason}"
+            found.append(Problem((unit.ref,), path, text, category="unresolved"))
+    return found
+
+
 # Conflicts
 
 

@@ -28,18 +28,12 @@ its objects::
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from reconcilers.frrk8s.claim_table import ClaimTable, Slot, UnitClaims
-from reconcilers.frrk8s.claims import (
-    Claim,
-    Resolve,
-    Subject,
-    claims_of,
-    conflicts,
-    password_claims,
-)
+from reconcilers.frrk8s.claims import Resolve, claims_of, own_problems, password_claims
+from reconcilers.frrk8s.isolation import isolated
 from reconcilers.frrk8s.single import BFD, compile_unit, imported_elsewhere, routed_vrfs
 from reconcilers.frrk8s.unit import (
     Compiled,
@@ -170,56 +164,15 @@ class Merger:
         return Merge(last.routers, notes, tuple(ordered), partial)
 
     def isolate(self, units: Sequence[Unit], resolve: Resolve, node: str = "") -> Merge:
-        """Take units in from the oldest to the youngest; what does not go with them is left out whole.
-
-        A unit with a reference to a VRF that only a younger unit has comes after that one.
-        """
+        """Merge the units that go together, from the oldest to the youngest (``isolate``)."""
         whole = self.merge(units, resolve, node)
         if whole.routers is not None:
             return whole
-        waiting = sorted(units, key=lambda unit: unit.age)
-        taken: list[Unit] = []
-        table: dict[Subject, list[Claim]] = {}
-        count = len(waiting) + 1
-        while waiting and len(waiting) < count:
-            count = len(waiting)
-            waiting = self._take_in(waiting, taken, table, resolve)
-        problems: list[Problem] = []
-        for group in _by_object(waiting):
-            given = self._compile_group(group, _vrfs_for(group, taken))
-            own = [p for unit, found in given for p in own_problems(unit, found, resolve)]
-            claims = [pair for unit, found in given for pair in _claims(unit, found, resolve)]
-            problems += own or _disagreements(claims, table)
+        taken, problems = isolated(units, self._compile, resolve)
         compiled = self._compile_all(taken)
         notes = unsupported(taken, compiled)
         reported = (*sorted(dict.fromkeys(problems)), *notes)
         return Merge(united(taken, compiled), reported, tuple(taken), _partial(taken, compiled))
-
-    def _take_in(
-        self,
-        waiting: Sequence[Unit],
-        taken: list[Unit],
-        table: dict[Subject, list[Claim]],
-        resolve: Resolve,
-    ) -> list[Unit]:
-        """Take in what goes with the units that are taken; returns the others."""
-        left: list[Unit] = []
-        for group in _by_object(waiting):
-            given = self._compile_group(group, _vrfs_for(group, taken))
-            claims = [pair for unit, found in given for pair in _claims(unit, found, resolve)]
-            wrong = any(own_problems(unit, found, resolve) for unit, found in given)
-            if wrong or _contradicts(claims, table):
-                left += group
-                continue
-            taken += group
-            for subject, claim in claims:
-                table.setdefault(subject, []).append(claim)
-        return left
-
-    def _compile_group(
-        self, group: Sequence[Unit], elsewhere: VrfPrefixes
-    ) -> list[tuple[Unit, Compiled]]:
-        return [(unit, self._compile(unit, elsewhere)) for unit in group]
 
     def forget_unused(self) -> None:
         """Forget the objects that were not merged since the last call, unless they are few."""
@@ -262,36 +215,6 @@ class Merger:
         return compiled._replace(routers=routers)
 
 
-def _claims(unit: Unit, compiled: Compiled, resolve: Resolve) -> Iterator[tuple[Subject, Claim]]:
-    """Iterate over the claims of a unit."""
-    yield from compiled.claims
-    yield from password_claims(unit, compiled, resolve)
-
-
-# Alone
-
-
-def own_problems(unit: Unit, compiled: Compiled, resolve: Resolve) -> list[Problem]:
-    """Return the problems of a unit by itself, and of its references."""
-    found = [
-        Problem((unit.ref,), unit.path(error.path), error.message, category="invalid")
-        for error in compiled.errors
-    ]
-    found += [
-        Problem((unit.ref,), unit.path(one.path), one.message, category="unresolved")
-        for one in compiled.missing
-    ]
-    for part in compiled.passwords:
-        ref = part.session.password
-        in_field = part.settings.password is not None
-        reason = None if ref is None or in_field else resolve(ref, None)
-        if isinstance(reason, str):
-            path = unit.path(f"{part.path}.passwordSecret")
-            text = f"{part.key}: {reason}"
-            found.append(Problem((unit.ref,), path, text, category="unresolved"))
-    return found
-
-
 def unsupported(units: Sequence[Unit], compiled: Sequence[Compiled]) -> list[Problem]:
     """Return the fields without effect; the middle reports BFD for every dialect."""
     return [
@@ -322,57 +245,6 @@ def _vrfs(units: Iterable[Unit]) -> dict[str, frozenset[Prefix]]:
             if vrf in imported:
                 found[vrf] = found.get(vrf, frozenset()) | prefixes
     return found
-
-
-def _vrfs_for(group: Sequence[Unit], taken: Sequence[Unit]) -> VrfPrefixes:
-    """Return the prefixes of VRFs for the units of one object, beside those that are taken."""
-    if not any(imported_elsewhere(unit) for unit in group):
-        return {}
-    return _vrfs([*taken, *group])
-
-
-def _by_object(units: Iterable[Unit]) -> list[list[Unit]]:
-    """Group units by their object, in the order of the first of each."""
-    found: dict[ObjectRef, list[Unit]] = {}
-    for unit in units:
-        found.setdefault(unit.ref, []).append(unit)
-    return list(found.values())
-
-
-# With others
-
-
-def _contradicts(
-    claims: Iterable[tuple[Subject, Claim]], table: Mapping[Subject, Sequence[Claim]]
-) -> bool:
-    """True if claims differ from each other, or from those that are taken."""
-    own: dict[Subject, Any] = {}
-    for subject, claim in claims:
-        if own.setdefault(subject, claim.value) != claim.value:
-            return True
-        taken = table.get(subject)
-        if taken and taken[0].value != claim.value:
-            return True
-    return False
-
-
-def _disagreements(
-    claims: Iterable[tuple[Subject, Claim]], table: Mapping[Subject, Sequence[Claim]]
-) -> list[Problem]:
-    """Return the conflicts of an object with itself, and with those that are taken."""
-    own: dict[Subject, list[Claim]] = {}
-    for subject, claim in claims:
-        own.setdefault(subject, []).append(claim)
-    found: list[Problem] = []
-    with_younger: list[Problem] = []
-    for subject, of_object in own.items():
-        first = of_object[0]
-        others = [one for one in table.get(subject, ()) if one.value != first.value]
-        older = [one for one in others if one.unit.age < first.unit.age]
-        found += conflicts([*of_object, *older], subject)
-        with_younger += conflicts([*of_object, *others], subject)
-    # An object that waited for a VRF comes after younger ones.
-    return found or with_younger
 
 
 def united(units: Sequence[Unit], compiled: Sequence[Compiled]) -> tuple[MergedRouter, ...]:

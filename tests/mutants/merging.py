@@ -8,6 +8,7 @@ from tests.mutants.rules import Mutant
 
 _CASES: Final = "tests/cases/test_frrk8s_metallb.py"
 _MERGE: Final = "reconcilers/frrk8s/merge.py"
+_ISOLATION: Final = "reconcilers/frrk8s/isolation.py"
 _CLAIMS: Final = "reconcilers/frrk8s/claims.py"
 _TABLE: Final = "reconcilers/frrk8s/claim_table.py"
 _SINGLE: Final = "reconcilers/frrk8s/single.py"
@@ -19,6 +20,7 @@ TESTS: Final = {
     "frrk8s": (
         "tests/reconcilers/frrk8s/test_model.py",
         "tests/reconcilers/frrk8s/test_merge.py",
+        "tests/reconcilers/frrk8s/test_isolation.py",
         "tests/reconcilers/frrk8s/test_options.py",
         _CASES,
     ),
@@ -137,29 +139,36 @@ _CHANGES: Final = (
     # Isolation
     (
         "frrk8s",
-        _MERGE,
-        "waiting = sorted(units, key=lambda unit: unit.age)",
-        "waiting = sorted(units, key=lambda unit: unit.ref)",
+        _ISOLATION,
+        "sorted(units, key=lambda unit: unit.age)",
+        "sorted(units, key=lambda unit: unit.ref)",
     ),
     (
         "frrk8s",
-        _MERGE,
-        "            if wrong or _contradicts(claims, table):",
-        "            if wrong:",
+        _ISOLATION,
+        "            if not _contradicts(claims, values):",
+        "            if True:",
+    ),
+    ("frrk8s", _ISOLATION, "            if wrong:\n", "            if False:\n"),
+    (
+        "frrk8s",
+        _ISOLATION,
+        "        while found := self._together",
+        "        if found := self._together",
     ),
     (
         "frrk8s",
-        _MERGE,
-        "            if wrong or _contradicts(claims, table):",
-        "            if _contradicts(claims, table):",
+        _ISOLATION,
+        "            self._drop_unresolved(kept, base)\n",
+        "",
     ),
+    ("frrk8s", _ISOLATION, "                del present[ref]", "                del kept[ref]"),
     (
         "frrk8s",
-        _MERGE,
-        "while waiting and len(waiting) < count:",
-        "while waiting and count > len(units):",
+        _ISOLATION,
+        "return with_older or [*_left_out_vrfs(one, left_out), *with_all]",
+        "return with_all or _left_out_vrfs(one, left_out)",
     ),
-    ("frrk8s", _MERGE, "    return found or with_younger", "    return with_younger"),
     (
         "metallb",
         _CHECK,

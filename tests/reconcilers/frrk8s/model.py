@@ -206,16 +206,51 @@ def merged(objects: Objects) -> dict[str, Any]:
 def isolated(objects: Objects, secrets: Mapping[str, str]) -> list[str]:
     """Return the names of the objects that ``isolate`` merges; they are given by age.
 
-    Without any problem all are merged at once, also objects that import each other's VRFs.
+    The others are tried again with those that are taken, until none goes with them.
     """
-    if not problems(objects, secrets):
-        return sorted(objects)
-    taken: dict[str, Spec] = {}
-    waiting = dict(objects)
+    taken: Objects = {}
     while True:
-        before = len(taken)
-        for name, bgp in list(waiting.items()):
-            if not problems(taken | {name: bgp}, secrets):
-                taken[name] = waiting.pop(name)
-        if len(taken) == before:
+        more = _together({n: bgp for n, bgp in objects.items() if n not in taken}, taken, secrets)
+        if not more:
             return sorted(taken)
+        taken = {**taken, **more}
+
+
+def _together(waiting: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
+    """Return the objects that are taken one after another, the oldest first.
+
+    A reference to an object that waits counts. Where that one is left out, what refers to it is not
+    taken, and what it had displaced is tried without it.
+    """
+    while True:
+        waiting = _resolved(waiting, taken, secrets)
+        found: Objects = {}
+        for name, bgp in waiting.items():
+            if not _conflicts({**taken, **found, name: bgp}, secrets):
+                found = {**found, name: bgp}
+        kept = _resolved(found, taken, secrets)
+        if kept == found:
+            return found
+        waiting = {n: bgp for n, bgp in waiting.items() if n in kept or n not in found}
+
+
+def _resolved(objects: Objects, taken: Objects, secrets: Mapping[str, str]) -> Objects:
+    """Return the objects without those that are wrong, or refer to one that is not there."""
+    while True:
+        there = {**taken, **objects}
+        sound = {
+            name: bgp
+            for name, bgp in objects.items()
+            if not list(faults(bgp, there)) and not list(missing(bgp, there, secrets))
+        }
+        if sound == objects:
+            return objects
+        objects = sound
+
+
+def _conflicts(objects: Objects, secrets: Mapping[str, str]) -> bool:
+    values: dict[Any, set[Any]] = defaultdict(set)
+    for bgp in objects.values():
+        for subject, field, value in claims(bgp, secrets):
+            values[subject, field].add(value)
+    return any(len(found) > 1 for found in values.values())

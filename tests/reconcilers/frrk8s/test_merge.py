@@ -1,4 +1,4 @@
-"""Merging the objects of a node: union, the conflicts C1 to C16, isolation."""
+"""Merging the objects of a node: union, the conflicts C1 to C16."""
 
 import itertools
 from typing import Any
@@ -194,27 +194,6 @@ def test_an_imported_vrf_may_be_in_another_object() -> None:
     assert ("unresolved", "x", "routers[0].imports[0].vrf") in reported(
         merge([unit("x", router(imports=[{"vrf": "red"}]))])
     )
-
-
-def test_isolation_takes_in_the_oldest_first() -> None:
-    old = unit("z", router(neighbor(port=1)), created="2026-01-01T00:00:00Z")
-    young = unit("a", router(neighbor(port=2)), created="2026-01-02T00:00:00Z")
-    later = unit("b", router(neighbor(port=1)), created="2026-01-03T00:00:00Z")
-    result = merge([young, later, old], isolate=True)
-    assert [found.ref.name for found in result.accepted] == ["z", "b"]
-    assert reported(result) == [("conflict", "a z", "routers[0].neighbors[0].port")]
-    assert [found.ref.name for found in merge([young], isolate=True).accepted] == ["a"]
-
-
-def test_isolation_leaves_out_what_contradicts_itself_or_is_unresolved() -> None:
-    both = unit("a", router(neighbor(port=1), neighbor(port=2)))
-    missing = unit("b", router(neighbor(passwordSecret={"name": "gone"})))
-    result = merge([both, missing, unit("c", router(neighbor(port=9)))], isolate=True)
-    assert [found.ref.name for found in result.accepted] == ["c"]
-    assert [(category, names) for category, names, _ in reported(result)] == [
-        ("conflict", "a"),
-        ("unresolved", "b"),
-    ]
 
 
 def test_a_conflict_of_another_dialects_object_has_its_name_and_field() -> None:
