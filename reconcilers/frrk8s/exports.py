@@ -23,10 +23,19 @@ class Exported(NamedTuple):
     errors: list[FieldError]
 
 
+class Available(NamedTuple):
+    """The prefixes that a router may advertise."""
+
+    prefixes: frozenset[Prefix]
+    """Of the router and of its imports."""
+    complete: bool = True
+    """False while an imported VRF is unresolved: its prefixes are not known."""
+
+
 def advertised_routes(
-    spec: Advertise, available: frozenset[Prefix], both: bool, key: NeighborKey, path: str
+    spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
 ) -> Exported:
-    """Compile what is advertised; ``available`` are the prefixes of the router and of its imports.
+    """Compile what is advertised.
 
     ``both``: the session has both families, otherwise the one of the neighbour's address.
     """
@@ -35,10 +44,11 @@ def advertised_routes(
 
 class _Exports:
     def __init__(
-        self, spec: Advertise, available: frozenset[Prefix], both: bool, key: NeighborKey, path: str
+        self, spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
     ) -> None:
         self._spec = spec
-        self._available = available
+        self._available = available.prefixes
+        self._complete = available.complete
         self._both = both
         self._key = key
         self._path = path
@@ -86,7 +96,7 @@ class _Exports:
                 continue
             if not self._carried(one):
                 self._error(where, f"the session has no routes of the family of {text}")
-            elif one not in self._available:
+            elif one not in self._available and self._complete:
                 self._error(where, f"{text} is not a prefix of its router, or of one it imports")
             else:
                 yield one
@@ -107,7 +117,7 @@ class _Exports:
                 self._error(where, f"{text} is there twice")
             elif not self._carried(one):
                 self._error(where, f"the session has no routes of the family of {text}")
-            elif one not in allowed:
+            elif one not in allowed and (self._complete or self._spec.allowed.mode != "all"):
                 self._error(where, f"{text} is not advertised to it by this object")
             found[one] = text
         return found

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from reconcilers.frrk8s.exports import Exported, advertised_routes
+from reconcilers.frrk8s.exports import Available, Exported, advertised_routes
 from reconcilers.frrk8s.unit import (
     Compiled,
     Missing,
@@ -44,6 +44,7 @@ from reconcilers.model import (
 from resources.addresses import interface_errors, router_id_errors
 from resources.durations import parse_duration
 from resources.errors import FieldError, shortened
+from resources.frrk8s.evpn import evpn_errors
 from resources.frrk8s.frrconfiguration import Router
 from resources.frrk8s.neighbor import Advertise, Neighbor, PrefixSelector
 from resources.passwords import password_error
@@ -108,7 +109,7 @@ class _Compiler:
         self._profiles: set[str] = set()
         self._routes: list[Mapping[Prefix, Attributes]] = []
         """The different routes of the last neighbours."""
-        self._exports: list[tuple[Advertise, frozenset[Prefix], tuple[bool, bool], Exported]] = []
+        self._exports: list[tuple[Advertise, Available, tuple[bool, bool], Exported]] = []
         """The different entries of the last neighbours, with what their routes depend on."""
 
     def compiled(self) -> Compiled:
@@ -123,7 +124,7 @@ class _Compiler:
         if row.spec.raw.raw_config:
             self._not_done(RAW_CONFIG, "spec.raw.rawConfig", "raw configuration has no effect")
         if self._errors:
-            return Compiled(errors=tuple(self._errors))
+            return Compiled(errors=tuple(self._errors), missing=tuple(self._missing))
         return Compiled(
             routers,
             profiles,
@@ -162,10 +163,15 @@ class _Compiler:
         if vrf:
             self._errors += interface_errors(vrf, f"{path}.vrf")
         prefixes = self._prefixes(router.prefixes, f"{path}.prefixes", "")
+        resolved = len(self._missing)
         imports = self._imports(router, vrf, path)
         if router.evpn is not None:
+            self._errors += evpn_errors(router.evpn, f"{path}.evpn")
             self._not_done(EVPN, f"{path}.evpn", f"EVPN of VRF {shown_vrf(vrf)} has no effect")
-        available = prefixes.union(*(self._imported(name) for name in imports))
+        available = Available(
+            prefixes.union(*(self._imported(name) for name in imports)),
+            complete=len(self._missing) == resolved,
+        )
         neighbors = tuple(
             part
             for i, neighbor in enumerate(router.neighbors)
@@ -204,7 +210,7 @@ class _Compiler:
     # Neighbours
 
     def _neighbor(
-        self, spec: Neighbor, router: Router, available: frozenset[Prefix], path: str
+        self, spec: Neighbor, router: Router, available: Available, path: str
     ) -> NeighborPart | None:
         key = self._key(spec, vrf_name(router.vrf), path)
         if key is None:
@@ -242,7 +248,7 @@ class _Compiler:
         return NeighborPart(key, path, settings, routes, exported.preferences)
 
     def _exported(
-        self, spec: Advertise, available: frozenset[Prefix], both: bool, key: NeighborKey, path: str
+        self, spec: Advertise, available: Available, both: bool, key: NeighborKey, path: str
     ) -> Exported:
         """Compile what is advertised, or return that of an earlier neighbour with an equal entry."""
         families = (both, ":" in key.end)

@@ -5,6 +5,8 @@ Decoded and validated, not spoken: a router with it has a problem of category ``
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
@@ -12,6 +14,7 @@ from msgspec import Meta
 
 from resources.crds.patterns import up_to
 from resources.crds.schema_markers import Rule, SchemaPart, doc
+from resources.errors import FieldError, shortened
 from resources.meta import Struct
 
 _HALF: Final = up_to(65535)
@@ -24,9 +27,10 @@ _LARGE: Final = (
 )
 """An AS number of four octets: 65536 and more."""
 _TYPED: Final = f"({_OCTET}\\.){{3}}{_OCTET}:{_HALF}|{_HALF}:{_NUMBER}|{_LARGE}:{_HALF}"
+_IMPORTED: Final = f"{_TYPED}|\\*:{_NUMBER}"
 ROUTE_DISTINGUISHER: SchemaPart = {"pattern": f"^({_TYPED})$"}
 """IPv4:0..65535, two-octet AS:0..4294967295 or four-octet AS:0..65535 (RFC 4364 section 4.2)."""
-IMPORT_TARGET: SchemaPart = {"pattern": f"^({_TYPED}|\\*:{_NUMBER})$"}
+IMPORT_TARGET: SchemaPart = {"pattern": f"^({_IMPORTED})$"}
 """A route target, or any AS with ``*`` (RFC 4360 section 4)."""
 
 RouteDistinguisher = Annotated[
@@ -84,3 +88,25 @@ class Evpn(Struct, frozen=True):
     ] = msgspec.field(name="advertiseSVI", default=False)
     l2vnis: Annotated[tuple[L2Vni, ...], Meta(max_length=10), doc("Layer 2 VNIs.")] = ()
     l3vni: Annotated[L3Vni | None, doc("The layer 3 VNI of the VRF.")] = None
+
+
+def evpn_errors(evpn: Evpn, path: str) -> Iterator[FieldError]:
+    """Yield the route distinguishers and route targets that are none: manifests pass no schema."""
+    vnis: list[tuple[str, L2Vni | L3Vni]] = [
+        (f"{path}.l2vnis[{i}]", vni) for i, vni in enumerate(evpn.l2vnis)
+    ]
+    if evpn.l3vni is not None:
+        vnis.append((f"{path}.l3vni", evpn.l3vni))
+    for where, vni in vnis:
+        if vni.rd and not re.fullmatch(_TYPED, vni.rd):
+            text = f"{shortened(vni.rd)} is not a route distinguisher such as 65000:100"
+            yield FieldError(f"{where}.rd", text)
+        yield from _target_errors(vni.import_rts, _IMPORTED, f"{where}.importRTs")
+        yield from _target_errors(vni.export_rts, _TYPED, f"{where}.exportRTs")
+
+
+def _target_errors(targets: Sequence[str], pattern: str, path: str) -> Iterator[FieldError]:
+    for i, text in enumerate(targets):
+        if not re.fullmatch(pattern, text):
+            reason = f"{shortened(text)} is not a route target such as 65000:100"
+            yield FieldError(f"{path}[{i}]", reason)

@@ -63,13 +63,34 @@ def sent(bgp: Spec, router: Spec, neighbor: Spec, objects: Objects) -> set[str]:
     return set(allowed["prefixes"])
 
 
+def dangling(router: Spec, objects: Objects) -> list[Spec]:
+    """Return the imports of VRFs of which no object has a router."""
+    routed = {vrf_of(one) for other in objects.values() for one in other["routers"]}
+    return [one for one in router.get("imports", ()) if vrf_of(one) not in routed]
+
+
 def faults(bgp: Spec, objects: Objects) -> Iterator[str]:
     """Yield the fields of the rules that an object breaks alone."""
     for router in bgp["routers"]:
+        resolved = not dangling(router, objects)
         for n in router["neighbors"]:
             given, asn = available(bgp, router, objects), n.get("dynamicASN") or n["asn"]
             allowed = sent(bgp, router, n, objects)
-            yield from ("prefixes" for p in allowed if p not in given or not carries(n, p))
+            if not resolved:  # the prefixes of the missing VRF are not known
+                every = n["toAdvertise"]["allowed"]["mode"] == "all"
+                written = [
+                    prefix
+                    for name in ("withLocalPref", "withCommunity")
+                    for entry in n["toAdvertise"].get(name, ())
+                    for prefix in entry["prefixes"]
+                ]
+                allowed = allowed | set(written if every else ())
+                given = given | allowed
+            yield from (
+                "prefixes"
+                for p in sent(bgp, router, n, objects)
+                if p not in given or not carries(n, p)
+            )
             for name, key in (("withLocalPref", "localPref"), ("withCommunity", "community")):
                 entries = n["toAdvertise"].get(name, ())
                 values = Counter(entry[key] for entry in entries)
@@ -101,9 +122,8 @@ def faults(bgp: Spec, objects: Objects) -> Iterator[str]:
 
 def missing(bgp: Spec, objects: Objects, secrets: Mapping[str, str]) -> Iterator[str]:
     """Yield the fields of references that lead nowhere."""
-    routed = {vrf_of(router) for other in objects.values() for router in other["routers"]}
     for router in bgp["routers"]:
-        yield from ("vrf" for one in router.get("imports", ()) if vrf_of(one) not in routed)
+        yield from ("vrf" for _ in dangling(router, objects))
         for n in router["neighbors"]:
             if "passwordSecret" in n and n["passwordSecret"]["name"] not in secrets:
                 yield "passwordSecret"
@@ -145,6 +165,9 @@ def problems(objects: Objects, secrets: Mapping[str, str]) -> Problems:
         broken = [("invalid", name, field) for field in faults(bgp, objects)]
         found.update(broken)
         if broken:
+            found.update(
+                ("unresolved", name, "vrf") for r in bgp["routers"] for _ in dangling(r, objects)
+            )
             continue
         found.update(("unresolved", name, field) for field in missing(bgp, objects, secrets))
         for subject, field, value in claims(bgp, secrets):

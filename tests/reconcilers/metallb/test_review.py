@@ -102,3 +102,15 @@ def test_another_namespace_and_disable_mp_are_warnings() -> None:
     verdict = Cluster().review(other)
     assert verdict.allowed
     assert len(verdict.warnings) == 2
+
+
+def test_a_router_of_an_imported_vrf_may_come_later() -> None:
+    importing = frr_configuration("x", {"asn": 64950})
+    router = importing["spec"]["bgp"]["routers"][0]
+    router["imports"] = [{"vrf": "red"}]
+    router["neighbors"][0]["toAdvertise"] = {"allowed": {"prefixes": ["198.18.90.0/24"]}}
+    verdict = Cluster().review(importing)
+    assert verdict.allowed
+    assert [warning.split(": ")[1] for warning in verdict.warnings] == [
+        "spec.bgp.routers[0].imports[0].vrf"
+    ]
