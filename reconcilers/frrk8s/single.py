@@ -418,7 +418,7 @@ class _Compiler:
         for name, text, version in (("ipv4", given.ipv4, 4), ("ipv6", given.ipv6, 6)):
             where = f"{path}.toAdvertise.nextHop.{name}"
             value = None
-            if text:
+            if text is not None:
                 try:
                     value = address(text)
                 except ValueError as error:

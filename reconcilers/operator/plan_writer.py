@@ -36,6 +36,8 @@ DROPPED_SECONDS = 600.0
 """After which conditions of a kind are written again that the API server has dropped."""
 SHORTEST_PAUSE_SECONDS = 0.05
 """Between two passes over a plan."""
+UNDECLARED = ".status.conditions: field not declared in schema"
+"""In the error of server-side apply (status 500) if the definition has a status without conditions."""
 
 Key: TypeAlias = tuple[ObjectRef, bool]
 Verb: TypeAlias = Literal["apply", "status", "delete", "adopt", "annotate"]
@@ -205,6 +207,10 @@ class PlanWriter:
         try:
             answer = await self._send(write)
         except KubernetesError as error:
+            if isinstance(error, StatusError) and UNDECLARED in error.message and write.key[1]:
+                self._dropped[write.object.kind] = self._now() + DROPPED_SECONDS
+                self._attempts.pop(write.key, None)
+                return None
             self._fail(write, error)
             return None
         self.writes += 1

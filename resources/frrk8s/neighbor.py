@@ -74,13 +74,19 @@ class NextHop(Struct, frozen=True):
     """The next hop of advertised routes, by family."""
 
     ipv4: Annotated[
-        str,
-        doc("The next hop of IPv4 prefixes, in place of the address of the session."),
-    ] = ""
+        str | None,
+        doc(
+            "The next hop of IPv4 prefixes, in place of the address of the session.",
+            {"format": "ipv4"},
+        ),
+    ] = None
     ipv6: Annotated[
-        str,
-        doc("The global next hop of IPv6 prefixes, in place of the address of the session."),
-    ] = ""
+        str | None,
+        doc(
+            "The global next hop of IPv6 prefixes, in place of the address of the session.",
+            {"format": "ipv6"},
+        ),
+    ] = None
 
 
 class Advertise(Struct, frozen=True):
@@ -218,7 +224,7 @@ class Neighbor(Struct, frozen=True):
     address_families: Annotated[
         tuple[Literal["unicast", "evpn"], ...],
         Meta(max_length=2),
-        doc("The families of the session; unicast where none is given."),
+        doc("The families of the session; unicast where none is given.", {"default": ["unicast"]}),
     ] = ()
     to_advertise: Annotated[Advertise, doc("What is advertised; nothing by default.")] = (
         msgspec.field(default_factory=Advertise)

@@ -31,10 +31,16 @@ class BGPAdvertisementSpec(Struct, frozen=True):
         ),
     )
     aggregation_length: Annotated[
-        int, Meta(ge=1), doc("The length of the IPv4 prefix that an address is advertised as.")
+        int,
+        Meta(ge=1),
+        doc("The length of the IPv4 prefix that an address is advertised as.", {"maximum": 32}),
     ] = HOST_LENGTH[4]
     aggregation_length_v6: Annotated[
-        int, doc("The length of the IPv6 prefix that an address is advertised as.")
+        int,
+        doc(
+            "The length of the IPv6 prefix that an address is advertised as.",
+            {"minimum": 1, "maximum": 128},
+        ),
     ] = HOST_LENGTH[6]
     local_pref: Annotated[
         int,

@@ -49,12 +49,16 @@ class IPAddressPoolSpec(Struct, frozen=True):
 
 
 class IPAddressPoolStatus(Struct, frozen=True):
-    """The status; the numbers are those of MetalLB's controller."""
+    """The status; the numbers are those of MetalLB's controller.
 
-    assigned_ipv4: Annotated[int, doc("Assigned IPv4 addresses.")]
-    assigned_ipv6: Annotated[int, doc("Assigned IPv6 addresses.")]
-    available_ipv4: Annotated[int, doc("IPv4 addresses that are free.")]
-    available_ipv6: Annotated[int, doc("IPv6 addresses that are free.")]
+    None of them is required: the controller has none of a pool that it refuses, and the conditions of
+    such a pool are the ones that matter.
+    """
+
+    assigned_ipv4: Annotated[int | None, doc("Assigned IPv4 addresses.")] = None
+    assigned_ipv6: Annotated[int | None, doc("Assigned IPv6 addresses.")] = None
+    available_ipv4: Annotated[int | None, doc("IPv4 addresses that are free.")] = None
+    available_ipv6: Annotated[int | None, doc("IPv6 addresses that are free.")] = None
     conditions: Conditions = ()
 
 

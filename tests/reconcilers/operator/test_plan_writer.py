@@ -40,8 +40,8 @@ class Api:
         self.stored: dict[str, Any] = {}
         self.foreign = False
         """Whether another manager owns fields of the objects."""
-        self.drops = self.no_status = False
-        """Whether the definitions have a status without conditions, or no status."""
+        self.drops = self.undeclared = self.no_status = False
+        """Whether the definitions have a status of unknown fields, of others, or no status."""
 
     def _called(self, verb: str, path: str) -> None:
         self.calls.append((asyncio.get_running_loop().time(), verb, path.rpartition("v2/")[2]))
@@ -57,6 +57,8 @@ class Api:
         self._called("apply", path)
         if self.no_status and path.endswith("/status"):
             raise StatusError(404, "not found")
+        if self.undeclared and path.endswith("/status"):
+            raise StatusError(500, "typed patch: .status.conditions: field not declared in schema")
         answer = {k: v for k, v in content.items() if k != "status" or not self.drops}
         if self.foreign:
             answer["metadata"] = {**content["metadata"], "ownerReferences": [{"uid": "other"}]}
@@ -228,6 +230,19 @@ def test_conditions_that_the_api_server_drops_are_written_again_after_some_time_
         await job.until(DROPPED_SECONDS + 10)
         assert len(job.api.times("apply")) == 1 + 4
         assert not job.writer.kinds_without_conditions
+
+    run(scenario)
+
+
+def test_a_definition_with_a_status_without_conditions_is_found_out() -> None:
+    async def scenario(job: Run) -> None:
+        job.api.undeclared = True
+        condition = Condition(CLUSTER, next(iter(MANAGED)), True, "Found")
+        job.plan = Plan((), {CLUSTER: (condition,)}, ())
+        await job.until(DROPPED_SECONDS / 2)
+        assert len(job.api.times("apply")) == 1
+        assert job.writer.kinds_without_conditions == ("CiliumBGPClusterConfig",)
+        assert job.writer.failure == ""
 
     run(scenario)
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from reconcilers.frrk8s.single import compile_unit
+from reconcilers.frrk8s.unit import Unit
+from reconcilers.model import ref_to
 from resources.crds.generate import custom_resource_definition
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.frrk8s.build import configuration, neighbor, router
@@ -86,9 +89,19 @@ BAD = [
     ),
     ("receiveInterval", {"bgp": {"bfdProfiles": [{"name": "f", "receiveInterval": 9}]}}),
     ("detectMultiplier", {"bgp": {"bfdProfiles": [{"name": "f", "detectMultiplier": 256}]}}),
+    ("nextHop.ipv4", of_neighbor(toAdvertise={"nextHop": {"ipv4": "2001:db8::1"}})),
+    ("nextHop.ipv4", of_neighbor(toAdvertise={"nextHop": {"ipv4": ""}})),
+    ("nextHop.ipv6", of_neighbor(toAdvertise={"nextHop": {"ipv6": "192.0.2.1"}})),
+    ("addressFamilies", of_neighbor(addressFamilies=["unicast", "evpn", "unicast"])),
+    ("addressFamilies", of_neighbor(addressFamilies=["l2vpn"])),
     ("vni", of_evpn(l2vnis=[{"vni": 0}])),
     ("rd", of_evpn(l2vnis=[{"vni": 1, "rd": "6a:1"}])),
     ("rd", of_evpn(l2vnis=[{"vni": 1, "rd": "65536:65536"}])),
+    ("importRTs", of_evpn(l2vnis=[{"vni": 1, "importRTs": ["*:4294967296"]}])),
+    ("importRTs", of_evpn(l2vnis=[{"vni": 1, "importRTs": ["1:1"] * 101}])),
+    ("exportRTs", of_evpn(l2vnis=[{"vni": 1, "exportRTs": ["*:1"]}])),
+    ("l2vnis", of_evpn(l2vnis=[{"vni": vni} for vni in range(1, 12)])),
+    ("advertiseVNIs", of_evpn(advertiseVNIs="Some")),
     ("advertisePrefixes", of_evpn(l3vni={"vni": 1, "advertisePrefixes": []})),
 ]
 
@@ -108,6 +121,16 @@ def test_the_server_refuses_it_and_names_the_field(
     assert answer.status == 422, answer.body
     causes = answer.body["details"]["causes"]
     assert any(field in cause["field"] for cause in causes), causes
+    # Manifests pass no API server.
+    row = FRR_CONFIGURATION.decode(configuration("x", spec))
+    errors = compile_unit(Unit(ref_to(FRR_CONFIGURATION, row), row), {}).errors
+    assert any(field in error.path for error in errors), errors
+
+
+def test_the_families_of_a_session_have_a_default(server: ApiServer) -> None:
+    answer = create(server, of_neighbor())
+    (stored,) = answer.body["spec"]["bgp"]["routers"][0]["neighbors"]
+    assert stored["addressFamilies"] == ["unicast"]
 
 
 def test_an_object_keeps_its_conditions(server: ApiServer) -> None:

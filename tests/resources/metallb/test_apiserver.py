@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from reconcilers.operator.plan_writer import UNDECLARED
+from resources.crds.generate import custom_resource_definition
 from resources.kind import Kind
 from resources.metallb.kinds import (
     BFD_PROFILE,
@@ -17,7 +19,7 @@ from resources.metallb.kinds import (
     KINDS,
 )
 from tests.resources.metallb.test_kinds import ADVERTISEMENTS, BAD_PEERS, GOOD_PEERS, broken, peer
-from tests.support.kubernetes.accounts import define, undefine
+from tests.support.kubernetes.accounts import CRDS, define, put, undefine
 from tests.support.kubernetes.server import Answer, ApiServer
 from tests.support.wait import eventually
 
@@ -81,3 +83,66 @@ def test_graceful_restart_cannot_be_changed(server: ApiServer) -> None:
     assert refused.status == 422
     assert "cannot be changed" in str(refused.body)
     server.request("DELETE", path)
+
+
+CONDITION = {
+    "type": "Accepted",
+    "status": "False",
+    "reason": "Invalid",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+
+
+def write_condition(server: ApiServer, kind: Kind[Any]) -> Answer:
+    """Write a condition of the object x, as the operator does."""
+    value = {
+        "apiVersion": kind.api_versions[0],
+        "kind": kind.name,
+        "metadata": {"name": "x", "namespace": "default"},
+        "status": {"conditions": [CONDITION]},
+    }
+    path = f"{kind.object_path('x', 'default')}/status?fieldManager=waggle-operator&force=true"
+    return server.request("PATCH", path, value, kind="apply-patch+yaml")
+
+
+def test_a_pool_without_the_numbers_of_the_controller_has_conditions(server: ApiServer) -> None:
+    created = create(server, IP_ADDRESS_POOL, {"addresses": ["x"]}, query="?")
+    assert created.ok, created.body
+    answer = write_condition(server, IP_ADDRESS_POOL)
+    server.request("DELETE", IP_ADDRESS_POOL.object_path("x", "default"))
+    assert answer.ok, answer.body
+    assert answer.body["status"]["conditions"] == [CONDITION]
+
+
+NUMBERS = {"type": "object", "required": ["free"], "properties": {"free": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "status"),
+    [
+        (BGP_PEER, peer(), {"type": "object"}),
+        (IP_ADDRESS_POOL, {"addresses": ["198.18.30.0/24"]}, NUMBERS),
+    ],
+    ids=["a status of no fields", "a status of other fields"],
+)
+def test_definitions_like_metallbs_own_have_no_conditions(
+    server: ApiServer, kind: Kind[Any], spec: dict[str, Any], status: dict[str, Any]
+) -> None:
+    """What the operator takes for a kind without conditions (`reconcilers.operator.plan_writer`)."""
+    definition = custom_resource_definition(kind)
+    for version in definition["spec"]["versions"]:
+        version["schema"]["openAPIV3Schema"]["properties"]["status"] = status
+    put(server, CRDS, definition)
+
+    def dropped() -> None:
+        answer = write_condition(server, kind)
+        if answer.ok:
+            assert "conditions" not in answer.body.get("status", {})
+        else:
+            assert UNDECLARED in answer.body["message"]
+
+    assert create(server, kind, spec, query="?").ok
+    eventually(dropped, within=30)
+    server.request("DELETE", kind.object_path("x", "default"))
+    put(server, CRDS, custom_resource_definition(kind))
