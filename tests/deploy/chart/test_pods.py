@@ -1,0 +1,113 @@
+"""The Pods: where they run, with which privileges, probes and image, and what selects them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cells.options import (
+    HttpOptions,
+)
+from tests.deploy.chart.rendered import container, find, option, pod, settings
+from tests.support.helm import Helm
+
+pytestmark = pytest.mark.helm
+
+
+def test_the_agent_runs_before_there_is_a_network(helm: Helm) -> None:
+    spec = pod(helm.template(), "agent")["spec"]
+    assert spec["hostNetwork"] is True
+    # An empty key with Exists tolerates every taint, also those of a node that is not ready.
+    assert spec["tolerations"] == [{"operator": "Exists"}]
+    assert spec["priorityClassName"] == "system-node-critical"
+    named = helm.template({"apiServer": {"host": "api.example", "port": 8443}})
+    for part in ("agent", "operator"):
+        variables = {v["name"]: v.get("value") for v in container(named, part)["env"]}
+        assert variables["KUBERNETES_SERVICE_HOST"] == "api.example"
+        assert variables["KUBERNETES_SERVICE_PORT"] == "8443"
+        settings(named, part)
+
+
+def test_privileges_are_minimal(helm: Helm) -> None:
+    objects = helm.template()
+    for part, capabilities in (("agent", ["NET_BIND_SERVICE"]), ("operator", None)):
+        context = container(objects, part)["securityContext"]
+        assert context["capabilities"]["drop"] == ["ALL"]
+        assert context["capabilities"].get("add") == capabilities
+        assert context["allowPrivilegeEscalation"] is False
+        assert context["readOnlyRootFilesystem"] is True
+        assert "privileged" not in context
+        spec = pod(objects, part)["spec"]
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not any("hostPath" in volume for volume in spec["volumes"])
+        assert not spec.get("hostPID")
+        assert not spec.get("hostIPC")
+    assert pod(objects, "operator")["spec"]["securityContext"]["runAsNonRoot"] is True
+    without = helm.template({"agent": {"capabilities": []}})
+    assert pod(without, "agent")["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert "add" not in container(without, "agent")["securityContext"]["capabilities"]
+
+
+def test_probes_have_the_address_of_the_program(helm: Helm) -> None:
+    everywhere = helm.template({"agent": {"http": {"host": "0.0.0.0"}}})
+    for part, port in (("agent", 9877), ("operator", 9878)):
+        found = container(everywhere, part)
+        assert found["ports"] == [{"name": "http", "containerPort": port}]
+        assert found["livenessProbe"]["httpGet"] == {"path": "/livez", "port": "http"}
+        assert found["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    for host, probed in (("127.0.0.1", "127.0.0.1"), ("[::1]", "::1")):
+        here = helm.template({"agent": {"http": {"host": host, "port": 9000}}})
+        found = container(here, "agent")
+        assert found["startupProbe"]["httpGet"]["host"] == probed
+        assert found["ports"][0]["containerPort"] == 9000
+        assert option(settings(here, "agent"), "http", HttpOptions).address == f"{host}:9000"
+
+
+def test_probes_have_the_settings_of_the_values(helm: Helm) -> None:
+    probes = {
+        "liveness": {"periodSeconds": 31, "timeoutSeconds": 7, "failureThreshold": 9},
+        "readiness": {"periodSeconds": 3, "timeoutSeconds": 2, "failureThreshold": 4},
+    }
+    objects = helm.template({"agent": {"probes": probes}, "operator": {"probes": probes}})
+    for part in ("agent", "operator"):
+        found = container(objects, part)
+        for name, wanted in probes.items():
+            assert wanted.items() <= found[f"{name}Probe"].items()
+
+
+def test_a_drain_takes_one_operator_at_a_time(helm: Helm) -> None:
+    objects = helm.template()
+    budget = find(objects, "PodDisruptionBudget", "waggle-operator")["spec"]
+    labels = pod(objects, "operator")["metadata"]["labels"].items()
+    assert budget["selector"]["matchLabels"].items() <= labels
+    assert budget["maxUnavailable"] == 1
+    # Two of them do not fit on one node, so none may be added before one is gone.
+    strategy = find(objects, "Deployment", "waggle-operator")["spec"]["strategy"]
+    assert strategy["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_selectors_select_the_pods_of_one_release_and_part(helm: Helm) -> None:
+    objects = helm.template({"commonLabels": {"team": "net"}})
+    for kind, part in (("DaemonSet", "agent"), ("Deployment", "operator")):
+        found = find(objects, kind, f"waggle-{part}")
+        selector = found["spec"]["selector"]["matchLabels"]
+        assert selector.items() <= pod(objects, part)["metadata"]["labels"].items()
+        assert selector["app.kubernetes.io/component"] == part
+        # It can never be changed, so it holds nothing that may.
+        assert "team" not in selector
+    assert all(o["metadata"]["labels"]["team"] == "net" for o in objects)
+
+
+def test_the_image_is_named_by_version_tag_or_digest(helm: Helm) -> None:
+    def image(**values: str) -> str:
+        return str(container(helm.template({"image": values}), "agent")["image"])
+
+    digest = "sha256:" + "0" * 64
+    assert image(repository="r.example/waggle", tag="1") == "r.example/waggle:1"
+    assert image(repository="r.example/waggle", digest=digest) == f"r.example/waggle@{digest}"
+    version = yaml.safe_load((helm.chart / "Chart.yaml").read_text())["appVersion"]
+    assert image() == f"waggle:{version}"
+    pyproject = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    assert f'version = "{version}"' in pyproject

@@ -1,0 +1,159 @@
+"""The roles, Secrets and admission policies follow the settings of the programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from cells.dialects.cell import DialectCell
+from cells.options import (
+    ResourcesOptions,
+)
+from tests.deploy.chart.rendered import find, option, settings
+from tests.support.helm import Helm
+from waggle_operator.__main__ import CELLS as OPERATOR_CELLS
+
+pytestmark = pytest.mark.helm
+
+
+@pytest.mark.parametrize(
+    ("report", "writes"),
+    [
+        ({}, {"ciliumbgpnodeconfigs/status", "events"}),
+        ({"events": False}, {"ciliumbgpnodeconfigs/status"}),
+        # What an agent wrote before it has to remove.
+        ({"status": False}, {"ciliumbgpnodeconfigs/status", "events"}),
+        ({"enabled": False}, set()),
+    ],
+)
+def test_the_role_of_an_agent_follows_its_settings(
+    helm: Helm, report: Mapping[str, bool], writes: set[str]
+) -> None:
+    objects = helm.template({"agent": {"cells": {"report": report}}})
+    settings(objects, "agent")
+    rules = find(objects, "ClusterRole", "waggle-agent")["rules"]
+    found = {r for rule in rules for r in rule["resources"] if "patch" in rule["verbs"]}
+    assert found == writes
+
+
+def test_agents_are_restricted_to_their_node_where_the_api_server_can(helm: Helm) -> None:
+    def policies(version: str = "1.30.0", **values: Any) -> set[str]:  # noqa: ANN401  values
+        objects = helm.template(values, version=version)
+        bound = {
+            one["spec"]["policyName"]
+            for one in objects
+            if one["kind"] == "ValidatingAdmissionPolicyBinding"
+        }
+        named = {
+            rule["resources"][0]: one["metadata"]["name"]
+            for one in objects
+            if one["kind"] == "ValidatingAdmissionPolicy"
+            for rule in one["spec"]["matchConstraints"]["resourceRules"]
+        }
+        assert set(named.values()) == bound
+        return set(named)
+
+    assert policies() == {"ciliumbgpnodeconfigs/status", "events"}
+    assert policies("1.29.9") == policies("1.25.0-eks-1") == set()
+    assert policies("1.31.2-gke.5") == policies()
+    assert policies(admissionPolicy={"enabled": False}) == set()
+    # As its roles, by what the settings let an agent write.
+    assert policies(cells={"cilium": {"enabled": False}}) == {"events"}
+    silent = {"report": {"events": False}}
+    assert policies(agent={"cells": silent}) == {"ciliumbgpnodeconfigs/status"}
+
+
+@pytest.mark.parametrize(("migrate", "granted"), [(True, True), (False, False)])
+def test_the_role_of_an_operator_follows_its_settings(
+    helm: Helm, *, migrate: bool, granted: bool
+) -> None:
+    cells = {"operator": {"migrateStorageVersions": migrate}}
+    objects = helm.template({"operator": {"cells": cells}})
+    rules = find(objects, "ClusterRole", "waggle-operator")["rules"]
+    assert any("apiextensions.k8s.io" in rule["apiGroups"] for rule in rules) is granted
+
+
+def test_the_objects_of_a_dialect_that_is_off_may_be_counted_and_no_more(helm: Helm) -> None:
+    objects = helm.template({"cells": {"cilium": {"enabled": False}}})
+    allowed = {}
+    for part in ("agent", "operator"):
+        assert not settings(objects, part).enabled["cilium"]
+        rules = find(objects, "ClusterRole", f"waggle-{part}")["rules"]
+        found = [rule for rule in rules if "cilium.io" in rule["apiGroups"]]
+        allowed[part] = [(rule["resources"], rule["verbs"]) for rule in found]
+    counted = ["ciliumbgpclusterconfigs", "ciliumbgppeeringpolicies"]
+    assert allowed == {"agent": [(counted, ["list"])], "operator": []}
+    assert "cilium-config" not in str(objects)
+
+
+def test_an_operator_may_read_what_shows_that_a_rival_runs(helm: Helm) -> None:
+    names = [cell.name for cell in OPERATOR_CELLS if isinstance(cell, DialectCell)]
+    objects = helm.template({"cells": {name: {"enabled": True} for name in names}})
+    rules = find(objects, "ClusterRole", "waggle-operator")["rules"]
+    assert {"apiGroups": ["apps"], "resources": ["daemonsets"], "verbs": ["list"]} in rules
+    for cell in OPERATOR_CELLS:
+        rivals = cell.dialect.rivals if isinstance(cell, DialectCell) else ()
+        for namespace, _, name in (r.config_map.partition("/") for r in rivals if r.config_map):
+            role = find(objects, "Role", f"waggle-operator-{name}")
+            assert role["metadata"]["namespace"] == namespace
+            (rule,) = role["rules"]
+            assert (rule["resources"], rule["resourceNames"]) == (["configmaps"], [name])
+            assert rule["verbs"] == ["get"]
+
+
+def test_the_secrets_of_a_dialect_in_its_own_namespace(helm: Helm) -> None:
+    cells = {
+        "cilium": {"enabled": False},
+        "frrk8s": {"enabled": True, "namespace": "frr"},
+        "antrea": {"enabled": True},
+    }
+    objects = helm.template({"cells": cells})
+    roles = {
+        o["metadata"]["name"]: (o["metadata"]["namespace"], o["rules"][0].get("resourceNames"))
+        for o in objects
+        if o["kind"] == "Role" and "secrets" in str(o["rules"])
+    }
+    assert roles == {
+        "waggle-secrets-frrk8s": ("frr", None),
+        "waggle-antrea-bgp-passwords": ("kube-system", ["antrea-bgp-passwords"]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("always_block", "granted"),
+    [(["auto", "10.0.0.0/8"], True), (["10.0.0.0/8,auto"], True), (["10.0.0.0/8"], False)],
+)
+def test_service_cidrs_are_granted_with_always_block_auto(
+    helm: Helm, always_block: list[str], granted: bool
+) -> None:
+    values = {
+        "cells": {"frrk8s": {"enabled": True}},
+        "agent": {"cells": {"frrk8s": {"alwaysBlock": always_block}}},
+    }
+    role = find(helm.template(values), "ClusterRole", "waggle-agent")
+    rules = [rule for rule in role["rules"] if "servicecidrs" in rule["resources"]]
+    wanted = {
+        "apiGroups": ["networking.k8s.io"],
+        "resources": ["servicecidrs"],
+        "verbs": ["list", "watch"],
+    }
+    assert rules == [wanted] * granted
+
+
+def test_secrets_of_one_namespace_or_of_none(helm: Helm) -> None:
+    objects = helm.template({"secrets": {"namespace": "bgp", "create": True}})
+    for kind in ("Role", "RoleBinding"):
+        assert find(objects, kind, "waggle-secrets")["metadata"]["namespace"] == "bgp"
+    namespace = find(objects, "Namespace", "bgp")
+    # An uninstall must not take Secrets with it.
+    assert namespace["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    (rule,) = find(objects, "Role", "waggle-secrets")["rules"]
+    assert "resourceNames" not in rule
+    objects = helm.template({"secrets": {"names": ["router-password"]}})
+    (rule,) = find(objects, "Role", "waggle-secrets")["rules"]
+    assert rule["resourceNames"] == ["router-password"]
+    none = helm.template({"secrets": {"enabled": False}})
+    assert not [o for o in none if "secrets" in str(o.get("rules"))]
+    assert option(settings(none, "agent"), "resources", ResourcesOptions).secrets_namespace == ""

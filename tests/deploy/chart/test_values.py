@@ -1,0 +1,132 @@
+"""What helm makes of the values: which are accepted, and the objects that they add."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from deploy.generate import files
+from tests.deploy.chart.rendered import container, find, pod
+from tests.support.helm import Helm
+
+pytestmark = pytest.mark.helm
+
+
+EVERYTHING: Mapping[str, Any] = {
+    "apiServer": {"host": "192.0.2.5"},
+    "commonLabels": {"team": "net"},
+    "image": {"digest": "sha256:" + "0" * 64},
+    "imagePullSecrets": [{"name": "pull"}],
+    "metrics": {"serviceMonitor": {"enabled": True}},
+    "namespace": {"create": True},
+    "routerIdAllocationIpPool": "10.0.0.0/24",
+    "secrets": {"namespace": "bgp", "create": True},
+    "agent": {
+        "http": {"host": "0.0.0.0"},
+        "affinity": {"nodeAffinity": {}},
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "extraVolumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  in the Pod
+        "extraVolumes": [{"name": "tmp", "emptyDir": {}}],
+        "podAnnotations": {"a": "b"},
+        "podLabels": {"c": "d"},
+        "serviceAccount": {"annotations": {"e": "f"}},
+        "snapshot": {"hostPath": "/var/lib/waggle"},
+    },
+    "operator": {
+        "affinity": {"nodeAffinity": {}},
+        "cells": {"cilium": {"translatePeeringPolicies": True}},
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "hostNetwork": False,
+        "podAnnotations": {"a": "b"},
+        "podLabels": {"c": "d"},
+    },
+}
+"""Values that take every way through the templates."""
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING, {"operator": {"enabled": False}}])
+def test_helm_lint_passes(helm: Helm, values: Mapping[str, Any]) -> None:
+    assert "0 chart(s) failed" in helm.lint(values)
+
+
+def test_values_that_add_objects_add_them_in_their_place(helm: Helm) -> None:
+    objects = helm.template(EVERYTHING)
+    for part in ("agent", "operator"):
+        metadata = pod(objects, part)["metadata"]
+        assert (metadata["annotations"]["a"], metadata["labels"]["c"]) == ("b", "d")
+        assert {"name": "TZ", "value": "UTC"} in container(objects, part)["env"]
+        assert pod(objects, part)["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+        assert pod(objects, part)["spec"]["affinity"] == {"nodeAffinity": {}}
+    mounts = container(objects, "agent")["volumeMounts"]
+    names = {volume["name"] for volume in pod(objects, "agent")["spec"]["volumes"]}
+    assert {mount["name"] for mount in mounts} == names
+    account = find(objects, "ServiceAccount", "waggle-agent")
+    assert account["metadata"]["annotations"] == {"e": "f"}
+    namespace = find(objects, "Namespace", "waggle-system")
+    standard = "pod-security.kubernetes.io/enforce"
+    assert namespace["metadata"]["labels"][standard] == "privileged"
+
+
+def test_the_committed_files_are_the_generated_ones(helm: Helm) -> None:
+    for path, text in files(str(helm.program)).items():
+        assert path.read_text() == text, f"{path} is not as generated: run `make manifests`"
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"agent": {"tolerationz": []}}, "tolerationz"),
+        ({"cells": {"logging": {"level": "loud"}}}, "level"),
+        ({"cells": {"loging": {}}}, "loging"),
+        ({"agent": {"cells": {"http": {"address": "1"}}}}, "http"),
+        ({"agent": {"capabilities": ["SYS_ADMIN"]}}, "capabilities"),
+        ({"operator": {"replicas": 0}}, "replicas"),
+        ({"operator": {"cells": {"kubernetes": {"kubeconfig": "/x"}}}}, "kubernetes"),
+        ({"routerIdAllocationIpPool": "2001:db8::/64"}, "routerIdAllocationIpPool"),
+        ({"image": {"digest": "sha256:12"}}, "digest"),
+        ({"secrets": {"namespace": "Not A Name"}}, "namespace"),
+        ({"routerIdAllocationIpPool": "10.0.0.0/33"}, "routerIdAllocationIpPool"),
+        ({"routerIdAllocationIpPool": "10.0.256.0/24"}, "routerIdAllocationIpPool"),
+        ({"agent": {"cells": {"intent": {"advertiseDeny": ["10.0.0.0/33"]}}}}, "advertiseDeny"),
+        ({"agent": {"cells": {"intent": {"advertiseDeny": ["fd00::/129"]}}}}, "advertiseDeny"),
+        ({"agent": {"cells": {"cilium": {"nodeAddress": ["10.0.0.300"]}}}}, "nodeAddress"),
+        ({"cells": {"telemetry": {"otlpEndpoint": "collector:4318"}}}, "otlpEndpoint"),
+        ({"agent": {"probes": {"liveness": {"periodSeconds": 0}}}}, "periodSeconds"),
+        ({"extraObjects": {"kind": "ConfigMap"}}, "extraObjects"),
+    ],
+)
+def test_invalid_values_are_rejected_by_name(
+    helm: Helm, values: Mapping[str, Any], error: str
+) -> None:
+    with pytest.raises(ValueError, match=error):
+        helm.template(values)
+
+
+def test_extra_objects_are_templates(helm: Helm) -> None:
+    extra = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "extra", "namespace": "{{ .Release.Namespace }}"},
+    }
+    (found,) = [
+        one
+        for one in helm.template({"extraObjects": [extra]})
+        if one["metadata"]["name"] == "extra"
+    ]
+    assert found["metadata"]["namespace"] == "waggle-system"
+
+
+@pytest.mark.parametrize(
+    "version", ["v1.29.0", "v1.29.15-gke.1503000", "v1.30.0+k3s1", "v1.31.2-eks-7f9249a", "v1.35.0"]
+)
+def test_the_chart_accepts_every_build_of_a_supported_version(helm: Helm, version: str) -> None:
+    assert helm.template(version=version)
+
+
+def test_without_an_operator_the_chart_has_no_object_of_it(helm: Helm) -> None:
+    objects = helm.template({"operator": {"enabled": False}})
+    assert not [o for o in objects if "operator" in o["metadata"]["name"]]
+    subjects = find(objects, "RoleBinding", "waggle-secrets")["subjects"]
+    assert [subject["name"] for subject in subjects] == ["waggle-agent"]

@@ -1,0 +1,1 @@
+"""What the accounts of the manifests may do, on a real API server."""

@@ -1,0 +1,186 @@
+"""The rules that the chart adds with the dialects that are on, and those of a dialect that is off."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from cells.api import client
+from deploy.generate import MANIFESTS, NAMESPACE
+from tests.cmd.lab import NODE
+from tests.deploy.rbac.cluster import (
+    CILIUM,
+    CLUSTER_WIDE,
+    Cluster,
+    Grant,
+    Object,
+    check_denied,
+    cilium,
+    documents,
+    granted,
+    node,
+    settings,
+)
+from tests.reconcilers.metallb.objects import advertisement, peer, pool
+from tests.reconcilers.metallb.test_node_objects import service as load_balancer
+from tests.support.helm import Helm
+from tests.support.kubernetes.accounts import put
+from tests.support.kubernetes.server import ApiServer
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+
+@pytest.mark.helm
+def test_an_agent_counts_the_objects_of_a_dialect_that_is_off_with_what_the_chart_grants(
+    cluster: Cluster, helm: Helm
+) -> None:
+    server = cluster.server
+    values = {"agent": {"cells": {"cilium": {"enabled": False}}}}
+    text = helm.text(values)
+    objects = documents(text)
+    server.kubectl("apply", "-f", "-", text=text)
+    put(server, "/api/v1/nodes", node(NODE))
+    for name in ("a", "b"):
+        spec = {"bgpInstances": [{"name": "main", "localASN": 65001}]}
+        value = cilium("CiliumBGPClusterConfig", {"metadata": {"name": name}, "spec": spec})
+        put(server, f"{CILIUM}/ciliumbgpclusterconfigs", value)
+    socket = cluster.directory / "api"
+    arguments = (f"--node-name={NODE}", f"--api-socket={socket}")
+    agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
+    counting = {grant for grant in granted(objects, "agent") if grant[1] == "cilium.io"}
+    assert {verb for verb, *_ in counting} == {"list"}
+    cluster.until_used("agent", counting, agent)
+
+    def shown() -> None:
+        notes = client.get(socket, "/v1/peers", {}).get("notes", [])
+        assert len(notes) == 1
+        assert notes[0].startswith("not read: 2 CiliumBGPClusterConfig (Cilium BGP is off; ")
+
+    cluster.soon(shown, agent)
+    assert not {grant for grant in cluster.used("agent") if grant[1] == "cilium.io"} - counting
+
+
+WRITTEN = {
+    ("frrk8s.metallb.io", "frrnodestates", ""),
+    ("frrk8s.metallb.io", "bgpsessionstates", "frr-k8s-system"),
+    ("metallb.io", "configurationstates", "metallb-system"),
+    ("metallb.io", "servicebgpstatuses", "metallb-system"),
+}
+"""Group, resource and namespace of the objects that agents write about their nodes."""
+
+
+@pytest.mark.helm
+def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
+    cluster: Cluster, helm: Helm
+) -> None:
+    server = cluster.server
+    on = {"enabled": True}
+    values: Object = {"cells": {"cilium": {"enabled": False}, "frrk8s": on, "metallb": on}}
+    values["agent"] = {"cells": {"frrk8s": {"alwaysBlock": ["auto"]}}}
+    text = helm.text(values)
+    objects = documents(text)
+    with contextlib.ExitStack() as after:
+        for namespace in ("frr-k8s-system", "metallb-system"):
+            metadata = {"name": namespace}
+            value = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            put(server, "/api/v1/namespaces", value)
+        server.kubectl("apply", "-f", "-", text=text)
+        others = {obj["metadata"]["name"] for obj in documents(MANIFESTS.read_text())}
+        for obj in objects:
+            if obj["kind"] in CLUSTER_WIDE and obj["metadata"]["name"] not in others:
+                path = f"{CLUSTER_WIDE[obj['kind']]}/{obj['metadata']['name']}"
+                after.callback(server.request, "DELETE", path)
+        put(server, "/api/v1/nodes", node(NODE))
+        for path in _put_service(server):
+            after.callback(server.request, "DELETE", path)
+
+        def grants(part: str) -> set[Grant]:
+            return {grant for grant in granted(objects, part) if _what(grant) in WRITTEN}
+
+        socket = f"--api-socket={cluster.directory / 'api'}"
+        arguments = (f"--node-name={NODE}", socket)
+        agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
+        cluster.soon(lambda: _check_written(server), agent)
+        optional = {grant for grant in granted(objects, "agent") if grant[2] == "servicecidrs"}
+        assert {verb for verb, *_ in optional} == {"list", "watch"}
+        cluster.until_used("agent", optional, agent)
+        operator = cluster.run("operator", settings(objects, "operator"), 0)
+        lists = {grant for grant in grants("operator") if grant[0] == "list"}
+        cluster.until_used("operator", lists, operator)
+        assert {verb for verb, *_ in grants("operator")} == {"list", "delete"}
+        cluster.stop()
+
+        # Another owner is a patch of the objects; switched off, they are deleted.
+        server.request("DELETE", f"/api/v1/nodes/{NODE}")
+        put(server, "/api/v1/nodes", node(NODE))
+        agent = cluster.run("agent", settings(objects, "agent"), 0, *arguments)
+        patches = {grant for grant in grants("agent") if grant[0] == "patch"}
+        cluster.until_used("agent", patches, agent)
+        cluster.stop()
+        used = cluster.used("agent")
+        other = server.token("waggle-agent", NAMESPACE, node="n1")
+        for path in _written(server):
+            check_denied(server.request("DELETE", path, token=other), "of its own node only")
+        cluster.since = server.audited
+        off = (*arguments, "--status-report=false")
+        agent = cluster.run("agent", settings(objects, "agent"), 0, *off)
+        cluster.until_used("agent", grants("agent") - used, agent)
+        assert len(grants("agent")) == len(WRITTEN) * 5
+
+
+def _put_service(server: ApiServer) -> list[str]:
+    """Put in a BGPPeer that does not answer, and a Service for it; where the Service is."""
+    objects: tuple[Object, ...] = (
+        peer("tor", "127.0.0.9", peerPort=1),
+        pool("front", "198.18.30.0/24"),
+        advertisement("plain"),
+    )
+    for value in objects:
+        plural, version = f"{value['kind'].lower()}s", value["apiVersion"].rpartition("/")[2]
+        put(server, f"/apis/metallb.io/{version}/namespaces/metallb-system/{plural}", value)
+    web, slices = load_balancer("web", "198.18.30.5")
+    services = "/api/v1/namespaces/default/services"
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    status = web.pop("status")
+    put(server, services, {**web, "metadata": {"name": "web"}, "spec": spec})
+    answer = server.request(
+        "PATCH", f"{services}/web/status", {"status": status}, "merge-patch+json"
+    )
+    assert answer.ok, answer.body
+    metadata = {**slices["metadata"], "namespace": "default"}
+    endpoints = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+    put(server, endpoints, {**slices, "addressType": "IPv4", "metadata": metadata})
+    return [f"{services}/web", f"{endpoints}/{metadata['name']}"]
+
+
+def _what(grant: Grant) -> tuple[str, str, str]:
+    _, group, resource, namespace = grant
+    return (group, resource.partition("/")[0], namespace)
+
+
+def _written(server: ApiServer) -> dict[str, Object]:
+    """Return the objects that agents have written about their nodes, by path."""
+    return {
+        f"{path}/{item['metadata']['name']}": item
+        for group, resource, namespace in WRITTEN
+        for path in [
+            f"/apis/{group}/v1beta1{f'/namespaces/{namespace}' * bool(namespace)}/{resource}"
+        ]
+        for item in server.request("GET", path).body["items"]
+    }
+
+
+def _check_written(server: ApiServer) -> None:
+    found: dict[str, dict[str, Object]] = {resource: {} for _, resource, _ in WRITTEN}
+    for path, item in _written(server).items():
+        found[path.rsplit("/", 2)[1]][item["metadata"]["name"]] = item.get("status", {})
+    assert found["configurationstates"][f"speaker-{NODE}"]["result"] == "Valid"
+    ((name, status),) = found["servicebgpstatuses"].items()
+    assert name.startswith("bgp-")
+    assert status["peers"] == ["tor"]
+    (status,) = found["bgpsessionstates"].values()
+    assert status == {"node": NODE, "peer": "127.0.0.9", "bgpStatus": "Active", "bfdStatus": "N/A"}
+    status = found["frrnodestates"][NODE]
+    assert status["lastConversionResult"] == status["lastReloadResult"] == "success"
+    assert status["runningConfig"] == status["desiredConfig"] != ""

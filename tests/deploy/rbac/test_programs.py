@@ -1,0 +1,111 @@
+"""Both programs need all rules of their roles, and no others: compared verb by verb."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.generate import MANIFESTS
+from resources.kubernetes import versioned_kinds
+from tests.cmd.lab import NODE, configuration, routers
+from tests.deploy.rbac.cluster import (
+    CILIUM,
+    EVENTS,
+    QUICK_COUNTS,
+    Cluster,
+    Object,
+    cilium,
+    documents,
+    granted,
+    node,
+    owned_by,
+    post,
+    settings,
+)
+from tests.reconcilers.build import peer_config
+from tests.support.kinds import KINDS
+from tests.support.kubernetes.accounts import CRDS, put
+from tests.support.kubernetes.cilium import put_cilium
+from tests.support.kubernetes.server import ApiServer
+
+pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
+
+
+def test_both_programs_need_all_rules_of_their_roles(cluster: Cluster) -> None:
+    server = cluster.server
+    objects = documents(MANIFESTS.read_text())
+    with routers(cluster.directory, 1) as ports:
+        _fill(server, configuration(ports))
+        owner = server.request("GET", f"{CILIUM}/ciliumbgpclusterconfigs/rack").body
+        reference = {**owned_by("rack", owner["metadata"]["uid"]), "kind": owner["kind"]}
+        reference["apiVersion"] = owner["apiVersion"]
+        stray = {"bgpInstances": [{"name": "stray", "localASN": 65099}]}
+        post(server, "CiliumBGPNodeConfig", "n2", stray, reference)
+        _store_as_before(server)
+
+        operator = cluster.run("operator", settings(objects, "operator"), 0)
+        # Then all Events of the session are of the NodeConfig, from the first one on.
+        cluster.soon(lambda: _check_node_configs(server, NODE, "n2"), operator)
+        socket = f"--api-socket={cluster.directory / 'api'}"
+        arguments = (f"--node-name={NODE}", socket)
+        configured = settings(objects, "agent")
+        agent = cluster.run("agent", configured, 0, *arguments, code=QUICK_COUNTS)
+        grants = {part: granted(objects, part) for part in ("agent", "operator")}
+
+        # A session that comes up is an Event; the same again goes on in it.
+        cluster.soon(lambda: _check_state(server, "established"), agent)
+        cluster.soon(lambda: _check_event(server, "SessionEstablished"), agent)
+        (peer,) = [o for o in configuration(ports) if o["kind"] == "CiliumBGPPeerConfig"]
+        peer["spec"]["timers"]["holdTimeSeconds"] = 30
+        put(server, f"{CILIUM}/ciliumbgppeerconfigs", peer)
+        put(server, "/api/v1/nodes", node("n2", rack="r2"))
+        cluster.soon(lambda: _check_node_configs(server, NODE), operator)
+        cluster.until_used("operator", grants["operator"], operator)
+        cluster.until_used("agent", grants["agent"], agent)
+        cluster.stop()
+    for part in ("agent", "operator"):
+        assert cluster.used(part) == grants[part]
+
+
+def _fill(server: ApiServer, objects: list[Object]) -> None:
+    """Put in two nodes, one of them with a router, and an object of each kind of v2."""
+    for obj in objects:
+        kind = next(kind for kind in KINDS if kind.name == obj["kind"])
+        status = obj.pop("status", None)
+        put(server, kind.path(kind.versions[0]), obj)
+        if status:
+            path = f"{kind.path(kind.versions[0])}/{obj['metadata']['name']}/status"
+            answer = server.request("PATCH", path, {"status": status}, "merge-patch+json")
+            assert answer.ok, answer.body
+    put(server, "/api/v1/nodes", node("n2", rack="r1"))
+    peer = peer_config("with-password", authSecretRef="nothing")
+    put(server, f"{CILIUM}/ciliumbgppeerconfigs", cilium("CiliumBGPPeerConfig", peer))
+    put_cilium(server)
+    override = {"metadata": {"name": NODE}, "spec": {"bgpInstances": [{"name": "main"}]}}
+    path = f"{CILIUM}/ciliumbgpnodeconfigoverrides"
+    put(server, path, cilium("CiliumBGPNodeConfigOverride", override))
+
+
+def _store_as_before(server: ApiServer) -> None:
+    """Have the definitions of v2 name the old version."""
+    status = {"status": {"storedVersions": ["v2alpha1", "v2"]}}
+    for kind in versioned_kinds(KINDS):
+        path = f"{CRDS}/{kind.plural}.{kind.group}/status"
+        assert server.request("PATCH", path, status, "merge-patch+json").ok
+
+
+def _check_state(server: ApiServer, state: str) -> None:
+    answer = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs/{NODE}")
+    assert answer.ok
+    instances = answer.body.get("status", {}).get("bgpInstances", [])
+    peers = [peer for instance in instances for peer in instance.get("peers", [])]
+    assert [peer.get("peeringState") for peer in peers] == [state]
+
+
+def _check_event(server: ApiServer, reason: str) -> None:
+    items = server.request("GET", EVENTS).body["items"]
+    assert reason in {item["reason"] for item in items if item["reportingInstance"] == NODE}
+
+
+def _check_node_configs(server: ApiServer, *names: str) -> None:
+    items = server.request("GET", f"{CILIUM}/ciliumbgpnodeconfigs").body["items"]
+    assert {item["metadata"]["name"] for item in items} == set(names)
