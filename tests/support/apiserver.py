@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +27,8 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Object = dict[str, Any]
 
 MERGE = "application/merge-patch+json"
+PATIENCE = 20.0
+"""Seconds for what a thread is asked to do."""
 
 
 def status(code: int, reason: str, message: str, headers: dict[str, str] | None = None) -> Answer:
@@ -444,6 +447,62 @@ class ApiServer:
                         mark = {"metadata": {"resourceVersion": str(self.version)}}
                         await response.write(event("BOOKMARK", mark).encode())
         return response
+
+
+class BackgroundApiServer:
+    """The same for tests without a loop: a context manager with a thread of its own."""
+
+    def __init__(self, kinds: Iterable[Kind[Any]] = KINDS) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="api", daemon=True)
+        self._server = ApiServer(kinds)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self._server.port
+
+    def put(self, *objects: Object) -> None:
+        """Create or change objects."""
+        for obj in objects:
+            self._call(self._server.put, obj)
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """Delete an object."""
+        self._call(self._server.delete, kind, name, namespace)
+
+    def kubeconfig(self, path: Path) -> Path:
+        """Write a kubeconfig that leads here."""
+        return self._server.kubeconfig(path)
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self._thread.start()
+        self._do(self._server.start())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop, and end the thread."""
+        self._do(self._stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        self._loop.close()
+
+    async def _stop(self) -> None:
+        await self._server.stop()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        async def call() -> None:
+            function(*arguments)
+
+        self._do(call())
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
 
 
 def _merged(value: Object, patch: Object) -> Object:
