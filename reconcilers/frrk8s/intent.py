@@ -211,6 +211,7 @@ def _peer(
         families=families,
         route_set=None if route_set is None else route_set.name,
         accept=None if neighbor.accept is None else tuple(sorted(neighbor.accept, key=_rule_order)),
+        accept_origins=neighbor.accept_origins,
         reject=_never(values.blocked, families),
         next_hops=tuple(
             NextHop(family, hop, configured=True)

@@ -70,6 +70,8 @@ class MergedNeighbor(NamedTuple):
     families: frozenset[str]
     accept: frozenset[PrefixRule] | None
     """None accepts all."""
+    accept_origins: tuple[ObjectRef, ...]
+    """The objects that accept all, the oldest first."""
     exports: tuple[tuple[ObjectRef, Mapping[Prefix, Attributes]], ...]
     """What each object advertises to it."""
     rules: tuple[Any, ...]
@@ -311,12 +313,8 @@ def _neighbor(
         next_hop_ipv4=filled("next_hop_ipv4"),
         next_hop_ipv6=filled("next_hop_ipv6"),
     )
-    accepts = [settings.accept for settings in different]
-    accept = (
-        None
-        if any(one is None for one in accepts)
-        else frozenset[PrefixRule]().union(*(one for one in accepts if one is not None))
-    )
+    accepts = [one.accept for one in different if one.accept is not None]
+    accepts_all = len(accepts) < len(different)
     families = frozenset[str]().union(*(settings.families for settings in different))
     exporting = parts if "unicast" in families else ()
     return MergedNeighbor(
@@ -325,7 +323,8 @@ def _neighbor(
         None if session.bfd_profile is None else profiles.get(session.bfd_profile),
         any(settings.graceful_restart for settings in different),
         families,
-        accept,
+        None if accepts_all else frozenset[PrefixRule]().union(*accepts),
+        refs(one for one in parts if one[1].settings.accept is None) if accepts_all else (),
         tuple([(unit.ref, part.routes) for unit, part in exporting if part.routes]),
         tuple([unit.rules for unit, _ in parts if unit.rules is not None]),
         refs(parts),

@@ -164,8 +164,10 @@ def test_what_is_accepted_is_united_and_all_beats_a_list() -> None:
         PrefixRule("8000::/1", None, 128, ObjectRef("FRRConfiguration", "frr-k8s-system", "x")),
         PrefixRule("8000::/11", None, 28, ObjectRef("FRRConfiguration", "frr-k8s-system", "y")),
     }
+    assert found.neighbors[0].accept_origins == ()
     (found,) = merge([x, y, accepting("z", mode="all")]).routers or ()
     assert found.neighbors[0].accept is None
+    assert [ref.name for ref in found.neighbors[0].accept_origins] == ["z"]
 
 
 def test_graceful_restart_is_on_where_one_object_wants_it() -> None:
