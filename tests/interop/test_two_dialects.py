@@ -1,10 +1,9 @@
-"""Two API dialects that want one BIRD as their peer: one session, which stays."""
+"""Two API dialects that want one BIRD as their peer, and one port: one session, which stays."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import yaml
 from tests.dialects.objects import beacon
 from tests.interop.conftest import NeedRouter
 from tests.interop.lab import ASN, HERE, OURS, PORT, give_addresses, router_for
+from tests.reconcilers.metallb.objects import peer as bgp_peer
 from tests.support.agent import Agent
 from tests.support.netns import linked_namespaces
 from tests.support.routers import Router
@@ -28,20 +28,53 @@ ROUTER: dict[str, Any] = {
     "peerPort": PORT,
     "localAddress": OURS[0],
 }
-BEACON = beacon("test-node", asn=ASN, **ROUTER)
+NOWHERE = 1799
+"""A port of the router at which nothing listens: it has to connect."""
+CONFIGURATION: dict[str, Any] = {
+    "apiVersion": "frrk8s.metallb.io/v1beta1",
+    "kind": "FRRConfiguration",
+    "metadata": {"name": "own", "namespace": "frr-k8s-system"},
+}
+NEIGHBOR: dict[str, Any] = {
+    "address": ADDRESS,
+    "asn": PEER_ASN,
+    "port": PORT,
+    "sourceaddress": OURS[0],
+    "connectTime": "1s",
+}
+FRR_CONFIGURATION: dict[str, Any] = {
+    **CONFIGURATION,
+    "spec": {"bgp": {"routers": [{"asn": ASN, "neighbors": [NEIGHBOR]}]}},
+}
+BGP_PEER = bgp_peer(
+    "tor",
+    ADDRESS,
+    myASN=ASN,
+    peerASN=PEER_ASN,
+    peerPort=PORT,
+    sourceAddress=OURS[0],
+    connectTime="1s",
+)
 
 
-def cilium() -> list[dict[str, Any]]:
-    """Return the lab's objects with one peer; the first one is the node."""
+def cilium(*, listens: bool = False) -> list[dict[str, Any]]:
+    """Return the lab's objects with one peer; the first one is the node.
+
+    ``listens``: the instance listens, and does not connect.
+    """
     objects = list(yaml.safe_load_all((HERE / "bgp.yaml").read_text()))
     (config,) = (one for one in objects if one["kind"] == "CiliumBGPClusterConfig")
     (instance,) = config["spec"]["bgpInstances"]
     instance["peers"] = [peer for peer in instance["peers"] if peer["name"] == PEER]
+    if listens:
+        instance["localPort"] = PORT
+        (peer_config,) = (one for one in objects if one["kind"] == "CiliumBGPPeerConfig")
+        peer_config["spec"]["transport"]["peerPort"] = NOWHERE
     return objects
 
 
 class Two:
-    """An agent with two dialects, and the router."""
+    """An agent with several dialects, and the router."""
 
     def __init__(self, agent: Agent, router: Router) -> None:
         self.agent, self.router = agent, router
@@ -54,47 +87,58 @@ class Two:
         (theirs,) = self.router.peers().values()
         assert theirs.established
 
+    def has(self, name: str) -> None:
+        """Wait until this peer alone is there, and established."""
+        eventually(lambda: self.check(name), context=self.logs)
+
     def token(self) -> object:
         """Return something that changes when the session is established anew."""
         (theirs,) = self.router.peers().values()
         return theirs.uptime_token
 
-    def problems(self) -> list[str]:
-        """Return the degraded parts of the agent."""
-        (item,) = self.agent.ask("/v1/status")
-        return [part["message"] for part in item.get("degraded", [])]
+    def restart(self) -> None:
+        """Kill the agent, and start it."""
+        self.agent.daemon.kill()
+        self.agent.start()
+        self.agent.wait_ready()
+
+    def reports(self, *texts: str, objects: tuple[str, ...] = ()) -> None:
+        """Wait until these are the problems of the agent; each names all objects."""
+
+        def check() -> None:
+            (item,) = self.agent.ask("/v1/status")
+            found = item.get("problems", [])
+            messages = sorted(one["message"] for one in found)
+            assert len(messages) == len(texts), messages
+            assert all(text in message for text, message in zip(texts, messages, strict=True))
+            for one in found:
+                assert set(one["objects"]) == set(objects), one
+
+        eventually(check, context=self.logs)
 
     def logs(self) -> str:
         """Return the ends of the logs."""
         return f"{self.agent.daemon.tail()}\n{self.router.daemon.tail()}"
 
 
-@pytest.fixture
-def two(need_router: NeedRouter, tmp_path: Path) -> Iterator[Two]:
-    """An agent with Cilium's dialect and a test dialect, without configuration yet, and BIRD."""
-    with running(need_router, tmp_path, "beacon", "tests.dialects.cells", "agent") as found:
-        yield found
-
-
-@pytest.fixture
-def two_of_the_agent(need_router: NeedRouter, tmp_path: Path) -> Iterator[Two]:
-    """An agent with the dialects of Cilium and FRR-k8s, without configuration yet, and BIRD."""
-    with running(need_router, tmp_path, "frrk8s", "waggle_agent") as found:
-        yield found
-
-
-@contextlib.contextmanager
-def running(need_router: NeedRouter, tmp_path: Path, dialect: str, *program: str) -> Iterator[Two]:
+@pytest.fixture(scope="module")
+def running(need_router: NeedRouter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+    """Run an agent with four dialects and a test dialect, and a BIRD that connects."""
     need_router("bird")
+    directory = tmp_path_factory.mktemp("two")
     with linked_namespaces() as link, contextlib.ExitStack() as stack:
         give_addresses(link)
         agent = Agent(
             link.left,
-            tmp_path / "agent",
-            program=program,
-            arguments=("--enable-cell", dialect, "--state-directory", str(tmp_path / "state")),
+            directory / "agent",
+            program=("tests.dialects.cells", "agent"),
+            arguments=(
+                *("--enable-cell", "beacon", "--enable-cell", "frrk8s", "--enable-cell", "metallb"),
+                *("--state-directory", str(directory / "state")),
+            ),
         )
-        router = router_for("bird", PEER, link, tmp_path)
+        agent.write_objects("node.json", cilium()[0])
+        router = router_for("bird", PEER, link, directory, passive=False)
         for part in (agent, router):
             part.start()
             stack.callback(part.stop)
@@ -102,90 +146,82 @@ def running(need_router: NeedRouter, tmp_path: Path, dialect: str, *program: str
         yield Two(agent, router)
 
 
-def test_a_session_stays_up_when_another_dialect_wants_its_peer_and_passes_on_when_it_goes(
+@pytest.fixture
+def two(running: Two) -> Two:
+    """The agent without configuration."""
+    for path in running.agent.manifests.iterdir():
+        if path.name != "node.json":
+            running.agent.remove(path.name)
+    eventually(lambda: _has_no_peers(running), context=running.logs)
+    return running
+
+
+def _has_no_peers(two: Two) -> None:
+    assert two.agent.peers() == {}
+
+
+CLUSTER = "CiliumBGPNodeConfig/test-node"
+
+
+def test_the_first_one_keeps_the_peer_and_the_port_until_it_goes(two: Two) -> None:
+    agent = two.agent
+    own = beacon("test-node", asn=ASN, **ROUTER | {"peerPort": NOWHERE}, listenPort=PORT)
+    objects = {PEER: ("cilium.json", cilium(listens=True)[1:]), "router": ("beacon.json", [own])}
+    names = {PEER: ("main", CLUSTER), "router": ("beacon", "Beacon/test-node")}
+    agent.write_objects("cilium.json", *objects[PEER][1])
+    two.has(PEER)
+    for owner, later in ((PEER, "router"), ("router", PEER)):
+        token = two.token()
+        file, rows = objects[later]
+        agent.write_objects(file, *rows)
+        (of_owner, its), (of_later, _) = names[owner], names[later]
+
+        def left_out() -> None:
+            two.reports(
+                f"instance '{of_later}' does not listen: port {PORT} belongs to "  # noqa: B023
+                f"instance '{of_owner}' of {its}",  # noqa: B023
+                f"peer '{later}' is left out: its address {ADDRESS} belongs to "  # noqa: B023
+                f"peer '{owner}' of {its}",  # noqa: B023
+                objects=(CLUSTER, "Beacon/test-node"),
+            )
+
+        left_out()
+        (explained,) = agent.ask("/v1/explain", peer=later)
+        assert explained["reason"] == "LeftOut"
+        assert f"its address {ADDRESS} belongs to peer '{owner}'" in explained["message"]
+        settles(lambda owner=owner: two.check(owner), stays=1.0)  # type: ignore[misc]
+        assert two.token() == token
+        if owner == PEER:
+            # Without the memory the Beacon would win: neither has an age, and its kind comes first.
+            two.restart()
+            two.has(owner)
+            left_out()
+        agent.remove(objects[owner][0])
+        two.has(later)
+        two.reports()
+
+
+def test_an_object_of_each_dialect_and_a_cluster_config_in_both_orders_each_over_a_restart(
     two: Two,
 ) -> None:
     agent = two.agent
-    node, *configuration = cilium()
-    agent.write_objects("node.json", node)
-    agent.write_objects("cilium.json", *configuration)
-    eventually(lambda: two.check(PEER), context=two.logs)
-    token = two.token()
-
-    agent.write_objects("beacon.json", BEACON)
-    eventually(lambda: _check_left_out(two, "router"), context=two.logs)
-    (explained,) = agent.ask("/v1/explain", peer="router")
-    assert explained["reason"] == "LeftOut"
-    assert explained["message"] == (
-        f"peer 'router' is left out: its address {ADDRESS} belongs to peer 'ebgp-ipv4' of "
-        "CiliumBGPNodeConfig/test-node (dialect cilium) until that peer is removed"
-    )
-    settles(lambda: two.check(PEER), stays=2.0)
-    assert two.token() == token
-
-    agent.remove("cilium.json")
-    eventually(lambda: two.check("router"), context=two.logs)
-    eventually(lambda: _check_nothing_wrong(two))
-
-
-FRR_CONFIGURATION: dict[str, Any] = {
-    "apiVersion": "frrk8s.metallb.io/v1beta1",
-    "kind": "FRRConfiguration",
-    "metadata": {"name": "own", "namespace": "frr-k8s-system"},
-    "spec": {
-        "bgp": {
-            "routers": [
-                {
-                    "asn": ASN,
-                    "neighbors": [
-                        {
-                            "address": ADDRESS,
-                            "asn": PEER_ASN,
-                            "port": PORT,
-                            "sourceaddress": OURS[0],
-                            "connectTime": "1s",
-                        }
-                    ],
-                }
-            ]
-        }
-    },
-}
-
-
-def test_an_frr_configuration_and_a_cluster_config_in_both_orders_each_over_a_restart(
-    two_of_the_agent: Two,
-) -> None:
-    two = two_of_the_agent
-    agent = two.agent
-    node, *configuration = cilium()
-    agent.write_objects("node.json", node)
-    objects = {PEER: ("cilium.json", configuration), ADDRESS: ("frr.json", [FRR_CONFIGURATION])}
-    name, rows = objects[ADDRESS]
-    agent.write_objects(name, *rows)
-    eventually(lambda: two.check(ADDRESS), context=two.logs)
-    for owner, later in ((ADDRESS, PEER), (PEER, ADDRESS)):
+    _, *configuration = cilium()
+    agent.write_objects("frr.json", FRR_CONFIGURATION)
+    two.has(ADDRESS)
+    # Who has the peer, who comes later, and the objects that the problem names.
+    orders: list[tuple[str, str, str, list[dict[str, Any]], str]] = [
+        (ADDRESS, "frr.json", PEER, configuration, "FRRConfiguration/frr-k8s-system/own"),
+        (PEER, "cilium.json", ADDRESS, [BGP_PEER], "BGPPeer/metallb-system/tor"),
+    ]
+    for owner, file, later, rows, other in orders:
         token = two.token()
-        name, rows = objects[later]
-        agent.write_objects(name, *rows)
-        eventually(lambda later=later: _check_left_out(two, later), context=two.logs)  # type: ignore[misc]
+        agent.write_objects("cilium.json" if later == PEER else "metallb.json", *rows)
+        text = f"peer '{later}' is left out: its address {ADDRESS} belongs to peer '{owner}'"
+        two.reports(text, objects=(CLUSTER, other))
         two.check(owner)
         assert two.token() == token
-        agent.daemon.kill()
-        agent.start()
-        agent.wait_ready()
-        eventually(lambda owner=owner: two.check(owner), context=two.logs)  # type: ignore[misc]
-        eventually(lambda later=later: _check_left_out(two, later), context=two.logs)  # type: ignore[misc]
-        agent.remove(objects[owner][0])
-        eventually(lambda later=later: two.check(later), context=two.logs)  # type: ignore[misc]
-
-
-def _check_left_out(two: Two, name: str) -> None:
-    """Check that health names one problem: this peer is left out."""
-    found = two.problems()
-    assert len(found) == 1
-    assert f"peer '{name}' is left out: its address {ADDRESS} belongs to peer " in found[0]
-
-
-def _check_nothing_wrong(two: Two) -> None:
-    assert two.problems() == []
+        two.restart()
+        two.has(owner)
+        two.reports(text, objects=(CLUSTER, other))
+        agent.remove(file)
+        two.has(later)
