@@ -100,8 +100,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _SINGLE,
-        "        if self._errors:\n            return Compiled(errors=tuple(self._errors))",
-        "        if False:\n            return Compiled(errors=tuple(self._errors))",
+        "        if self._errors:\n            return Compiled(",
+        "        if False:\n            return Compiled(",
     ),
     # What is united
     (
@@ -113,8 +113,8 @@ _CHANGES: Final = (
     (
         "frrk8s",
         _MERGE,
-        "if any(one is None for one in accepts)",
-        "if all(one is None for one in accepts)",
+        "accepts_all = len(accepts) < len(different)",
+        "accepts_all = not accepts",
     ),
     (
         "frrk8s",
@@ -188,8 +188,8 @@ _CHANGES: Final = (
         '        return self._both or (one[0] == IPV6_UNICAST) == (":" in self._key.end)',
         "        return True",
     ),
-    ("frrk8s", _EXPORTS, "            elif one not in self._available:", "            elif False:"),
-    ("frrk8s", _EXPORTS, "            elif one not in allowed:", "            elif False:"),
+    ("frrk8s", _EXPORTS, "elif one not in self._available and self._complete:", "elif False:"),
+    ("frrk8s", _EXPORTS, "elif one not in allowed and (", "elif False and ("),
     ("frrk8s", _EXPORTS, "if before is not None and before[0] != value:", "if False:"),
     ("frrk8s", _EXPORTS, '        if given.mode == "all":', "        if False:"),
     (
