@@ -47,6 +47,7 @@ HEADS = {
 NAMES = {
     "waggle": "Waggle", "compiled": "Waggle, compiled", "bird": "BIRD", "frr": "FRR",
     "openbgpd": "OpenBGPD", "gobgp": "GoBGP", "exabgp": "ExaBGP", "relay": "A bare relay in Python",
+    "relay-uvloop": "The same on uvloop",
 }  # fmt: skip
 
 

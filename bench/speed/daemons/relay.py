@@ -13,6 +13,7 @@ class Relay(Contender):
     """Forwards messages unread to all peers."""
 
     name = "relay"
+    loop: Sequence[str] = ()
 
     @classmethod
     def missing(cls) -> str | None:
@@ -24,7 +25,18 @@ class Relay(Contender):
 
     def command(self) -> Sequence[str | Path]:
         program = Path(__file__).resolve().parents[1] / "relay.py"
-        return [sys.executable, program, self.setting.address, str(self.setting.asn)]
+        return [sys.executable, program, self.setting.address, str(self.setting.asn), *self.loop]
 
     def configuration(self) -> Mapping[str, str]:
         return {}
+
+
+class UvloopRelay(Relay):
+    """The same on the transports that Waggle has."""
+
+    name = "relay-uvloop"
+    loop = ("uvloop",)
+
+    @classmethod
+    def version(cls) -> str:
+        return "the same relay on uvloop"
