@@ -46,6 +46,8 @@ class NodeFilter(msgspec.Struct, frozen=True):
     ``metadata.namespace`` if it is in one; a kind with another one has a list that is refused."""
     label_keys: Callable[[Any], Iterable[str]] = _no_keys
     """The keys of the labels of a node on which it depends whether a row is accepted."""
+    selectors: NodeSelectors | None = None
+    """Returns the label selectors of a row; None if the kind does not select nodes by labels."""
     reduced: Callable[[Any], Any] | None = None
     """Makes the row that is stored of an object of another node, in a program that reads those, too
     (`resources.kubernetes.of_node`); None where no program does."""
@@ -68,7 +70,7 @@ def selecting_nodes(selectors: NodeSelectors) -> NodeFilter:
     def label_keys(row: Any) -> Iterable[str]:  # noqa: ANN401
         return {key for selector in selectors(row) for key in selector.keys}
 
-    return NodeFilter(accepts, label_keys=label_keys)
+    return NodeFilter(accepts, label_keys=label_keys, selectors=selectors)
 
 
 def _check_field_selector(kind: str, selector: str, *, namespaced: bool) -> None:

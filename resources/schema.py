@@ -95,7 +95,8 @@ def _check_union(value: Any, shape: shapes.UnionType, path: str) -> Errors:  # n
 
 def _check_struct(value: Any, shape: shapes.StructType, path: str) -> Errors:  # noqa: ANN401
     if not isinstance(value, dict):
-        yield _expected(path, value, "an object")
+        # Without the value: a password may stand where the reference to its Secret belongs.
+        yield FieldError(path, f"expected an object, got {_kind_of(value)}")
         return
     for field in shape.fields:
         where = _join(path, field.encode_name)
@@ -123,7 +124,7 @@ def _check_list(
 
 def _check_dict(value: Any, shape: shapes.DictType, path: str) -> Errors:  # noqa: ANN401
     if not isinstance(value, dict):
-        yield _expected(path, value, "an object")
+        yield FieldError(path, f"expected an object, got {_kind_of(value)}")
         return
     for key, item in value.items():
         yield from _check(item, shape.value_type, _join(path, str(key)))

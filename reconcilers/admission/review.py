@@ -14,12 +14,14 @@ from typing import Any, Final
 import msgspec
 
 from reconcilers.admission.cluster_problems import ClusterProblem, cluster_problems
+from reconcilers.admission.nodes_to_come import Selectors, nodes_to_come, selects
 from reconcilers.dialect import Dialect, Feeding
 from reconcilers.model import ObjectRef, Problem
 from resources.core import Node
 from resources.enumeration import enumerate_some
 from resources.errors import FieldError, InvalidObject
 from resources.kind import Kind
+from resources.labels import LabelSelector
 from resources.meta import ObjectMeta
 from resources.tables import Tables
 from statedb import Database, Snapshot, Table, WriteTxn
@@ -28,8 +30,6 @@ _INDEX: Final = re.compile(r"\[\d+\]")
 _DENIED: Final = frozenset({"invalid", "conflict"})
 SHOWN: Final = 3
 """Objects and nodes that a sentence names."""
-HYPOTHETICAL_NODE: Final = "(no present node)"
-"""The name of a node that an object would select; no name of an object has such characters."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -90,8 +90,8 @@ class Reviewer:
         except (ValueError, TypeError) as error:
             return Verdict(allowed=False, message=f"is not a {kind.name}: {error}")
         warnings = [str(error) for error in kind.unknown_fields(request.object)]
-        warnings += dialect.review_warnings(row)
-        problems, worse = self._compare(kind, dialect, row)
+        warnings += dialect.review_warnings(row, _former(kind, request))
+        problems, worse = self._compare(kind, row)
         warnings += (_sentence(problem) for problem in problems)
         if worse:
             return Verdict(
@@ -104,7 +104,6 @@ class Reviewer:
     def _compare(
         self,
         kind: Kind[Any],
-        dialect: Dialect,
         row: Any,  # noqa: ANN401
     ) -> tuple[list[ClusterProblem], list[ClusterProblem]]:
         """Return the problems of an object that it may have, and those that a change makes worse."""
@@ -112,31 +111,36 @@ class Reviewer:
         table, nodes = self._tables.of(kind), self._tables.nodes
         trial = self._db.trial(table, nodes)
         table.upsert(trial, row)
-        labels = self._unselected_labels(dialect, trial.snapshot(), ref)
-        if labels is None:
+        to_come = self._nodes_to_come(kind, row, trial.snapshot())
+        if not to_come:
             before = self._present_problems()
         else:
             without = self._db.trial(nodes)
-            _add_node(without, nodes, labels)
+            _add_nodes(without, nodes, to_come)
             before = self._problems(without.snapshot())
-            _add_node(trial, nodes, labels)
+            _add_nodes(trial, nodes, to_come)
         after = self._problems(trial.snapshot())
         worse = [p for p in _worse(before, after) if p.problem.category in _DENIED]
         mine = [p for p in after if ref in p.problem.objects and p not in worse]
         return mine, worse
 
-    def _unselected_labels(
-        self, dialect: Dialect, snapshot: Snapshot, ref: ObjectRef
-    ) -> Mapping[str, str] | None:
-        """Return the labels of a node for an object that selects no present one, or None."""
-        labels = dialect.selected_labels(snapshot, ref)
-        if labels is None:
-            return None
-        wanted = labels.items()
-        found = any(
-            wanted <= node.metadata.labels.items() for node in self._tables.nodes.all(snapshot)
+    def _nodes_to_come(
+        self,
+        kind: Kind[Any],
+        row: Any,  # noqa: ANN401
+        snapshot: Snapshot,
+    ) -> list[dict[str, str]]:
+        """Return the labels of nodes for an object that selects no present one, otherwise none."""
+        selectors = _node_selectors(kind, row)
+        present = self._tables.nodes.all(snapshot)
+        if any(selects(selectors, node.metadata.labels) for node in present):
+            return []
+        others = (
+            _node_selectors(other, stored)
+            for other, _ in self._reviewed.values()
+            for stored in self._tables.of(other).all(snapshot)
         )
-        return None if found else labels
+        return nodes_to_come(selectors, others)
 
     def _present_problems(self) -> list[ClusterProblem]:
         """Return the problems as the tables are; kept until one of them changes."""
@@ -151,8 +155,25 @@ class Reviewer:
         return cluster_problems(self._feeding, snapshot, nodes, self._secrets_namespace)
 
 
-def _add_node(txn: WriteTxn, nodes: Table[Any], labels: Mapping[str, str]) -> None:
-    nodes.upsert(txn, Node(metadata=ObjectMeta(name=HYPOTHETICAL_NODE, labels=dict(labels))))
+def _node_selectors(kind: Kind[Any], row: Any) -> Selectors:  # noqa: ANN401
+    found = None if kind.of_node is None else kind.of_node.selectors
+    return () if found is None else tuple(found(row))
+
+
+def _add_nodes(txn: WriteTxn, nodes: Table[Any], found: Iterable[Mapping[str, str]]) -> None:
+    """Add nodes with these labels, and names that say what they are; no object has such a name."""
+    for labels in found:
+        text = LabelSelector(match_labels=dict(labels)).text if labels else "any labels"
+        name = f"with {text}, none yet"
+        nodes.upsert(txn, Node(metadata=ObjectMeta(name=name, labels=dict(labels))))
+
+
+def _former(kind: Kind[Any], request: Request) -> Any:  # noqa: ANN401
+    """Return the row of the object as it was; None at its creation, and if it has none."""
+    try:
+        return None if request.old_object is None else kind.decode(request.old_object)
+    except (InvalidObject, ValueError, TypeError):
+        return None
 
 
 def _judge_rules(kind: Kind[Any], request: Request, errors: Sequence[FieldError]) -> Verdict:
@@ -173,7 +194,7 @@ def _worse(
     before: Iterable[ClusterProblem], after: Iterable[ClusterProblem]
 ) -> list[ClusterProblem]:
     """Return the problems that were not there before, or that are of more objects or nodes now."""
-    known: dict[tuple[str, str, str], list[ClusterProblem]] = {}
+    known: dict[tuple[str, str, str, str], list[ClusterProblem]] = {}
     for one in before:
         known.setdefault(_subject(one.problem), []).append(one)
     worse = []
@@ -187,9 +208,17 @@ def _worse(
     return worse
 
 
-def _subject(problem: Problem) -> tuple[str, str, str]:
-    # Without indexes: a change may move an element of a list.
-    return (problem.dialect, problem.category, _INDEX.sub("", problem.field))
+def _subject(problem: Problem) -> tuple[str, str, str, str]:
+    """Return what a problem is about, without indexes: a change may move an element of a list.
+
+    Of a conflict the beginning of the message, as one neighbour's is not that of another: "NEIGHBOR:
+    FIELD differs: VALUES", or "SUBJECT: VALUES".
+    """
+    about = ""
+    if problem.category == "conflict":
+        title, differs, _ = problem.message.partition(" differs: ")
+        about = title if differs else title.partition(": ")[0]
+    return (problem.dialect, problem.category, _INDEX.sub("", problem.field), about)
 
 
 def _is_no_larger(now: ClusterProblem, former: ClusterProblem) -> bool:

@@ -244,15 +244,11 @@ class Dialect:
         """
         return node
 
-    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:  # noqa: ARG002
-        """Return labels of a node that an object selects, or None where it selects none by labels.
+    def review_warnings(self, row: Any, former: Any) -> Iterable[str]:  # noqa: ANN401, ARG002
+        """Yield warnings about an object that is admitted: sentences without their end.
 
-        An object that selects no present node is reviewed for one with these labels.
+        ``former`` is its row before an update; None at its creation.
         """
-        return None
-
-    def review_warnings(self, row: Any) -> Iterable[str]:  # noqa: ANN401, ARG002
-        """Yield warnings about an object that is admitted: sentences without their end."""
         return ()
 
     # Status

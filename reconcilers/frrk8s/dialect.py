@@ -42,6 +42,7 @@ from reconcilers.frrk8s.node_objects import (
     SessionStates,
 )
 from reconcilers.frrk8s.options import AUTO, Frrk8sClusterOptions, Frrk8sOptions
+from reconcilers.frrk8s.review_warnings import review_warnings
 from reconcilers.frrk8s.route_sets import (
     SOURCE,
     ConfiguredPrefixes,
@@ -49,7 +50,7 @@ from reconcilers.frrk8s.route_sets import (
     candidates,
     changed_objects,
 )
-from reconcilers.frrk8s.selection import Selected, Selections, example_labels, selector_errors
+from reconcilers.frrk8s.selection import Selected, Selections
 from reconcilers.frrk8s.settings import log_level, without_effect
 from reconcilers.frrk8s.unit import Unit
 from reconcilers.intent.join import united
@@ -325,21 +326,13 @@ class Frrk8sDialect(Dialect):
         """Return the objects that select a node."""
         return self._selected(snapshot, self.tables.nodes.get(snapshot, ("", node))).group
 
-    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
-        """Return labels that the selector of an object selects."""
-        row = self.tables.of(FRR_CONFIGURATION).get(snapshot, (ref.namespace, ref.name))
-        if row is None or ref.kind != FRR_CONFIGURATION.name or selector_errors(row):
-            return None
-        return example_labels(row.spec.node_selector)
-
-    def review_warnings(self, row: FRRConfiguration) -> Iterable[str]:
-        """Yield warnings about what has no effect."""
+    def review_warnings(
+        self, row: FRRConfiguration, former: FRRConfiguration | None
+    ) -> Iterable[str]:
+        """Yield warnings about what has no effect, and about a change that resets a session."""
         if row.metadata.namespace != self.options.namespace:
             yield f"only FRRConfigurations in namespace {self.options.namespace} count"
-        for i, router in enumerate(row.spec.bgp.routers):
-            for j, neighbor in enumerate(router.neighbors):
-                if neighbor.disable_mp:
-                    yield f"spec.bgp.routers[{i}].neighbors[{j}].disableMP: has no effect"
+        yield from review_warnings(row, former)
 
     # Routes
 

@@ -82,14 +82,3 @@ class Selections:
 def selector_errors(row: FRRConfiguration) -> list[FieldError]:
     """Return why the selector of an object is invalid; nothing if it is valid."""
     return [error for error in row.invalid if error.path.startswith(SELECTOR)]
-
-
-def example_labels(selector: LabelSelector) -> dict[str, str]:
-    """Return labels that a selector selects, as far as it asks for labels to be there."""
-    found = dict(selector.match_labels)
-    for requirement in selector.match_expressions:
-        if requirement.operator == "In":
-            found.setdefault(requirement.key, requirement.values[0])
-        elif requirement.operator == "Exists":
-            found.setdefault(requirement.key, "")
-    return found

@@ -25,7 +25,7 @@ from reconcilers.frrk8s.conditions import NodesMerge
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sClusterOptions
 from reconcilers.frrk8s.route_sets import RouteSet
-from reconcilers.frrk8s.selection import Selections, example_labels
+from reconcilers.frrk8s.selection import Selections
 from reconcilers.metallb import cluster
 from reconcilers.metallb.explain import Candidate, candidates, explain
 from reconcilers.metallb.generated import (
@@ -304,18 +304,7 @@ class MetalLBDialect(Dialect):
 
     # Admission
 
-    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
-        """Return labels that the first selector of a peer or an advertisement selects."""
-        kinds: tuple[Kind[Any], ...] = (metallb.BGP_PEER, metallb.BGP_ADVERTISEMENT)
-        kind = next((kind for kind in kinds if kind.name == ref.kind), None)
-        key = (ref.namespace, ref.name)
-        row = None if kind is None else self.tables.of(kind).get(snapshot, key)
-        if row is None or row.errors:
-            return None
-        selectors = row.spec.node_selectors
-        return example_labels(selectors[0]) if selectors else {}
-
-    def review_warnings(self, row: MetalLBObject) -> Iterator[str]:
+    def review_warnings(self, row: MetalLBObject, former: MetalLBObject | None) -> Iterator[str]:  # noqa: ARG002
         """Yield warnings about what has no effect."""
         if row.metadata.namespace != self.options.namespace:
             yield f"only objects of MetalLB in namespace {self.options.namespace} count"

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import msgspec
 
 from reconcilers.dialect import Dialect, NodeContext, NodeIntent
-from reconcilers.model import ObjectRef, Problem, ref_to
+from reconcilers.model import Problem, ref_to
 from resources.core.kinds import NODE
 from resources.crds.schema_markers import Definition
-from resources.kind import Kind
+from resources.kind import Kind, selecting_nodes
+from resources.labels import LabelSelector
 from resources.meta import Resource, Struct
 from statedb import Snapshot
 
@@ -47,6 +48,7 @@ CLAIM = Kind(
     table="claims",
     strict=True,
     definition=Definition("A value of a subject on some nodes."),
+    of_node=selecting_nodes(lambda row: (LabelSelector(match_labels=row.spec.labels),)),
 )
 
 
@@ -92,12 +94,7 @@ class ClaimDialect(Dialect):
         """Group the nodes that the same Claims select."""
         return tuple(row.metadata.name for row in self._selecting(snapshot, node))
 
-    def selected_labels(self, snapshot: Snapshot, ref: ObjectRef) -> Mapping[str, str] | None:
-        """Return the labels that a Claim selects."""
-        row = self.tables.of(CLAIM).get(snapshot, (ref.namespace, ref.name))
-        return None if row is None else row.spec.labels
-
-    def review_warnings(self, row: Any) -> Iterable[str]:  # noqa: ANN401
+    def review_warnings(self, row: Any, former: Any) -> Iterable[str]:  # noqa: ANN401, ARG002
         """Warn of a value that is valid and unlikely to be meant."""
         if row.spec.value == 0:
             yield "spec.value: 0 is a value, too"

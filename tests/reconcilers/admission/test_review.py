@@ -82,7 +82,36 @@ def test_an_object_that_selects_no_present_node_is_reviewed_for_one_that_it_woul
     assert it.review(claim("two", 1, labels=nowhere)).allowed
     verdict = it.review(claim("two", 2, labels=nowhere))
     assert not verdict.allowed
-    assert verdict.message.endswith("(node (no present node))")
+    assert verdict.message.endswith("(node with rack=c, none yet)")
+
+
+def test_an_object_that_selects_no_present_node_meets_all_that_may_select_one_with_it() -> None:
+    it = Place(claim("one", 1, labels={"zone": "z"}), claim("two", 2, "asn", labels={"zone": "y"}))
+    rack = {"rack": "c"}
+    verdict = it.review(claim("three", 2, labels=rack))
+    assert verdict.message == (
+        "Claim/one, Claim/three: spec.value: port: 1 and 2 (node with rack=c,zone=z, none yet)"
+    )
+    verdict = it.review(claim("three", 3, "asn", labels=rack))
+    assert verdict.message.endswith("(node with rack=c,zone=y, none yet)")
+    assert it.review(claim("three", 1, labels=rack)).allowed
+    assert it.review(claim("three", 2, labels={"rack": "c", "zone": "x"})).allowed
+
+
+def test_what_others_have_against_each_other_on_such_a_node_is_not_of_the_object() -> None:
+    it = Place(claim("one", 1, labels={"zone": "z"}), claim("two", 2, labels={"row": "r"}))
+    assert it.review(claim("three", 3, "asn", labels={"rack": "c"})) == Verdict(allowed=True)
+
+
+def test_an_object_that_selects_a_present_node_is_not_reviewed_for_others() -> None:
+    it = Place(claim("one", 1, labels={"zone": "z"}))
+    assert it.review(claim("two", 2, labels=A)) == Verdict(allowed=True)
+
+
+def test_without_any_node_objects_for_all_nodes_meet() -> None:
+    it = Place(claim("one", 1), nodes_per_rack=0)
+    verdict = it.review(claim("two", 2))
+    assert verdict.message.endswith("(node with any labels, none yet)")
 
 
 def test_a_conflict_that_was_there_before_is_a_warning_for_who_repairs() -> None:
@@ -103,6 +132,11 @@ def test_a_conflict_that_grows_is_denied() -> None:
 def test_a_second_conflict_beside_one_that_was_there_is_denied() -> None:
     it = Place(claim("one", 1), claim("two", 2), claim("three", 1, subject="asn"))
     assert not it.review(claim("four", 2, subject="asn")).allowed
+
+
+def test_a_conflict_in_place_of_another_one_is_denied() -> None:
+    it = Place(claim("one", 1), claim("two", 1, "asn"), claim("three", 2))
+    assert not it.review(claim("three", 2, "asn"), claim("three", 2)).allowed
 
 
 def test_what_is_not_there_yet_is_let_in_with_a_warning() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reconcilers.admission import Request, Reviewer, Verdict
 from reconcilers.frrk8s.dialect import Frrk8sDialect
@@ -94,6 +96,75 @@ def test_an_object_for_nodes_that_come_later_is_compared() -> None:
     selectors = [{"matchLabels": {"rack": "9"}}]
     cluster = Cluster(peer("a", nodeSelectors=selectors))
     assert not cluster.review(peer("b", nodeSelectors=selectors)).allowed
+
+
+def test_an_object_whose_second_selector_selects_a_node_is_not_compared_with_later_ones() -> None:
+    later = {"matchLabels": {"rack": "9"}}
+    here = {"matchExpressions": [{"key": "rack", "operator": "DoesNotExist"}]}
+    cluster = Cluster(peer("a", nodeSelectors=[later]))
+    assert cluster.review(peer("b", nodeSelectors=[later, here])) == Verdict(allowed=True)
+
+
+def test_a_change_of_graceful_restart_is_a_warning() -> None:
+    before = frr_configuration("x", {"asn": 64950})
+    after = frr_configuration("x", {"asn": 64950, "enableGracefulRestart": True})
+    assert Cluster(before).review(after, before).warnings == (
+        (
+            "spec.bgp.routers[0].neighbors[0].enableGracefulRestart: neighbor 203.0.113.9: the "
+            "change resets the session"
+        ),
+    )
+    assert Cluster(after).review(after, after).warnings == ()
+    assert Cluster().review(after).warnings == ()
+
+
+def test_the_conflict_of_one_neighbor_is_not_that_of_another() -> None:
+    """Both have the same field of the same objects."""
+
+    def two(first: int, second: int) -> dict[str, Any]:
+        value = frr_configuration("x", {"asn": first})
+        (router,) = value["spec"]["bgp"]["routers"]
+        router["neighbors"].append({"address": "203.0.113.10", "asn": second})
+        return value
+
+    other = frr_configuration("y", {"asn": 64950})
+    other["spec"]["bgp"]["routers"][0]["neighbors"].append(
+        {"address": "203.0.113.10", "asn": 64950}
+    )
+    before = two(64951, 64950)
+    cluster = Cluster(before, other)
+    assert cluster.review(two(64952, 64950), before).allowed, "the same conflict"
+    assert not cluster.review(two(64950, 64952), before).allowed
+
+
+PASSWORD = "correct-horse-battery"
+placed = st.sampled_from(("password", "passwordSecret", "Password", "passwordsecret"))
+shapes = st.sampled_from(
+    (
+        *(PASSWORD, PASSWORD * 5, f"{PASSWORD}\n", [PASSWORD], 7),
+        *({"name": [PASSWORD]}, {"password": PASSWORD}, {"value": {"x": PASSWORD}}),
+    )
+)
+
+
+@settings(max_examples=60)
+@given(placed, shapes, placed, shapes, st.booleans())
+def test_no_answer_has_a_password(
+    name: str,
+    value: Any,  # noqa: ANN401
+    second: str,
+    other: Any,  # noqa: ANN401
+    stored: bool,
+) -> None:
+    present = [frr_configuration("y", {"asn": 64950, "password": f"{PASSWORD}-2"})]
+    cluster = Cluster(*(present if stored else []), peer("z", "203.0.113.10", password=PASSWORD))
+    for candidate in (
+        frr_configuration("x", {"asn": 64950, name: value, second: other}),
+        peer("a", **{name: value, second: other}),
+    ):
+        for old in (None, candidate):
+            verdict = cluster.review(candidate, old)
+            assert PASSWORD not in f"{verdict.message} {verdict.warnings}"
 
 
 def test_another_namespace_and_disable_mp_are_warnings() -> None:

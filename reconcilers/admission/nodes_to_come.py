@@ -1,0 +1,86 @@
+"""Nodes that a cluster does not have yet: for the review of an object that selects no present one.
+
+The object could meet each object whose selector does not contradict its own: one that selects a rack
+may meet one that selects a zone. Few nodes are enough, as each has as many objects as fit. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from resources.labels import LabelSelector, LabelSelectorRequirement
+
+Selectors: TypeAlias = Sequence[LabelSelector]
+"""Of one object: one of them is enough, and none selects all nodes."""
+EVERY_NODE: Final = LabelSelector()
+MAX_NODES: Final = 32
+"""Nodes for one review: objects that exclude each other, such as those of one node each, need many."""
+
+
+def selects(selectors: Selectors, labels: Mapping[str, str]) -> bool:
+    """True if an object selects a node."""
+    return not selectors or any(selector.matches(labels) for selector in selectors)
+
+
+def nodes_to_come(selectors: Selectors, others: Iterable[Selectors]) -> list[dict[str, str]]:
+    """Return the labels of nodes on which an object meets each other one that it can meet.
+
+    At most `MAX_NODES`: objects for which more would be necessary are not met. No node is returned for
+    selectors that no labels fulfil.
+    """
+    own = [one for one in selectors or (EVERY_NODE,) if example_labels(one) is not None][:MAX_NODES]
+    nodes = list(own)
+    distinct = {tuple(one.text for one in other): other for other in others}
+    for other in distinct.values():
+        _place(other or (EVERY_NODE,), own, nodes)
+    found = (example_labels(node) for node in nodes)
+    return [labels for labels in found if labels is not None]
+
+
+def _place(other: Selectors, own: Iterable[LabelSelector], nodes: list[LabelSelector]) -> None:
+    """Restrict a node so that the other object selects it as well, or add a node that both select."""
+    for selector in other:
+        for i, node in enumerate(nodes):
+            both = node.both(selector)
+            if example_labels(both) is not None:
+                nodes[i] = both
+                return
+    for selector in other:
+        for one in own:
+            both = one.both(selector)
+            if example_labels(both) is not None and len(nodes) < MAX_NODES:
+                nodes.append(both)
+                return
+
+
+def example_labels(selector: LabelSelector) -> dict[str, str] | None:
+    """Return labels that a selector selects, or None if no labels fulfil all of its requirements."""
+    found: dict[str, str] = {}
+    for key in sorted(selector.keys):
+        rest = [one for one in selector.match_expressions if one.key == key]
+        fixed = selector.match_labels.get(key)
+        values = [value for one in rest if one.operator == "In" for value in one.values]
+        given = ([fixed] if fixed is not None else []) + values
+        absent = all(one.matches({}) for one in rest) and fixed is None
+        if absent:
+            continue
+        labels = ({key: value} for value in [*given, *_unlike(rest)])
+        fitting = next(
+            (
+                label
+                for label in labels
+                if fixed in (None, label[key]) and all(one.matches(label) for one in rest)
+            ),
+            None,
+        )
+        if fitting is None:
+            return None
+        found |= fitting
+    return found
+
+
+def _unlike(requirements: Iterable[LabelSelectorRequirement]) -> Iterable[str]:
+    """Return values of which one is excluded by no ``NotIn``."""
+    excluded = {value for one in requirements for value in one.values}
+    return ("", *(f"x{number}" for number in range(len(excluded) + 1)))
