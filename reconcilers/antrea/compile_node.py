@@ -164,7 +164,7 @@ def _peers(
         given = entry.peer
         if not inputs.next_fields:
             given = _released(given)
-        password = passwords.find(entry.address, given.asn, (given.address,))
+        password = passwords.find(entry.address, given.asn, given.address)
         if password.problem is not None:
             problems.append(password.problem)
         hold = given.hold_time_seconds or HOLD_TIME

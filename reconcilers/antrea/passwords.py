@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from reconcilers.model import ObjectRef, Problem, SecretRef
@@ -33,17 +32,18 @@ class Passwords:
             if peer is not None:
                 self._keys.setdefault(peer, []).append(key)
 
-    def find(self, address: str, asn: int, spellings: Iterable[str]) -> FoundPassword:
-        """Return the password of a peer; ``spellings`` are its address as the policy has it.
+    def find(self, address: str, asn: int, spelling: str) -> FoundPassword:
+        """Return the password of a peer; ``spelling`` is its address as the policy has it.
 
-        Of several keys the one with the policy's spelling counts, else the first one. An empty value
-        is no password; one that TCP MD5 cannot use keeps the peer down.
+        Of several keys the one with the policy's spelling counts, as in Antrea; without that one the
+        first one does, with a problem. An empty value is no password; one that TCP MD5 cannot use keeps
+        the peer down.
         """
         secret, keys = self._secret, self._keys.get((address, asn), [])
         if secret is None or not keys:
             return FoundPassword()
-        exact = [f"{text}-{asn}" for text in spellings]
-        key = next((key for key in exact if key in keys), keys[0])
+        exact = f"{spelling}-{asn}"
+        key = exact if exact in keys else keys[0]
         value = secret.data[key]
         if value.known and not value.reveal():
             return FoundPassword()
@@ -54,8 +54,8 @@ class Passwords:
         if unusable is not None:
             message = f"peer {address} stays down: {unusable}"
             problem = Problem((ref,), field, message)
-        elif len(keys) > 1:
-            others = ", ".join(other for other in keys if other != key)
+        elif key != exact and len(keys) > 1:
+            others = ", ".join(keys[1:])
             message = (
                 f"{key} is used for peer {address}, and not {others}: all are keys of this peer"
             )

@@ -101,6 +101,7 @@ def test_of_several_spellings_that_of_the_policy_counts_else_the_first() -> None
     spellings = {"2001:DB8:30::1-64600": "a", "2001:db8:30::1-64600": "b"}
     it = Cluster(dual(), policy(peers=[address("2001:db8:30::1")]), secret(spellings))
     assert keys(it)["2001:db8:30::1"].key == "2001:db8:30::1-64600"  # type: ignore[union-attr]
+    assert it.problems() == []
     it.put(policy(peers=[address("2001:db8:30:0::1")]))
     assert keys(it)["2001:db8:30::1"].key == "2001:DB8:30::1-64600"  # type: ignore[union-attr]
     name = "Secret/kube-system/antrea-bgp-passwords"
