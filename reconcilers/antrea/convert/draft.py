@@ -34,6 +34,13 @@ _TYPE_FIELDS: Final = {
     "loadBalancerIP": "LoadBalancerIP",
     "loadbalancerIP": "LoadBalancerIP",
 }
+_TYPE_NAMES: Final = {
+    bool: "true or false",
+    dict: "an object",
+    int: "a whole number",
+    list: "a list",
+}
+"""Of JSON's types, for notes."""
 _SERVICE_LISTS: Final = ("serviceIPs", "services")
 _SELECTORS: Final = ("serviceSelector", "namespaceSelector")
 _PROCESS_FIELDS: Final = frozenset(
@@ -90,6 +97,9 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
     configurations = spec.get(CONFIGURATIONS)
     if isinstance(configurations, list):
         where = _join(path, CONFIGURATIONS)
+        for field in sorted(spec.keys() & _PROCESS_FIELDS - {CONFIGURATIONS, "nodeSelector"}):
+            text = f"is left out: {CONFIGURATIONS} has the processes"
+            notes.add(name, _join(path, field), text)
         found = [
             reader.process(_object(item), f"{where}[{i}]") for i, item in enumerate(configurations)
         ]
@@ -117,50 +127,64 @@ class _Reader:
         # Fields of the metadata are beside those of a misplaced spec.
         known = given.keys() if path == "metadata" else _PROCESS_FIELDS
         self._note_unknown(given, known, path)
-        asn = given.get("localASN")
-        if not isinstance(asn, int):
-            self._note(_join(path, "localASN"), f"is missing: the draft's default is {DEFAULT_ASN}")
+        asn = self._number(given, "localASN", path)
+        if asn is None:
+            missing = "is missing: " if given.get("localASN") is None else ""
+            text = f"{missing}the draft's default is {DEFAULT_ASN}"
+            self._note(_join(path, "localASN"), text)
             asn = DEFAULT_ASN
         if given.get("bindAddresses"):
             self._note(_join(path, "bindAddresses"), "is left out: a node listens on all addresses")
         where = _join(path, "advertisements")
-        wanted = _object(given.get("advertisements"))
+        wanted = self._of_type(given, "advertisements", path, dict) or {}
         self._note_unknown(wanted, _ADVERTISEMENT_FIELDS, where)
-        if not isinstance(wanted.get("podIPs", False), bool):
-            self._note(f"{where}.podIPs", "is left out: it is neither true nor false")
         key = "bgpPeers" if "bgpPeers" in given else "peers"
-        peers = given.get(key)
+        peers = self._of_type(given, key, path, list) or ()
         router_id = given.get("routerID")
         return Process(
             path,
             asn,
-            _number(given.get("listenPort")),
+            self._number(given, "listenPort", path),
             str(router_id) if router_id else None,
             None,
             tuple(self._services(wanted, where)),
-            wanted.get("podIPs") is True,
-            self._egress(wanted.get("egressIPs"), _join(where, "egressIPs")),
+            self._of_type(wanted, "podIPs", where, bool) is True,
+            self._egress(wanted, where),
             tuple(
                 neighbor
-                for i, item in enumerate(peers if isinstance(peers, list) else ())
+                for i, item in enumerate(peers)
                 if (neighbor := self._neighbor(_object(item), f"{_join(path, key)}[{i}]"))
             ),
         )
 
-    def _egress(self, given: Any, path: str) -> bool:  # noqa: ANN401  JSON
+    def _of_type(self, given: Mapping[str, Any], field: str, path: str, *types: type) -> Any:  # noqa: ANN401  JSON
+        """Return the value of a field; None, with a note, if it is of another type."""
+        value = given.get(field)
+        if value is None or type(value) in types:
+            return value
+        names = " or ".join(_TYPE_NAMES[one] for one in types)
+        self._note(_join(path, field), f"is left out: it is not {names}")
+        return None
+
+    def _number(self, given: Mapping[str, Any], field: str, path: str) -> int | None:
+        found: int | None = self._of_type(given, field, path, int)
+        return found
+
+    def _egress(self, wanted: Mapping[str, Any], path: str) -> bool:
+        given = self._of_type(wanted, "egressIPs", path, bool, dict)
         if isinstance(given, dict):
-            self._note(path, "the selector is left out: all egress IPs of the node are advertised")
+            text = "the selector is left out: all egress IPs of the node are advertised"
+            self._note(f"{path}.egressIPs", text)
             return True
         return given is True
 
     def _services(self, wanted: Mapping[str, Any], path: str) -> Iterator[Services]:
         for field, type_ in _TYPE_FIELDS.items():
-            given = wanted.get(field)
+            given = self._of_type(wanted, field, path, bool, dict)
             if given is True or isinstance(given, dict):
                 yield _selected((type_,), _object(given), f"{path}.{field}")
         for field in _SERVICE_LISTS:
-            items = wanted.get(field)
-            for i, item in enumerate(items if isinstance(items, list) else ()):
+            for i, item in enumerate(self._of_type(wanted, field, path, list) or ()):
                 yield self._of_list(_object(item), f"{path}.{field}[{i}]")
 
     def _of_list(self, item: Mapping[str, Any], path: str) -> Services:
@@ -188,27 +212,27 @@ class _Reader:
         if filters:
             names = ", ".join(str(one) for one in filters)
             self._note(f"{path}.filters", f"is left out ({names}): all peers get the same routes")
-        restart = _number(given.get("gracefulRestartTime"))
-        nested = _object(given.get("gracefulRestart"))
+        restart = self._number(given, "gracefulRestartTime", path)
+        nested = self._of_type(given, "gracefulRestart", path, dict)
         if nested:
-            restart = _number(nested.get("restartTimeSeconds"))
+            restart = self._number(nested, "restartTimeSeconds", f"{path}.gracefulRestart")
             restart = 0 if nested.get("enabled") is False else restart
         # One example has the fields of gracefulRestart beside it.
         if given.get("enabled") is False:
             restart = 0
         elif restart is None:
-            restart = _number(given.get("restartTimeSeconds"))
+            restart = self._number(given, "restartTimeSeconds", path)
         secret = _secret(given.get("authSecretRef") or given.get("authSecret"))
         return Neighbor(
             address,
             asn,
             path,
-            _number(given.get("port")),
-            _number(given.get("multipleHopTTL")),
+            self._number(given, "port", path),
+            self._number(given, "multipleHopTTL", path),
             restart,
-            _number(given.get("holdTime")),
-            _number(given.get("keepAliveTime")),
-            _number(given.get("connectRetryTime")),
+            self._number(given, "holdTime", path),
+            self._number(given, "keepAliveTime", path),
+            self._number(given, "connectRetryTime", path),
             secret,
         )
 
@@ -228,10 +252,6 @@ def _secret(value: Any) -> str | None:  # noqa: ANN401  JSON
 
 def _object(value: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
     return value if isinstance(value, dict) else {}
-
-
-def _number(value: Any) -> int | None:  # noqa: ANN401  JSON
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _join(path: str, field: str) -> str:

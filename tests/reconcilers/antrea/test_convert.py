@@ -130,6 +130,41 @@ def test_what_no_draft_has_is_a_note_of_its_field(
     assert any("Secret spine, key password to the key 192.168.1.253-" in note for note in notes)
 
 
+def test_a_value_of_another_type_is_a_note_of_its_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["one-process"].read_text())
+    value["spec"] |= {"localASN": "64512", "listenPort": "1790"}
+    value["spec"]["advertisements"] |= {"egressIPs": ["a"], "externalIPs": "yes", "serviceIPs": {}}
+    value["spec"]["bgpPeers"][1] |= {"port": "1791", "gracefulRestartTime": True}
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    (_, made), notes = convert(capsys, path)
+    wanted, peer = "spec.advertisements", "spec.bgpPeers[1]"
+    assert {
+        "spec.localASN",
+        "spec.listenPort",
+        f"{wanted}.egressIPs",
+        f"{wanted}.externalIPs",
+        f"{wanted}.serviceIPs",
+        f"{peer}.port",
+        f"{peer}.gracefulRestartTime",
+    } <= fields(notes)
+    assert "listenPort" not in made["spec"]
+
+
+def test_fields_beside_several_configurations_are_notes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = yaml.safe_load(DRAFT["two-configurations"].read_text())
+    value["spec"] |= {"localASN": 64512, "bgpPeers": [{"address": "10.0.0.1", "asn": 64600}]}
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(value))
+    (made,), notes = convert(capsys, path)
+    assert made["spec"]["localASN"] == 60001
+    assert {"spec.localASN", "spec.bgpPeers"} <= fields(notes)
+
+
 def test_the_first_of_several_configurations_counts(capsys: pytest.CaptureFixture[str]) -> None:
     (made,), notes = convert(capsys, DRAFT["two-configurations"])
     assert made["spec"]["localASN"] == 60001
