@@ -267,24 +267,26 @@ class UpdateGroup(Generic[M]):
         """Yield the table and the End-of-RIB markers for each pending member; it is a member then."""
         if not self.pending_members:
             return
-        if self._counts is None or self._own_uncounted:
-            self._count()
-        assert self._counts is not None  # noqa: S101  just counted
+        self._count_if_due()
         pending, self.pending_members = self.pending_members, {}
         for member in pending:
-            own = any(counts.get(member.source.session) for counts in self._counts.values())
+            own = self.has_routes_of(member)
             self.members[member] = None
             yield member, self._encode_full(member.source.session) if own else self._whole_table()
         self._count_left_out()
 
     def _whole_table(self) -> UpdateBatch:
         """Return the initial table of a member without own routes, encoded once per revision."""
-        revisions = tuple(
-            self.tables[family].revision for family in self.rules.families if family in self.tables
-        )
+        revisions = self.revisions
         if self._full is None or self._full[0] != revisions:
             self._full = (revisions, self._encode_full(None))
         return self._full[1]
+
+    @property
+    def revisions(self) -> tuple[int, ...]:
+        """The revisions of its tables; equal ones mean that no route has changed."""
+        tables = self.tables
+        return tuple(tables[family].revision for family in self.rules.families if family in tables)
 
     def export_table(self, member: M, family: Family) -> UpdateBatch:
         """Return the table of a family for a member: the answer to ROUTE-REFRESH (RFC 2918)."""
@@ -374,6 +376,16 @@ class UpdateGroup(Generic[M]):
                 else:
                     counts[origin] = counts.get(origin, 0) + len(nlri)
 
+    def _count_if_due(self) -> None:
+        if self._counts is None or self._own_uncounted:
+            self._count()
+
+    def has_routes_of(self, member: M) -> bool:
+        """Whether routes of a member are among the exported ones: it is not sent these."""
+        self._count_if_due()
+        assert self._counts is not None  # noqa: S101  just counted
+        return any(counts.get(member.source.session) for counts in self._counts.values())
+
     def _count_left_out(self) -> None:
         """Count again, after a table was encoded in which routes turned out not to be encodable."""
         if self.left_out.total != self._left_out_counted:
@@ -421,8 +433,7 @@ class UpdateGroup(Generic[M]):
 
     def export_difference(self, before: UpdateGroup[M], member: M) -> UpdateBatch:
         """Return the UPDATEs for a member of another group to have the routes of this one."""
-        if self._counts is None or self._own_uncounted:
-            self._count()
+        self._count_if_due()
         batches: list[UpdateBatch] = []
         for family in self.rules.families:
             old = dict(before.routes(family, member))
@@ -449,8 +460,7 @@ class UpdateGroup(Generic[M]):
 
     def add_synchronized(self, member: M) -> None:
         """Add a session that has the routes of this group already."""
-        if self._counts is None or self._own_uncounted:
-            self._count()
+        self._count_if_due()
         self.members[member] = None
 
 

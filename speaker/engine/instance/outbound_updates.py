@@ -7,7 +7,7 @@ are `speaker.rib.update_group`'s; no route is looked at here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, final
+from typing import Protocol, TypeAlias, final
 
 from speaker.api import RouteAttributes, RouteLeftOut
 from speaker.engine.established_peer import EstablishedPeer
@@ -33,6 +33,9 @@ class LocRibFollower(Protocol):
         """Take best paths that changed, and prefixes with any changed path where all are tracked."""
 
 
+_Group: TypeAlias = UpdateGroup[EstablishedPeer]
+
+
 @final
 class OutboundUpdates:
     """The RIBs and update groups of one instance."""
@@ -54,7 +57,9 @@ class OutboundUpdates:
         self._deferral = deferral
         self._slot = slot
         self._local_paths = LocalPaths()
-        self._groups: dict[ExportRules, UpdateGroup[EstablishedPeer]] = {}
+        self._groups: dict[ExportRules, _Group] = {}
+        self._differences: dict[tuple[_Group, _Group], tuple[object, UpdateBatch]] = {}
+        """UPDATEs from one group to another, behind the revisions of their tables."""
         self._refreshes: dict[EstablishedPeer, set[Family]] = {}
         """The families of ROUTE-REFRESHes that are not answered yet."""
         self.followers: dict[LocRibFollower, None] = {}
@@ -135,14 +140,28 @@ class OutboundUpdates:
         if old.rules == rules:
             return
         # All members must have the present tables before two groups can be compared.
-        self.send_pending()
+        self._send_pending()
         new = self._group(rules)
-        difference = new.export_difference(old, established)
+        difference = self._difference(old, new, established)
         old.leave(established)
         self._discard_if_empty(old)
         new.add_synchronized(established)
         established.group = new
         self._send(established, difference)
+
+    def _difference(self, old: _Group, new: _Group, established: EstablishedPeer) -> UpdateBatch:
+        """Return the UPDATEs from one group to another, encoded once for sessions without own routes.
+
+        Usually all sessions of a group change at once, as their route set is replaced.
+        """
+        if old.has_routes_of(established) or new.has_routes_of(established):
+            return new.export_difference(old, established)
+        groups, revisions = (old, new), (old.revisions, new.revisions)
+        found = self._differences.get(groups)
+        if found is None or found[0] != revisions:
+            batch = new.export_difference(old, established)
+            found = self._differences[groups] = (revisions, batch)
+        return found[1]
 
     def answer_route_refresh(self, established: EstablishedPeer, family: Family) -> None:
         """Advertise a family again, with the next `send_pending` (RFC 2918, RFC 7313).
@@ -178,23 +197,24 @@ class OutboundUpdates:
             return self.sets.setdefault(rules.route_set or "", Ribs())
         return self.loc
 
-    def _group(self, rules: ExportRules) -> UpdateGroup[EstablishedPeer]:
+    def _group(self, rules: ExportRules) -> _Group:
         group = self._groups.get(rules)
         if group is None:
             group = self._groups[rules] = UpdateGroup(rules, self._ribs(rules))
         return group
 
-    def _discard_if_empty(self, group: UpdateGroup[EstablishedPeer]) -> None:
+    def _discard_if_empty(self, group: _Group) -> None:
         if group.empty:
             self._groups.pop(group.rules, None)
+            self._differences.clear()
 
-    def groups(self) -> Iterator[UpdateGroup[EstablishedPeer]]:
+    def groups(self) -> Iterator[_Group]:
         """Iterate over the update groups."""
         yield from self._groups.values()
 
     # ------------------------------------------------------------------- send
 
-    def _deferred(self, group: UpdateGroup[EstablishedPeer]) -> bool:
+    def _deferred(self, group: _Group) -> bool:
         return self._deferral.active and group.rules.exports_received
 
     @property
@@ -227,6 +247,10 @@ class OutboundUpdates:
 
     def send_pending(self) -> None:
         """Send the changes since the last call, answers to route refreshes, and initial tables."""
+        self._differences.clear()
+        self._send_pending()
+
+    def _send_pending(self) -> None:
         for ribs in (self.loc, *self.sets.values()):
             self._send_changes(ribs)
         if self._refreshes:
@@ -238,7 +262,7 @@ class OutboundUpdates:
             if group.left_out.reported:
                 self._report_left_out(group)
 
-    def _report_left_out(self, group: UpdateGroup[EstablishedPeer]) -> None:
+    def _report_left_out(self, group: _Group) -> None:
         """Report routes that are not advertised because they cannot be encoded."""
         add_path = group.rules.add_path
         for report in group.left_out.take_reports():

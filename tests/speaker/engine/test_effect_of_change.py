@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,6 +24,7 @@ from speaker.api import (
 from speaker.engine.effect_of_change import Effect, effect_of
 from speaker.engine.inputs import SetInstance
 from speaker.iana import IPV4_UNICAST, IPV6_UNICAST, Role
+from speaker.rib.update_group import UpdateBatch, UpdateGroup
 from tests.speaker.network import INSTANCE, Host, Network
 
 A, B = "10.0.0.1", "10.0.0.2"
@@ -137,6 +139,90 @@ def test_after_a_change_of_route_set_only_the_new_set_is_advertised(pair: Pair) 
     pair.a.routes({"10.9.0.0/16": RouteAttributes()}, "two")
     pair.network.run(1)
     assert "10.9.0.0/16" in pair.b.received(IPV4_UNICAST)
+
+
+# Several peers that change their update group at once
+
+ONE, TWO = ("10.1.0.0/16", "10.2.0.0/16"), ("10.2.0.0/16", "10.3.0.0/16")
+LATE = "10.4.0.0/16"
+
+
+def star(**changes: object) -> tuple[Network, Host, list[Host], list[PeerConfig]]:
+    """Return a speaker with two route sets, three routers, and how it is configured for them."""
+    network = Network()
+    hub = network.host("hub", A, 65001)
+    for routes, name in ((ONE, "one"), (TWO, "two")):
+        hub.routes(dict.fromkeys(routes, RouteAttributes()), name)
+    routers, configs = [], []
+    for number in range(2, 5):
+        address = f"10.0.0.{number}"
+        router = network.host(f"r{number}", address, 65000 + number)
+        peer = PeerConfig(name="hub", address=A, peer_asn=65001, passive=True, import_="all")
+        router.peer(msgspec.structs.replace(peer, export="all"))
+        config = PeerConfig(
+            name=f"r{number}", address=address, peer_asn=65000 + number, route_set="one"
+        )
+        configs.append(msgspec.structs.replace(config, **changes))
+        hub.peer(configs[-1])
+        routers.append(router)
+    network.run(3)
+    return network, hub, routers, configs
+
+
+def test_the_difference_of_two_groups_is_computed_once_for_their_peers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network, hub, routers, configs = star()
+    computed = []
+    original = UpdateGroup.export_difference
+
+    def counted(*args: Any) -> UpdateBatch:  # noqa: ANN401
+        computed.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(UpdateGroup, "export_difference", counted)
+    hub.sent()
+    for config in configs:
+        hub.peer(msgspec.structs.replace(config, route_set="two"))
+    assert len(computed) == 1
+    # A withdrawal and an announcement, with one prefix each.
+    assert hub.sent().count(bytes((16, 10, 1))) == len(routers)
+    network.run(1)
+    for router in routers:
+        assert set(router.received(IPV4_UNICAST)) == set(TWO)
+        assert router.status().flaps == 0
+    assert {hub.status(c.name).families[0].advertised for c in configs} == {len(TWO)}
+
+
+def test_routes_that_change_between_two_peers_are_in_the_difference_of_the_second() -> None:
+    network, hub, routers, configs = star()
+    for number, config in enumerate(configs):
+        hub.peer(msgspec.structs.replace(config, route_set="two"))
+        if number == 0:
+            # Of both sets: of the one that the others leave, and of the one that they get.
+            hub.routes({"10.2.0.0/16": None, LATE: RouteAttributes()}, "one")
+            hub.routes({"10.3.0.0/16": None, LATE: RouteAttributes(communities=(7,))}, "two")
+    network.run(1)
+    for router in routers:
+        routes = router.received(IPV4_UNICAST)
+        assert set(routes) == {"10.2.0.0/16", LATE}
+        assert routes[LATE].communities == ("0:7",)
+
+
+def test_a_peer_is_not_sent_its_own_routes_in_a_difference() -> None:
+    network, hub, routers, configs = star(route_set=None, export="all", import_="all")
+    own = ["10.7.0.0/16", None, "10.9.0.0/16"]
+    for router, prefix in zip(routers, own, strict=True):
+        if prefix is not None:
+            router.routes({prefix: RouteAttributes()})
+    network.run(1)
+    for config in configs:
+        hub.peer(msgspec.structs.replace(config, next_hop_ipv4="10.0.0.99"))
+    network.run(1)
+    for router, prefix in zip(routers, own, strict=True):
+        routes = router.received(IPV4_UNICAST)
+        assert set(routes) == {one for one in own if one not in (None, prefix)}
+        assert {route.next_hop for route in routes.values()} == {"10.0.0.99"}
 
 
 def test_another_ipv6_next_hop_advertises_the_ipv6_routes_again_and_no_others(pair: Pair) -> None:
