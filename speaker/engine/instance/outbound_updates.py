@@ -141,6 +141,12 @@ class OutboundUpdates:
             return
         # All members must have the present tables before two groups can be compared.
         self._send_pending()
+        if established in old.pending_members:
+            # Its initial table is deferred, and will be that of the new group.
+            old.leave(established)
+            self._discard_if_empty(old)
+            self.join(established)
+            return
         new = self._group(rules)
         difference = self._difference(old, new, established)
         old.leave(established)

@@ -385,6 +385,20 @@ def test_rfc4724_4_1_the_deferral_timer_bounds_the_wait_for_a_peer() -> None:
     assert set(a.available(IPV4_UNICAST)) == {"10.1.0.0/24"}
 
 
+def test_rfc4724_4_1_a_peer_that_waits_gets_the_table_after_a_change_of_its_export_rules() -> None:
+    network, b, a = waiting()
+    network.run(20)
+    b.peer(config("a", A, 65001, next_hop_ipv4="10.0.0.9"))
+    network.run(20)
+    assert a.available(IPV4_UNICAST) == {}
+    network.run(81)
+    routes = a.available(IPV4_UNICAST)
+    assert {prefix: route.next_hop for prefix, route in routes.items()} == {
+        "10.1.0.0/24": "10.0.0.9"
+    }
+    assert a.status().flaps == 0
+
+
 @pytest.mark.parametrize("removed", [True, False])
 def test_rfc4724_4_1_selection_does_not_wait_for_a_peer_that_is_down(*, removed: bool) -> None:
     network, b, a = waiting()
