@@ -8,6 +8,7 @@ connection would never fail.
 from __future__ import annotations
 
 import asyncio
+import binascii
 import os
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -176,11 +177,24 @@ class Connection:
                     client_configuration=settings,
                     persist_config=False,
                 )
+            self._check_authorities(settings.ssl_ca_cert)
             api = library.api_client(settings)
         except Exception as error:  # noqa: BLE001  the library lets a bad file fail in any way
             raise Unconfigured(str(self._access), _reason(error)) from None
         _replace_session(api.rest_client)
         return api
+
+    def _check_authorities(self, path: str | None) -> None:
+        """Raise `_NoAuthorityError` for a file without a certificate: OpenSSL names no reason."""
+        if path is None:
+            return
+        try:
+            ssl.create_default_context(cafile=path)
+        except ssl.SSLError:
+            # The path of a kubeconfig's data is that of a temporary file.
+            fields = "certificate-authority or certificate-authority-data"
+            where = path if self._access.in_cluster else fields
+            raise _NoAuthorityError(f"no certificate in {where}") from None
 
 
 async def body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
@@ -226,8 +240,14 @@ def _readable(kubeconfig: str) -> None:
                 return
 
 
+class _NoAuthorityError(Exception):
+    """The authorities of a configuration cannot be read."""
+
+
 def _reason(error: BaseException) -> str:
     """Return a short reason; none of these errors contains credentials."""
+    if isinstance(error, _NoAuthorityError):
+        return str(error)
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {error.certificate_error}"
     if isinstance(error, TimeoutError):
@@ -253,4 +273,9 @@ def _reason(error: BaseException) -> str:
         where = f" in line {mark.line + 1}" if mark is not None else ""
         return f"it is not YAML{where}: {error.problem}"
     text = " ".join(str(error).split())
+    if isinstance(error, binascii.Error):
+        return f"a value that ends in -data is not base64: {text}"
+    if text and type(error).__name__ == "ConfigException":
+        # Of the library, which is not imported here: a sentence.
+        return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -91,6 +91,7 @@ async def _silent_server(
     [
         (None, "No such file or directory"),
         ("{", "it is not YAML in line 2: expected the node content, but found '<stream end>'"),
+        ("kind: Config", "Invalid kube-config file. "),
     ],
 )
 def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
@@ -113,15 +114,26 @@ def test_a_bad_kubeconfig_is_a_sentence_without_names_of_python(
     assert "Error" not in str(found.value)
 
 
-def test_ca_data_without_a_certificate_is_named_as_such(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not a certificate\n",
+        "",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",
+    ],
+)
+def test_ca_data_without_a_certificate_is_named_as_such(text: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         ca = tmp_path / "ca.crt"
-        ca.write_text("not a certificate\n")
+        ca.write_text(text)
         path = write_kubeconfig(tmp_path / "config", "https://127.0.0.1:1", {}, ca=str(ca))
         connection = Connection(Access(str(path)))
         with pytest.raises(Unconfigured) as caught:
             await _ask(connection, 1.0)
-        assert caught.value.reason == "TLS or its certificates: no certificate or crl found"
+        assert caught.value.reason == (
+            "no certificate in certificate-authority or certificate-authority-data"
+        )
         await connection.close()
 
     asyncio.run(scenario())
