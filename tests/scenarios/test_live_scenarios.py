@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.live import Far, Lab, choose_router, plan
+from tests.support.live import Lab
+from tests.support.live_plan import Far, choose_router, plan
 from tests.support.netns import linked_namespaces
 from tests.support.scenario import directories, load
 from tests.support.wait import settles

@@ -31,6 +31,7 @@ def test_the_rendered_intent_is_what_the_scenario_expects(directory: Path, tmp_p
         scenario.carry_out(directory, step, tmp_path)
         made = OfflineIntent(load([str(tmp_path)], kinds), dialects, described.settings)
         document = made.document()
+        document["generated"] += made.rendered()
         assert not scenario.render_differences(step.expect, document), step.name
         assert explained(made) == advertised(document), step.name
         for question in step.expect.explain:

@@ -2,14 +2,16 @@
 
 Used by the live runner only. The routers have the addresses of the peers in the manifests, in network
 namespaces of their own; nothing of a scenario is changed to make it run. Beside what a step expects,
-in every step routes and sessions have to be those of ``waggle render``.
+in every step routes, in both directions, and sessions have to be those of ``waggle render``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import ipaddress
+import json
 import re
 import shlex
 import subprocess
@@ -18,10 +20,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-import yaml
-
-from reconcilers.offline import render
 from tests.support.agent import Agent
 from tests.support.expected_routes import (
     actual_table,
@@ -29,176 +27,25 @@ from tests.support.expected_routes import (
     next_hop_self,
     table_differences,
 )
+from tests.support.live_plan import DEFAULT_OWN, Far, Stage, announced_to, seen_as
 from tests.support.netns import Link
-from tests.support.routers import ALL_ROUND, KINDS, PeerSettings, Router, RouterSettings
-from tests.support.routers.base import RouterPeer
+from tests.support.received_routes import decision
+from tests.support.routers import KINDS, PeerSettings, Router, RouterSettings
+from tests.support.routers.base import Originated, RouterPeer, family_of
 from tests.support.scenario import (
     Command,
     ExpectedRoute,
     Scenario,
-    Step,
     carry_out,
     differences,
     expected_routes,
     named,
-    own_asn,
-    peers_by_name,
 )
+from waggle.__main__ import main
 
-ANY_ASN = 65099
-"""The AS of a peer that is accepted with any AS."""
-DEFAULT_OWN = ("10.255.255.1", "fd00:ffff::1")
-"""The node's addresses where its manifests give none."""
 TTL = 64
 HOLD_TIME = 240
 """What the routers ask for, so that the manifests decide."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, order=True)
-class Far:
-    """A router that some step's manifests call for."""
-
-    address: str
-    port: int
-    asn: int
-    own: str
-    """Our address of the session."""
-
-    @property
-    def end(self) -> tuple[str, int, int]:
-        """What one process is."""
-        return (self.address, self.port, self.asn)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Stage:
-    """One step with what ``waggle render`` makes of the manifests at that moment."""
-
-    step: Step
-    peers: dict[str, Far]
-    wanted: dict[str, tuple[dict[str, Any], dict[str, Any]]]
-    """Instance and peer of the render document, by the peer's name."""
-    own_asns: dict[str, int]
-    """Our AS, as each peer sees it."""
-    own: tuple[str, ...]
-    """The node's addresses."""
-    mapped: bool
-    """Whether an IPv6 prefix has a v4-mapped next hop: the node has no IPv6 address."""
-
-    def identity(self, name: str) -> object:
-        """Return all that a session depends on; nothing else may end it."""
-        instance, peer = self.wanted[name]
-        soft = {
-            "advertise",
-            "accept",
-            "neverAccept",
-            "nextHopIPv4",
-            "nextHopIPv6",
-            "connectRetryTime",
-        }
-        settings = {key: value for key, value in peer.items() if key not in soft}
-        keys = ("name", "localASN", "routerID", "listenPort", "confederation")
-        return (*(instance[key] for key in keys), settings)
-
-    def resets(self, before: Stage | None) -> dict[str, bool]:
-        """Return for each existing session whether it is reset."""
-        if before is None or self.step.agent is not None:
-            return {}
-        found = {
-            name: self.identity(name) != before.identity(name) or name in self.step.passwords
-            for name in before.step.expect.routes.keys() & self.step.expect.routes.keys()
-        }
-        # The resets that a scenario declares have to follow from the settings.
-        assert not self.step.resets or set(self.step.resets) == {n for n, r in found.items() if r}
-        return found
-
-
-def plan(source: Path, scenario: Scenario, directory: Path) -> list[Stage]:
-    """Find out which peers exist after each step."""
-    directory.mkdir()
-    stages: list[Stage] = []
-    for step in scenario.steps:
-        carry_out(source, step, directory)
-        own = node_addresses(directory, scenario.node)
-        document = render([str(directory)], scenario.dialects, scenario.settings)
-        wanted = {
-            name: found
-            for name, found in peers_by_name(document).items()
-            if found[1]["address"] is not None
-        }
-        if stages:
-            # Render knows no earlier state, which an agent may keep.
-            named_by_step = step.expect.held.keys() | set(step.uninterrupted)
-            kept = {
-                name: found for name, found in stages[-1].wanted.items() if name in named_by_step
-            }
-            wanted = kept | wanted
-        mapped = not any(":" in address for address in own) and any(
-            ":" in route["prefix"]
-            for _, peer in wanted.values()
-            if ":" not in peer["address"]
-            for route in peer["advertise"]
-        )
-        peers = {name: far(peer, own) for name, (_, peer) in wanted.items()}
-        own_asns = {name: own_asn(instance, peer) for name, (instance, peer) in wanted.items()}
-        stages.append(Stage(step, peers, wanted, own_asns, own, mapped))
-    return stages
-
-
-def far(peer: Mapping[str, Any], own: tuple[str, ...]) -> Far:
-    """Return the router that a peer of the render document is."""
-    version = ipaddress.ip_address(peer["address"]).version
-    return Far(
-        address=peer["address"],
-        port=peer["peerPort"],
-        asn=peer["peerASN"] or ANY_ASN,
-        own=peer["localAddress"]
-        or next(a for a in (*own, *DEFAULT_OWN) if ipaddress.ip_address(a).version == version),
-    )
-
-
-def seen_as(stages: list[Stage]) -> dict[Far, set[int]]:
-    """Return as which ASes each router sees us, from the first step to the last."""
-    found: dict[Far, set[int]] = {}
-    for stage in stages:
-        for name, session in stage.peers.items():
-            found.setdefault(session, set()).add(stage.own_asns[name])
-    return found
-
-
-def node_addresses(manifests: Path, node: str) -> tuple[str, ...]:
-    """Return the node's internal addresses."""
-    found: dict[str, list[str]] = {"CiliumNode": [], "Node": []}
-    for path in sorted(manifests.glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text()):
-            kind = document["kind"] if document else ""
-            if kind in found and document["metadata"]["name"] == node:
-                part = document.get("spec" if kind == "CiliumNode" else "status", {})
-                found[kind] += [
-                    address.get("ip") or address["address"]
-                    for address in part.get("addresses", [])
-                    if address["type"] == "InternalIP"
-                ]
-    return tuple(found["CiliumNode"] or found["Node"])
-
-
-def choose_router(stages: list[Stage], turn: int) -> str:
-    """Let all kinds take part in turn; where one is not installed, another takes its place."""
-    # BIRD takes no v4-mapped next hop; it alone keeps the routes of a peer that restarts unasked.
-    able = {
-        kind
-        for kind in ALL_ROUND
-        if (kind != "bird" or not any(stage.mapped for stage in stages))
-        and (kind == "bird" or not any(stage.step.agent for stage in stages))
-        # GoBGP waits for seconds after each reset.
-        and (kind != "gobgp" or not any(stage.step.resets for stage in stages))
-        and (kind != "gobgp" or all(len(asns) == 1 for asns in seen_as(stages).values()))
-    }
-    index = turn % len(ALL_ROUND)
-    for kind in ALL_ROUND[index:] + ALL_ROUND[:index]:
-        if kind in able and KINDS[kind].missing() is None:
-            return kind
-    pytest.skip("no BGP router is installed (Debian: bird2, frr, gobgpd)")
 
 
 class Lab:
@@ -217,6 +64,8 @@ class Lab:
         for index, end in enumerate(sorted({far.end for far in sessions}), start=1):
             asns = {far.own: asns for far, asns in sorted(sessions.items()) if far.end == end}
             made[end] = _router(kind, end, asns, index, link, directory)
+            announced = sorted(announced_to(stages).get(end, ()))
+            made[end].announced.update(dict.fromkeys(announced, Originated()))
         self._made = tuple(made.values())
         self._ends = made
         self.routers = {far: made[far.end] for far in sessions}
@@ -288,7 +137,7 @@ class Lab:
 
     def tokens(self, stage: Stage) -> dict[str, tuple[Far, str]]:
         """Return something for each session that changes when it is established anew."""
-        sessions = {name: stage.peers[name] for name in stage.step.expect.routes}
+        sessions = {name: stage.peers[name] for name in stage.established}
         return {name: (far, self._seen(far).uptime_token) for name, far in sessions.items()}
 
     def held(self, stage: Stage, name: str) -> set[str]:
@@ -313,11 +162,12 @@ class Lab:
         peers = named((item["instance"], item["name"], item) for item in items)
         if expect.peer_names is not None:
             assert set(peers) == set(expect.peer_names)
-        for name, expected in expect.routes.items():
+        for name, expected in stage.established.items():
             state = peers.get(name, {}).get("state")
             assert state == "Established", (name, state, peers.get(name, {}).get("reason"))
             self._check_session(stage, name, peers[name])
             self._check_routes(stage, name, expected)
+            self._check_received(stage, name)
         for name, fields in expect.sessions.items():
             assert not differences(fields, peers.get(name)), name
         for name, prefixes in expect.received.items():
@@ -379,6 +229,28 @@ class Lab:
             elif isinstance(route.next_hop, str):
                 assert found.next_hop == route.next_hop, prefix
 
+    def _check_received(self, stage: Stage, name: str) -> None:
+        """Assert that `waggle routes received` has all that the router announces, and why."""
+        instance, peer = stage.wanted[name]
+        router = self.routers[stage.peers[name]]
+        items = self._command(
+            "routes", "received", "--peer", peer["name"], "--instance", instance["name"]
+        )
+        found = {item["prefix"]: item for item in items}
+        assert found.keys() == {p for p in router.announced if family_of(p) in peer["families"]}
+        for prefix, item in found.items():
+            accepted, filters = decision(peer, prefix)
+            assert item["accepted"] is accepted, (name, item)
+            assert item["filter"] in filters, (name, item)
+            assert ("object" in item) is accepted, (name, item)
+
+    def _command(self, *arguments: str) -> list[dict[str, Any]]:
+        """Return the items that `waggle` prints, run in this process."""
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            main([*arguments, "--socket", str(self.agent.socket), "-o", "json"])
+        items: list[dict[str, Any]] = json.loads(printed.getvalue())["items"]
+        return items
+
     def _check_absence(self, stage: Stage) -> None:
         """Assert that no peer with graceful restart has received a Cease."""
         for name, session in stage.peers.items():
@@ -431,6 +303,7 @@ def _router(
             multihop=TTL,
             hold_time=HOLD_TIME,
             extended_next_hop="extended_next_hop" not in driver.CANNOT and ":" in each,
+            other_next_hop=None if ":" in address else f"fd00:ffff::{index + 1:x}",
         )
         for each, asns in own.items()
     )

@@ -234,7 +234,7 @@ def differences(expected: Any, actual: Any, path: str = "") -> list[str]:  # noq
             for difference in differences(value, actual.get(key), f"{path}.{key}")
         ]
     if isinstance(expected, list):
-        if not isinstance(actual, list) or len(expected) != len(actual):
+        if not isinstance(actual, list | tuple) or len(expected) != len(actual):
             return [f"{path}: {actual!r}, expected {expected!r}"]
         return [
             difference

@@ -255,7 +255,8 @@ class Frr(Router):
                 address,
                 word == "Established",
                 word,
-                str(state.get("connectionsEstablished", 0)),
+                # Another process counts from the beginning.
+                f"{self.daemon.pid} {state.get('connectionsEstablished', 0)}",
                 router_id=state.get("remoteRouterId"),
                 hold_time=state["bgpTimerHoldTimeMsecs"] // 1000,
             )
