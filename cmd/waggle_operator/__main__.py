@@ -1,4 +1,4 @@
-"""Run the operator: loads settings, runs the hive until SIGTERM or SIGINT, returns the exit status."""
+"""Run the operator: loads settings, runs the hive until it is ended, returns the exit status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Every option is a flag, an environment variable (in brackets) and a key of the c
 flag overrides a variable, a variable overrides the file.
 
 exit status:
-  0  ended by SIGTERM or SIGINT, the Lease released
+  0  ended by SIGTERM, SIGINT or SIGHUP, the Lease released
   1  cannot start, a part has failed permanently, or the leadership is lost
   2  wrong flag, variable or key
 """

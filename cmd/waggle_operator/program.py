@@ -11,13 +11,14 @@ from cells.hive.hive import Hive
 
 
 def run(hive: Hive) -> None:
-    """Run the operator until SIGTERM or SIGINT; raises what makes it fail."""
+    """Run the operator until SIGTERM, SIGINT or SIGHUP; raises what makes it fail."""
     asyncio.run(_run(hive))
 
 
 async def _run(hive: Hive) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    # SIGHUP: the terminal is closed. It has no file to read again.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, hive.shutdown)
     if not hive.settings.enabled["logging"]:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(100))

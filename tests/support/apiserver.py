@@ -475,6 +475,12 @@ class BackgroundApiServer:
         """Write a kubeconfig that leads here."""
         return self._server.kubeconfig(path)
 
+    @property
+    def holders(self) -> dict[str, str]:
+        """Return the holder of each Lease; none of one that is released."""
+        specs = {name: lease["spec"] for name, lease in self._server.leases.copy().items()}
+        return {name: spec.get("holderIdentity") or "" for name, spec in specs.items()}
+
     def __enter__(self) -> Self:
         """Start."""
         self._thread.start()
