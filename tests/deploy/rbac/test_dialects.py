@@ -8,6 +8,7 @@ import pytest
 
 from cells.api import client
 from deploy.generate import MANIFESTS, NAMESPACE
+from resources.labels import label_value
 from tests.cmd.lab import NODE
 from tests.deploy.rbac.cluster import (
     CILIUM,
@@ -26,7 +27,7 @@ from tests.reconcilers.metallb.objects import advertisement, peer, pool
 from tests.reconcilers.metallb.test_node_objects import service as load_balancer
 from tests.support.helm import Helm
 from tests.support.kubernetes.accounts import put
-from tests.support.kubernetes.server import ApiServer
+from tests.support.kubernetes.server import Answer, ApiServer
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.program, pytest.mark.timeout(300)]
 
@@ -122,11 +123,32 @@ def test_an_agent_writes_the_objects_of_its_node_with_what_the_chart_grants(
         other = server.token("waggle-agent", NAMESPACE, node="n1")
         for path in _written(server):
             check_denied(server.request("DELETE", path, token=other), "of its own node only")
+        _check_long_name(server)
         cluster.since = server.audited
         off = (*arguments, "--status-report=false")
         agent = cluster.run("agent", settings(objects, "agent"), 0, *off)
         cluster.until_used("agent", grants("agent") - used, agent)
         assert len(grants("agent")) == len(WRITTEN) * 5
+
+
+def _check_long_name(server: ApiServer) -> None:
+    """The label of an object cannot have the whole name of a node that is longer than a label."""
+    name = f"{'worker' * 12}.example.com"
+    put(server, "/api/v1/nodes", node(name))
+    token = server.token("waggle-agent", NAMESPACE, node=name)
+    path = "/apis/frrk8s.metallb.io/v1beta1/namespaces/frr-k8s-system/bgpsessionstates"
+
+    def created(label: str) -> Answer:
+        metadata = {"generateName": "long-", "labels": {"frrk8s.metallb.io/node": label}}
+        kind = {"apiVersion": "frrk8s.metallb.io/v1beta1", "kind": "BGPSessionState"}
+        return server.request("POST", path, {**kind, "metadata": metadata}, token=token)
+
+    made = created(label_value(name))
+    assert made.ok, made.body
+    gone = server.request("DELETE", f"{path}/{made.body['metadata']['name']}", token=token)
+    assert gone.ok, gone.body
+    check_denied(created(NODE), "may write objects of its own node only")
+    server.request("DELETE", f"/api/v1/nodes/{name}")
 
 
 def _put_service(server: ApiServer) -> list[str]:
