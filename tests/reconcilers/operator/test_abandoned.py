@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from reconcilers.operator.abandoned import AbandonedObjects
-from resources.kubernetes import StatusError
+from resources.kubernetes import Access, Connection, StatusError, Writer, writer
 from tests.reconcilers.report.node_objects.build import (
+    KIND,
     NODE_LABEL,
     ONE_OF_A_NODE,
     PATH,
     SESSIONS,
 )
+from tests.support.apiserver import ApiServer
 
 
 class Api:
@@ -86,3 +91,38 @@ def test_a_kind_that_is_not_installed_or_may_not_be_read_has_none() -> None:
         api.fails = StatusError(code, "no")
         assert asyncio.run(abandoned(SESSIONS).run(api, {"n1"})) == ()
     assert not AbandonedObjects([]).needed
+
+
+def test_a_list_of_several_pages_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "PAGE", 3)
+
+    async def scenario() -> None:
+        async with ApiServer([KIND]) as server, asyncio.timeout(30):
+            for number in range(10):
+                metadata = labelled(f"s{number}", f"n{number % 5}")
+                server.put(
+                    {
+                        "apiVersion": "test.waggle.dev/v1",
+                        "kind": "Session",
+                        "metadata": {**metadata, "namespace": "here"},
+                    }
+                )
+            connection = Connection(Access(str(server.kubeconfig(tmp_path / "kubeconfig"))))
+            client = Writer(connection, "waggle-operator")
+            passes = abandoned(SESSIONS)
+            nodes = {"n0", "n1", "n2"}
+            try:
+                assert await passes.run(client, nodes) == ()
+                deleted = await passes.run(client, nodes)
+            finally:
+                await connection.close()
+            assert [one.name for one in deleted] == ["s3", "s4", "s8", "s9"]
+            left = {name for _, name in server.objects["sessions"]}
+            assert left == {f"s{number}" for number in range(10) if number % 5 < 3}
+            lists = [query for verb, _, query in server.requests if verb == "list"]
+            assert len(lists) == 2 * 4
+            assert all(query["limit"] == "3" for query in lists)
+
+    asyncio.run(scenario())
