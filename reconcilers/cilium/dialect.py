@@ -143,8 +143,9 @@ class CiliumDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables of Cilium's kinds, and Secrets."""
-        return (*(self.tables.of(kind) for kind in cilium.KINDS), self.tables.secrets)
+        """The tables of Cilium's kinds, Nodes and Secrets: each node has one owner."""
+        t = self.tables
+        return (*(t.of(kind) for kind in cilium.KINDS), t.nodes, t.secrets)
 
     def needs_host(self, snapshot: Snapshot, node: str) -> bool:
         """True if an advertisement, a peer or a router ID refers to the node's interfaces."""

@@ -137,10 +137,10 @@ class Frrk8sDialect(Dialect):
 
     @property
     def compiled_tables(self) -> tuple[Table[Any], ...]:
-        """The tables of FRR-k8s's kinds, and Secrets; ServiceCIDRs where these are blocked."""
+        """The tables of FRR-k8s's kinds, and Secrets; those of the blocked networks of the cluster."""
         t = self.tables
         found = (*(t.of(kind) for kind in KINDS), t.of(FRRK8S_CONFIGURATION), t.secrets)
-        return (*found, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
+        return (*found, t.nodes, t.of(SERVICE_CIDR)) if _blocks_cluster(self.options) else found
 
     @classmethod
     def read_by_agent(cls, options: Options) -> tuple[Kind[Any], ...]:

@@ -98,8 +98,8 @@ class IntentCompiler:
         self._generated: dict[str, GeneratedObjects] = {}
         self._generated_revision = -1
         """Of the table that `_generated` is from."""
-        self._states: dict[str, tuple[tuple[int, ...], GeneratedObjects]] = {}
-        """By dialect: the revisions of its tables, and what its operator's part generated."""
+        self._states: dict[str, tuple[tuple[int, ...], Node | None, GeneratedObjects]] = {}
+        """By dialect: the revisions of its tables, the node, and what its operator's part generated."""
         self._node: Node | None = None
         """As of the last run: draining depends on its taints."""
         self._addresses = AddressRules()
@@ -126,14 +126,14 @@ class IntentCompiler:
                 *(table for source in dialect.sources for table in source.tables),
             )
         }
-        shared: tuple[Table[Any], ...] = (*self._shared, self._intent.generated)
+        resources = self._resources
+        shared: tuple[Table[Any], ...] = (*self._shared, resources.nodes, self._intent.generated)
         return tuple({**tables, **{table.name: table for table in shared}}.values())
 
     @property
     def _shared(self) -> tuple[Table[Any], ...]:
-        """The tables of which every dialect depends: the node and its network."""
-        tables = self._resources
-        return (tables.nodes, tables.node_networks, tables.host)
+        """The tables on which every dialect depends, besides the row of the node."""
+        return (self._resources.node_networks, self._resources.host)
 
     def run(self) -> Summary:
         """Compile what is due."""
@@ -219,13 +219,14 @@ class IntentCompiler:
         """Compile the dialects that are due; return their names. Feeding dialects come first."""
         due: set[str] = set()
         revision = self._intent.generated.revision(snapshot)
+        node = self._resources.nodes.get(snapshot, ("", context.node))
         for name, dialect in self._dialects.items():
             tables = (*dialect.compiled_tables, *self._shared)
             revisions = tuple(table.revision(snapshot) for table in tables)
             if revision != self._generated_revision:
                 self._generated[name] = self._generated_by_operator(snapshot, dialect)
             generated = self._generated[name]
-            state = (revisions, generated)
+            state = (revisions, node, generated)
             if state != self._states.get(name) or name in due:
                 of_dialect = self._feeding.node_context(dialect, context, self._compiled)
                 self._compile_one(snapshot, dialect, replace(of_dialect, generated=generated))

@@ -12,7 +12,7 @@ from tests.dialects.beacon.dialect import BeaconDialect
 from tests.dialects.beacon.kinds import BEACON
 from tests.dialects.objects import beacon
 from tests.reconcilers.apply.cluster import Applied
-from tests.reconcilers.build import NODE, Cluster, cluster_config, peer, service, usual
+from tests.reconcilers.build import NODE, Cluster, cluster_config, node, peer, service, usual
 from tests.support import kinds
 
 SHARED = "192.0.2.9"
@@ -158,6 +158,15 @@ def test_a_change_of_one_dialect_compiles_that_dialect_alone() -> None:
     assert it.run().dialects == ("beacon", "cilium")
     it.put(BEACON, rival())
     assert it.run().dialects == ("beacon",)
+
+
+def test_another_node_compiles_what_depends_on_it_alone() -> None:
+    it = cluster()
+    it.run()
+    it.put(kinds.NODE, node("another"))
+    assert it.run().dialects == ("cilium",), "a ClusterConfig may own several nodes"
+    it.put(kinds.NODE, node(NODE, rack="b"))
+    assert it.run().dialects == ("beacon", "cilium")
 
 
 # The speaker
