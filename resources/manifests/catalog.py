@@ -10,25 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
 from resources.disappearance import is_mass
 from resources.errors import ObjectName
 from resources.kind import Kind, Kinds
-from resources.manifests.parse import Parsed
-from resources.meta import ObjectKey, Resource
+from resources.manifests.parse import Identity, Item, Parsed
+from resources.meta import Resource
 from resources.source import Delete, Event, Replace, SourceProblem, Upsert
-
-Identity = tuple[str, ObjectKey]
-"""Kind and key."""
-
-
-class _Held(NamedTuple):
-    row: Resource
-    line: int
-    document: int
 
 
 class Catalog:
@@ -38,7 +29,8 @@ class Catalog:
         self.kinds = kinds
         self._unread: dict[str, Mapping[tuple[str, str], int]] = {}
         """Numbers of objects of kinds that are not read, by file."""
-        self._files: dict[str, dict[Identity, _Held]] = {}
+        self._files: dict[str, dict[Identity, Item]] = {}
+        """Objects that count, with their rows, by file."""
         self._owners: dict[Identity, list[str]] = {}
         """The files that hold an object, in the order of their paths: the first one provides it."""
         self._contested: set[Identity] = set()
@@ -56,11 +48,14 @@ class Catalog:
 
     def objects(self, path: str) -> Mapping[Identity, Resource]:
         """Return the objects of a file that count."""
-        return {identity: held.row for identity, held in self._files.get(path, {}).items()}
+        held = self._files.get(path, {})
+        return {identity: item.row for identity, item in held.items() if item.row is not None}
 
     def restore(self, path: str, rows: Iterable[tuple[str, Resource]]) -> None:
         """Add a file's last valid objects, with their kinds, from before the start."""
-        self._files[path] = {(kind, row.key): _Held(row, 0, 0) for kind, row in rows}
+        self._files[path] = {
+            (kind, row.key): Item((kind, row.key), row, 0, 0) for kind, row in rows
+        }
         for identity in self._files[path]:
             self._update_owners(identity, path, holds=True)
 
@@ -73,7 +68,7 @@ class Catalog:
         before = self._files.get(path, {})
         if not parsed.whole or len(parsed.items) >= len(before):
             return frozenset()
-        listed = {(item.kind.name, (item.name.namespace, item.name.name)) for item in parsed.items}
+        listed = {item.identity for item in parsed.items}
         missing = before.keys() - listed
         if not is_mass(len(before), len(missing), len(listed)):
             return frozenset()
@@ -91,14 +86,14 @@ class Catalog:
         so that it keeps its former version, too.
         """
         before = self._files.get(path, {})
-        after: dict[Identity, _Held] = {}
+        after: dict[Identity, Item] = {}
         problems = list(parsed.problems)
         if parsed.whole:
             self._unread.pop(path, None)
             if parsed.unread:
                 self._unread[path] = parsed.unread
         for item in parsed.items:
-            identity = (item.kind.name, (item.name.namespace, item.name.name))
+            identity = item.identity
             if identity in after:
                 first = after[identity]
                 message = f"is there twice; the one {_place(first)} counts"
@@ -106,7 +101,7 @@ class Catalog:
                     SourceProblem(path, item.document, item.line, item.name, "", message)
                 )
             elif item.row is not None:
-                after[identity] = _Held(item.row, item.line, item.document)
+                after[identity] = item
             elif identity in before:
                 after[identity] = before[identity]
         if keep:
@@ -135,16 +130,23 @@ class Catalog:
         return self._exchange(path, kept, (problem,))
 
     def _exchange(
-        self, path: str, after: dict[Identity, _Held], problems: tuple[SourceProblem, ...]
+        self, path: str, after: dict[Identity, Item], problems: tuple[SourceProblem, ...]
     ) -> list[tuple[str, Event]]:
         before = self._files.get(path, {})
-        touched = [i for i in before if before[i].row != getattr(after.get(i), "row", None)]
-        touched += [i for i in after if i not in before]
+        # Of a large file most items are the same as before.
+        touched = [
+            identity
+            for identity, item in before.items()
+            if (now := after.get(identity)) is not item
+            and (now is None or (now.row is not item.row and now.row != item.row))
+        ]
+        touched += [identity for identity in after if identity not in before]
         old = {identity: self._effective(identity) for identity in touched}
         self._files[path] = after
-        for identity in before | after:  # in the order of the file, which the rows keep
-            if (identity in before) != (identity in after):
-                self._update_owners(identity, path, holds=identity in after)
+        if before.keys() != after.keys():
+            for identity in before | after:  # in the order of the file, which the rows keep
+                if (identity in before) != (identity in after):
+                    self._update_owners(identity, path, holds=identity in after)
         self._problems.pop(path, None)
         if problems:
             self._problems[path] = problems
@@ -182,7 +184,9 @@ class Catalog:
         rows: dict[str, list[Resource]] = {kind.name: [] for kind in self.kinds}
         for identity, owners in self._owners.items():
             kind, _ = identity
-            rows[kind].append(self._files[owners[0]][identity].row)
+            row = self._files[owners[0]][identity].row
+            if row is not None:
+                rows[kind].append(row)
         return [(kind, Replace(tuple(rows[kind.name]))) for kind in self.kinds]
 
     @property
@@ -206,7 +210,7 @@ class Catalog:
         return tuple(sorted(found, key=_order))
 
 
-def _with_effect(problem: SourceProblem, held: Mapping[Identity, _Held]) -> SourceProblem:
+def _with_effect(problem: SourceProblem, held: Mapping[Identity, Item]) -> SourceProblem:
     """Record in a problem whether anything of the object, or of the file, counts."""
     if problem.object is not None:
         name = problem.object
@@ -216,7 +220,7 @@ def _with_effect(problem: SourceProblem, held: Mapping[Identity, _Held]) -> Sour
     return replace(problem, lost=lost) if lost else problem
 
 
-def _place(held: _Held) -> str:
+def _place(held: Item) -> str:
     return f"in line {held.line}" if held.line else "before it"
 
 

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from resources.disappearance import Disappearance
-from resources.manifests.catalog import Identity
-from resources.manifests.parse import Parsed
+from resources.manifests.parse import Identity, Parsed
 from resources.source import SourceProblem
 
 

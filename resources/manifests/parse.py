@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from resources.errors import InvalidObject, ObjectName
-from resources.kind import Kind, Kinds
+from resources.kind import Kinds
 from resources.manifests.yamlfile import Document, YamlError, parse_yaml
-from resources.meta import Resource
+from resources.meta import ObjectKey, Resource
 from resources.source import SourceProblem
 
 Rewrite: TypeAlias = Callable[[Any], Iterable[Any]]
@@ -26,14 +26,22 @@ MAX_JSON = 256 * 1024 * 1024
 """Size limits in octets; a larger file is not read."""
 
 
+Identity = tuple[str, ObjectKey]
+"""Kind and key."""
+
+
 class Item(NamedTuple):
     """One object of a file; the row of an invalid object is None."""
 
-    kind: Kind[Any]
-    name: ObjectName
+    identity: Identity
     row: Resource | None
     line: int
     document: int
+
+    @property
+    def name(self) -> ObjectName:
+        """The object's name, for people."""
+        return ObjectName(self.identity[0], *self.identity[1])
 
 
 class Parsed(NamedTuple):
@@ -159,7 +167,7 @@ def _decode(
         read = " and ".join(known.read_api_versions)
         problem(name, "apiVersion", f"{api_version} {kind_name} is not read; {read} are")
         if group == known.group:
-            items.append(Item(known, name, None, line, document.number))
+            items.append(Item(_identity(name), None, line, document.number))
         return
     row: Resource | None = None
     name = kind.name_of(value)
@@ -170,4 +178,8 @@ def _decode(
             problem(name, field_error.path, field_error.message)
     for field_error in kind.unknown_fields(value):
         problem(name, field_error.path, field_error.message, ignored=True)
-    items.append(Item(kind, name, row, line, document.number))
+    items.append(Item(_identity(name), row, line, document.number))
+
+
+def _identity(name: ObjectName) -> Identity:
+    return (name.kind, (name.namespace, name.name))

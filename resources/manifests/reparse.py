@@ -6,8 +6,6 @@ taken apart safely (YAML directives, explicit ends of documents, errors) is pars
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
@@ -19,10 +17,9 @@ from resources.kind import Kinds
 from resources.manifests.parse import Item, Parsed, parse_file, parse_list_item
 from resources.source import SourceProblem
 
-_START: Final = re.compile(rb"\n---(?=[ \t\r\n]|\Z)")
-"""Before the start of a YAML document: YAML allows it nowhere else at the start of a line."""
-_INSEPARABLE: Final = (b"\n%", b"\n...")
-"""Starts of lines of directives and explicit ends."""
+_START: Final = b"\n---"
+"""Before the start of a document, if one of `_AFTER` follows; YAML allows it nowhere else there."""
+_AFTER: Final = frozenset((b" ", b"\t", b"\r", b"\n", b""))
 
 
 class _List(msgspec.Struct):
@@ -94,7 +91,10 @@ class Reparser:
         self, path: str, data: bytes, before: dict[bytes, _Piece], kept: dict[bytes, _Piece]
     ) -> Parsed | None:
         """Parse YAML document by document; None if it has to be parsed as a whole."""
-        if data.startswith((b"%", b"...")) or any(mark in data for mark in _INSEPARABLE):
+        if data.startswith((b"%", b"...")):
+            return None
+        # Most files have no percent sign at all, which is found out faster.
+        if (b"%" in data and b"\n%" in data) or b"\n..." in data:
             return None
         pieces = []
         for chunk in _chunks(data):
@@ -140,9 +140,14 @@ class Reparser:
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
-    bounds = [0, *(match.start() + 1 for match in _START.finditer(data)), len(data)]
-    for start, end in itertools.pairwise(bounds):
-        yield data[start:end]
+    start, end = 0, data.find(_START)
+    while end >= 0:
+        following = end + len(_START)
+        if data[following : following + 1] in _AFTER:
+            yield data[start : end + 1]
+            start = end + 1
+        end = data.find(_START, following)
+    yield data[start:]
 
 
 def _joined(pieces: list[_Piece]) -> Parsed:

@@ -27,8 +27,8 @@ def examples() -> dict[str, list[Resource]]:
     found: dict[str, list[Resource]] = defaultdict(list)
     for path in sorted((ROOT / "tests" / "scenarios").rglob("*.yaml")):
         for item in parse_file(str(path), path.read_bytes(), KINDS).items:
-            if item.row is not None and item.kind in KINDS and not isinstance(item.row, Secret):
-                found[item.kind.name].append(item.row)
+            if item.row is not None and not isinstance(item.row, Secret):
+                found[item.identity[0]].append(item.row)
     return found
 
 
