@@ -41,7 +41,6 @@ from reconcilers.metallb.node import (
     compiled_rules,
     fed,
     peer_rules,
-    read_objects,
     withheld,
 )
 from reconcilers.metallb.node_objects import (
@@ -53,6 +52,7 @@ from reconcilers.metallb.node_objects import (
 from reconcilers.metallb.objects import Objects
 from reconcilers.metallb.options import MetalLBOperatorOptions, MetalLBOptions
 from reconcilers.metallb.preferences import Watched, fed_preferences, given, watched, yielding
+from reconcilers.metallb.selection import ObjectSelections
 from reconcilers.metallb.services import ServiceState, service_state
 from reconcilers.metallb.source import MetalLBServiceSource, rules_of
 from reconcilers.model import ObjectRef, Peer, Problem, RouteExplanation, ref_to
@@ -136,6 +136,7 @@ class MetalLBDialect(Dialect):
         of_node = options if isinstance(options, MetalLBOptions) else MetalLBOptions()
         self._class = of_node.load_balancer_class
         self._ignore_label = of_node.ignore_exclude_lb
+        self._objects = ObjectSelections(tables)
         self._selections = Selections(tables)
         self._service_statuses = of_node.service_statuses
         self._state = _State()
@@ -208,7 +209,7 @@ class MetalLBDialect(Dialect):
         row = self.tables.nodes.get(snapshot, ("", node))
         labels = row.metadata.labels if row is not None else {}
         namespace = self.options.namespace
-        objects = read_objects(self.tables, snapshot, namespace, labels)
+        objects = self._objects.of(snapshot, namespace).of(labels).objects
         secrets = self.tables.secrets
         return checked(objects, lambda key: secrets.get(snapshot, key), namespace, isolate)
 
@@ -299,8 +300,8 @@ class MetalLBDialect(Dialect):
         """Return the objects that concern a node, and whether it advertises Services."""
         row = self.tables.nodes.get(snapshot, ("", node))
         labels = row.metadata.labels if row is not None else {}
-        objects = read_objects(self.tables, snapshot, self.options.namespace, labels)
-        return (tuple(ref for ref, _ in objects.refs()), withheld(row, self._ignore_label))
+        group = self._objects.of(snapshot, self.options.namespace).of(labels).group
+        return (group, withheld(row, self._ignore_label))
 
     # Admission
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from reconcilers.dialect import Fed
 from reconcilers.metallb.check import Secrets, findings, isolated
@@ -24,11 +24,7 @@ from reconcilers.metallb.translation import (
 )
 from reconcilers.model import ObjectRef, ref_to
 from resources.core import Node
-from resources.kind import Kind
-from resources.metallb import kinds
 from resources.metallb.kinds import BFD_PROFILE, BGP_PEER
-from resources.tables import Tables
-from statedb import Snapshot
 
 EXCLUDE_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
 
@@ -42,24 +38,6 @@ class NodeObjects(NamedTuple):
     left_out: frozenset[ObjectRef]
     usable: bool
     """False where the findings stand in the way of everything (``keep``, ``clear``)."""
-
-
-def read_objects(
-    tables: Tables, snapshot: Snapshot, namespace: str, labels: Mapping[str, str]
-) -> Objects:
-    """Return the objects of the namespace that concern a node with these labels."""
-
-    def rows(kind: Kind[Any]) -> Iterator[Any]:
-        for row in tables.of(kind).all(snapshot):
-            if row.metadata.namespace == namespace and (
-                kind.of_node is None or kind.of_node.accepts(row, "", labels)
-            ):
-                yield row
-
-    found = (
-        tuple(sorted(rows(kind), key=lambda row: row.metadata.name)) for kind in kinds.CONFIGURATION
-    )
-    return Objects(*found)
 
 
 def checked(objects: Objects, secrets: Secrets, namespace: str, isolate: bool) -> NodeObjects:

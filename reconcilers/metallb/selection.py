@@ -1,0 +1,94 @@
+"""Which of MetalLB's objects count on a node. Pure."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from reconcilers.metallb.objects import Objects
+from reconcilers.model import ObjectRef
+from resources.kind import Kind
+from resources.labels import LabelSelector, SelectorIndex
+from resources.metallb import kinds
+from resources.tables import Tables
+from statedb import Snapshot
+
+
+class Selected(NamedTuple):
+    """The objects of a node."""
+
+    objects: Objects
+    group: int
+    """Equal for the nodes of one `ObjectSelection` that the same objects concern."""
+
+
+class _Rows:
+    """The rows of one kind, sorted by name, by the labels of the nodes that they concern."""
+
+    def __init__(self, kind: Kind[Any], rows: Iterable[Any]) -> None:
+        self._rows = sorted(rows, key=lambda row: row.metadata.name)
+        selectors = None if kind.of_node is None else kind.of_node.selectors
+        self._index: SelectorIndex[int] | None = None
+        self.keys: frozenset[str] = frozenset()
+        if selectors is not None:
+            of_rows = [
+                (i, selector)
+                for i, row in enumerate(self._rows)
+                for selector in tuple(selectors(row)) or (LabelSelector(),)
+            ]
+            self._index = SelectorIndex(of_rows)
+            self.keys = frozenset(key for _, selector in of_rows for key in selector.keys)
+
+    def of(self, labels: Mapping[str, str]) -> tuple[Any, ...]:
+        if self._index is None:
+            return tuple(self._rows)
+        return tuple(self._rows[i] for i in sorted(set(self._index.matching(labels))))
+
+
+class ObjectSelection:
+    """The objects of a namespace by the nodes that they concern."""
+
+    def __init__(self, tables: Tables, snapshot: Snapshot, namespace: str) -> None:
+        self._kinds = [
+            _Rows(
+                kind,
+                (
+                    row
+                    for row in tables.of(kind).all(snapshot)
+                    if row.metadata.namespace == namespace
+                ),
+            )
+            for kind in kinds.CONFIGURATION
+        ]
+        self._keys = sorted(frozenset[str]().union(*(rows.keys for rows in self._kinds)))
+        self._known: dict[tuple[str | None, ...], Selected] = {}
+        self._groups: dict[tuple[ObjectRef, ...], int] = {}
+
+    def of(self, labels: Mapping[str, str]) -> Selected:
+        """Return the objects that concern a node with these labels."""
+        values = tuple([labels.get(key) for key in self._keys])
+        found = self._known.get(values)
+        if found is None:
+            objects = Objects(*(rows.of(labels) for rows in self._kinds))
+            refs = tuple(ref for ref, _ in objects.refs())
+            group = self._groups.setdefault(refs, len(self._groups))
+            found = self._known[values] = Selected(objects, group)
+        return found
+
+
+class ObjectSelections:
+    """The selection of the last snapshot: the operator's part looks in one for every node."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._last: tuple[weakref.ref[Snapshot], str, ObjectSelection] | None = None
+
+    def of(self, snapshot: Snapshot, namespace: str) -> ObjectSelection:
+        """Return the selection of the objects of a namespace."""
+        last = self._last
+        if last is not None and last[0]() is snapshot and last[1] == namespace:
+            return last[2]
+        found = ObjectSelection(self._tables, snapshot, namespace)
+        self._last = (weakref.ref(snapshot), namespace, found)
+        return found
