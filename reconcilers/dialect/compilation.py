@@ -62,6 +62,11 @@ class NodeIntent(msgspec.Struct, frozen=True):
     """What the operator's part sets on objects of this node, for ``waggle render``."""
     fed: tuple[Fed, ...] = ()
     """For the dialect that this one feeds."""
+    fed_last_good: tuple[Fed, ...] | None = None
+    """What an earlier process fed in its last good state, until what this one feeds is in effect; None
+    equals ``fed``."""
+    uses_fed: bool = True
+    """False while an earlier state is in effect in place of what feeding dialects have fed."""
     replaced: frozenset[ObjectRef] = frozenset()
     """Objects of the dialect that this one feeds which equal ``fed``: they do not count."""
     recompiled: Mapping[str, frozenset[Key]] = {}
@@ -83,6 +88,8 @@ class NodeContext(msgspec.Struct, frozen=True):
     and name."""
     fed: tuple[Fed, ...] = ()
     """The objects of dialects that feed this one."""
+    fed_last_good: tuple[Fed, ...] = ()
+    """Those of the last good state of an earlier process (`NodeIntent.fed_last_good`)."""
     replaced: frozenset[ObjectRef] = frozenset()
     """Own objects that do not count, as dialects that feed this one have equal ones."""
     fed_options: Options | None = None

@@ -60,6 +60,11 @@ class Feeding:
         return replace(
             context,
             fed=tuple(row for intent in found for row in intent.fed),
+            fed_last_good=tuple(
+                row
+                for intent in found
+                for row in (intent.fed if intent.fed_last_good is None else intent.fed_last_good)
+            ),
             replaced=frozenset(ref for intent in found for ref in intent.replaced),
             fed_options=None if fed is None else fed.options,
         )

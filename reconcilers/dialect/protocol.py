@@ -184,6 +184,9 @@ class Dialect:
         Raises ValueError.
         """
 
+    def fed_in_effect(self) -> None:
+        """Note that what the last `compile` has fed is in effect (`NodeIntent.uses_fed`)."""
+
     # Explanation
 
     def candidates(

@@ -195,7 +195,11 @@ class Frrk8sDialect(Dialect):
             self._good = good_state(merged, resolve, self._good)
         elif self.options.on_conflict == "clear":
             self._good = LastGood()
-        force = self._good if merged.routers is not None else self._good.with_rules(context.fed)
+        force = (
+            self._good
+            if merged.routers is not None
+            else self._good.with_rules(context.fed_last_good)
+        )
         held = {} if merged.routers is not None else force.passwords
         self._routers = force.routers
         blocked = self._blocked.prefixes(snapshot)
@@ -207,6 +211,7 @@ class Frrk8sDialect(Dialect):
             compiled.route_sets,
             # With an earlier state in force its own problems are no longer news of these objects.
             problems=(*problems, *(compiled.problems if merged.routers is not None else ())),
+            uses_fed=merged.routers is not None,
             recompiled={SOURCE: self._recompiled(compiled)},
         )
 

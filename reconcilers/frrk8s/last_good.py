@@ -89,7 +89,7 @@ def good_state(merged: Merge, resolve: Resolve, before: LastGood) -> LastGood:
 
 def _same(units: Sequence[Unit], others: Sequence[Unit]) -> bool:
     return len(units) == len(others) and all(
-        one.ref == other.ref and one.row is other.row
+        one.ref == other.ref and (one.row is other.row or one.row == other.row)
         for one, other in zip(units, others, strict=True)
     )
 

@@ -260,6 +260,9 @@ class IntentCompiler:
         else:
             self._failures.pop(dialect.name, None)
             self._compiled[dialect.name] = compiled
+            for feeder in self._feeding.feeders(dialect) if compiled.uses_fed else ():
+                if feeder.name not in self._failures:
+                    feeder.fed_in_effect()
 
     def _write_configuration(self, txn: WriteTxn, snapshot: Snapshot) -> None:
         """Arbitrate between the dialects and write instances, peers, conditions and objects."""

@@ -140,8 +140,12 @@ class MetalLBDialect(Dialect):
         self._selections = Selections(tables)
         self._service_statuses = of_node.service_statuses
         self._state = _State()
-        """The configuration in effect: with ``keep`` the last good state."""
-        self._keeps = True
+        """What is fed to FRR-k8s."""
+        self._keeps = False
+        self._good: _State | None = None
+        """With ``keep``: the last state that was in effect."""
+        self._memory: RememberedObjects | None = None
+        """The objects of that state."""
         self._frrk8s: Frrk8sDialect | None = None
         """Merges for conditions, in the operator's part."""
         self._remembered: Objects | None = None
@@ -180,16 +184,32 @@ class MetalLBDialect(Dialect):
             state = self._last_good(snapshot, context)
         if not context.for_operator:
             self._state, self._keeps = state, mode == "keep"
+        fed_last_good = None
+        if self._keeps and self._good is None and self._remembered is not None:
+            fed_last_good = self._state_of(snapshot, context, self._remembered).fed
         replaced = self._replaced(snapshot, context)
         problems = [one.problem for one in found.findings]
         problems += [Problem((ref,), "", REPLACED, category="unsupported") for ref in replaced]
-        return NodeIntent(fed=state.fed, replaced=replaced, problems=tuple(problems))
+        return NodeIntent(
+            fed=state.fed,
+            fed_last_good=fed_last_good,
+            replaced=replaced,
+            problems=tuple(problems),
+        )
 
     def _last_good(self, snapshot: Snapshot, context: NodeContext) -> _State:
-        remembered, self._remembered = self._remembered, None
-        if remembered is None or self._state.objects.peers:
-            return self._state
-        return self._state_of(snapshot, context, remembered)
+        if self._good is not None:
+            return self._good
+        if self._remembered is None:
+            return _State()
+        return self._state_of(snapshot, context, self._remembered)
+
+    def fed_in_effect(self) -> None:
+        """Keep the present state as the last good one."""
+        if self._keeps:
+            self._good = self._state
+            if self._memory is None or not self._memory.is_of(self._state.objects):
+                self._memory = RememberedObjects(self._state.objects)
 
     # Restarts
 
@@ -198,8 +218,7 @@ class MetalLBDialect(Dialect):
     @property
     def memory(self) -> Memory | None:
         """The objects of the last good state, with ``keep``."""
-        objects = self._state.objects
-        return RememberedObjects(objects) if self._keeps and objects.peers else None
+        return self._memory
 
     def remember(self, octets: bytes) -> None:
         """Take the last good objects of an earlier process. Raises ValueError."""

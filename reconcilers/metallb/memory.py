@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +15,13 @@ class RememberedObjects(NamedTuple):
     """Objects as `reconcilers.dialect.Memory`."""
 
     objects: Objects
+
+    def is_of(self, objects: Objects) -> bool:
+        """True if these are the same rows."""
+        return all(
+            len(own) == len(others) and all(map(operator.is_, own, others))
+            for own, others in zip(self.objects, objects, strict=True)
+        )
 
     def encode(self) -> bytes:
         """Return the objects as JSON, kind by kind; of a password only that there is one."""

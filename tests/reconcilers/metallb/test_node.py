@@ -148,6 +148,60 @@ class TestOnConflict:
         without.put(*good, *web, wrong_peer())
         assert without.routes() == {}
 
+    def test_what_changed_during_a_conflict_does_not_count_after_a_restart_either(self) -> None:
+        web = (service("s", "198.18.30.1"), endpoints("s"))
+        more = (service("t", "198.18.31.1"), endpoints("t"))
+        other = frr_configuration("other", {"asn": 64950, "port": 1179})
+        changed = (advertisement("x", communities=["1:2"]), pool("more", "198.18.31.0/24"))
+
+        def advertised(of: MetalLBNode) -> list[tuple[str, list[str]]]:
+            (instance,) = of.render()["instances"]
+            (found,) = instance["peers"]
+            return [(route["prefix"], route["communities"]) for route in found["advertise"]]
+
+        first = MetalLBNode()
+        first.put(node(), peer("a"), FRONT, advertisement("x"), *web, *more)
+        good: list[tuple[str, list[str]]] = [("198.18.30.1/32", [])]
+        assert advertised(first) == good
+        first.put(other, *changed)
+        assert advertised(first) == good
+        of_metallb, of_frrk8s = first.metallb.memory, first.dialects[1].memory
+        assert of_metallb is not None
+        assert of_frrk8s is not None
+        second = MetalLBNode()
+        second.metallb.remember(of_metallb.encode())
+        second.dialects[1].remember(of_frrk8s.encode())
+        second.put(node(), peer("a"), FRONT, *changed, *web, *more, other)
+        assert advertised(second) == good
+        # Services still come and go.
+        second.delete(web[0])
+        second.put(service("u", "198.18.30.2"), endpoints("u"))
+        assert advertised(second) == [("198.18.30.2/32", [])]
+        second.delete(other)
+        assert advertised(second) == [("198.18.30.2/32", ["1:2"]), ("198.18.31.1/32", ["1:2"])]
+
+    def test_the_memory_changes_with_the_objects_in_effect_only(self) -> None:
+        found = MetalLBNode()
+        found.put(node(), peer("a"), FRONT, advertisement("x"))
+        memory = found.metallb.memory
+        found.put(service("s", "198.18.30.1"), endpoints("s"), node(other="label"), wrong_peer())
+        assert found.metallb.memory is memory
+        found.delete(wrong_peer())
+        assert found.metallb.memory is memory
+        found.put(advertisement("y"))
+        assert found.metallb.memory is not memory
+
+    def test_peers_that_were_deleted_do_not_come_back_with_a_restart(self) -> None:
+        first = MetalLBNode()
+        first.put(node(), peer("a"), FRONT, advertisement("x"))
+        first.delete(peer("a"))
+        memory = first.metallb.memory
+        assert memory is not None
+        second = MetalLBNode()
+        second.metallb.remember(memory.encode())
+        second.put(node(), FRONT, advertisement("x"), wrong_peer())
+        assert second.routes() == {}
+
     @pytest.mark.parametrize("octets", [b"", b"{", b"[[],[],[],[],[5]]", b"\xff"])
     def test_a_damaged_memory_is_an_error(self, octets: bytes) -> None:
         with pytest.raises(ValueError, match="understood"):
