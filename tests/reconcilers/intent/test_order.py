@@ -37,6 +37,9 @@ FIRST_COME = {
     "cilium/C53-router-id-pool": "a router ID stays with the instance that has it",
     "frrk8s/conflict-keep": "the last good state stays while objects contradict each other",
     "frrk8s/passwords": "the same, of passwords",
+    "frrk8s/F01-F21-advertised": "the same, of what is advertised",
+    "frrk8s/F07-F23-attributes": "the same, of attributes",
+    "frrk8s/F25-F31-several-objects": "the same, of a router",
 }
 """Where the one that came first keeps what it has, on purpose."""
 SCENARIOS = [path for path in scenario.directories() if scenario.load(path).steps]
