@@ -61,6 +61,7 @@ bench: $(VENV)/.installed-dev build/bench-tester compiled  ## the measurements: 
 	@$(BIN)/python -m bench.bench_statedb
 	@$(BIN)/python -m bench.bench_render
 	@$(BIN)/python -m bench.bench_propagation
+	@$(BIN)/python -m bench.bench_start
 	@$(BIN)/python -m bench.bench_kubernetes
 	@$(BIN)/python -m bench.bench_pause
 	@$(BIN)/python -m bench.bench_filters
