@@ -175,7 +175,11 @@ VALUES = st.recursive(
 )
 
 
-@given(st.lists(st.dictionaries(st.text(), VALUES)), st.dictionaries(st.text(), VALUES))
+# Few keys: the parser of YAML takes a millisecond for each.
+FIELDS = st.dictionaries(st.text(max_size=8), VALUES, max_size=3)
+
+
+@given(st.lists(FIELDS, max_size=4), FIELDS)
 def test_an_answer_that_is_printed_item_by_item_is_one_document(
     items: list[Any], rest: dict[str, Any]
 ) -> None:

@@ -25,8 +25,8 @@ def test_the_count_is_that_of_a_set(steps: list[tuple[bool, list[bytes]]]) -> No
         assert len(counted) == len(model)
 
 
-def test_a_table_of_100_000_takes_less_than_32_octets_each_and_a_flap_takes_no_more() -> None:
-    keys = [bytes((32,)) + number.to_bytes(4, "big") for number in range(100_000)]
+def test_a_table_of_25_000_takes_less_than_32_octets_each_and_a_flap_takes_no_more() -> None:
+    keys = [bytes((32,)) + number.to_bytes(4, "big") for number in range(25_000)]
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
@@ -34,8 +34,8 @@ def test_a_table_of_100_000_takes_less_than_32_octets_each_and_a_flap_takes_no_m
         for _ in range(3):
             counted.add(keys)
             assert len(counted) == len(keys)
-            counted.remove(keys[:50_000])
-            assert len(counted) == 50_000
+            counted.remove(keys[: len(keys) // 2])
+            assert len(counted) == len(keys) // 2
             counted.add(keys)
         after, _ = tracemalloc.get_traced_memory()
     finally:
