@@ -11,7 +11,7 @@ from deploy.generate import CHART, MANIFESTS, NAMESPACE
 from tests.cmd.lab import NODE
 from tests.deploy.rbac.cluster import CLUSTER_WIDE, Cluster, Object, documents
 from tests.support.kinds import KINDS
-from tests.support.kubernetes.accounts import CRDS, put, undefine
+from tests.support.kubernetes.accounts import CRDS, RBAC, put, undefine
 from tests.support.kubernetes.cilium import delete_cilium
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
@@ -25,34 +25,52 @@ ELSEWHERE = {
 """Kinds that Cilium defines, and Waggle reads without defining them."""
 
 
-@pytest.fixture
-def cluster(apiserver: ApiServer, tmp_path: Path) -> Iterator[Cluster]:
-    """Apply definitions and manifests with kubectl, as in docs/install.md."""
+@pytest.fixture(scope="package")
+def definitions(apiserver: ApiServer) -> Iterator[list[Object]]:
+    """Apply the definitions with kubectl, as in docs/install.md, for all tests of this package."""
     eventually(lambda: _check_nothing_ends(apiserver))
     apiserver.kubectl("apply", "--server-side", "-f", str(CHART / "crds"))
-    apiserver.kubectl("apply", "-f", str(MANIFESTS))
-    for plural, kind in ELSEWHERE.items():
-        put(apiserver, CRDS, _definition(plural, kind))
+    defined = [_definition(plural, kind) for plural, kind in ELSEWHERE.items()]
+    for definition in defined:
+        put(apiserver, CRDS, definition)
     eventually(lambda: _check_served(apiserver))
+    for path in sorted((CHART / "crds").glob("*.yaml")):
+        defined += documents(path.read_text())
+    yield defined
+    undefine(apiserver, [definition["metadata"]["name"] for definition in defined])
+
+
+@pytest.fixture
+def cluster(apiserver: ApiServer, definitions: list[Object], tmp_path: Path) -> Iterator[Cluster]:
+    """Apply the manifests with kubectl, and delete afterwards what the test has put in."""
+    apiserver.kubectl("apply", "-f", str(MANIFESTS))
     made = Cluster(apiserver, tmp_path, [], apiserver.audited)
     yield made
     made.stop()
-    definitions = documents((CHART / "crds" / "cilium.yaml").read_text())
-    undefine(
-        apiserver,
-        [
-            *(obj["metadata"]["name"] for obj in definitions),
-            *(f"{plural}.cilium.io" for plural in ELSEWHERE),
-        ],
-    )
+    for definition in definitions:
+        _delete_objects(apiserver, definition)
     for obj in documents(MANIFESTS.read_text()):
         place = CLUSTER_WIDE.get(obj["kind"])
+        if obj["kind"] in ("Role", "RoleBinding"):
+            place = f"{RBAC}/namespaces/{obj['metadata']['namespace']}/{obj['kind'].lower()}s"
         if place is not None:
             assert apiserver.request("DELETE", f"{place}/{obj['metadata']['name']}").ok
     apiserver.request("DELETE", LEASE)
     for name in (NODE, "n1", "n2"):
         apiserver.request("DELETE", f"/api/v1/nodes/{name}")
     delete_cilium(apiserver)
+
+
+def _delete_objects(server: ApiServer, definition: Object) -> None:
+    """Delete all objects of a kind, in whatever namespace."""
+    spec = definition["spec"]
+    (version,) = [version["name"] for version in spec["versions"] if version["storage"]]
+    group = f"/apis/{spec['group']}/{version}"
+    for item in server.request("GET", f"{group}/{spec['names']['plural']}").body["items"]:
+        metadata = item["metadata"]
+        place = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
+        path = f"{group}/{place}{spec['names']['plural']}/{metadata['name']}"
+        assert server.request("DELETE", path).ok
 
 
 def _check_nothing_ends(server: ApiServer) -> None:
