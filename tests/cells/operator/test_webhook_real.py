@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from resources.frrk8s.kinds import FRR_CONFIGURATION, FRRK8S_CONFIGURATION
 from tests.reconcilers.admission.claims import CLAIM, claim
+from tests.reconcilers.frrk8s.build import configuration as configuration_of
+from tests.reconcilers.frrk8s.build import router
 from tests.support.daemon import Daemon
 from tests.support.kubernetes.accounts import access, define, grant, put, rules, undefine
 from tests.support.kubernetes.server import ApiServer
@@ -25,6 +29,16 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-opera
 ACCOUNT = "operator-with-webhook"
 RULES = [
     {"apiGroups": [CLAIM.group], "resources": [CLAIM.plural], "verbs": ["list", "watch"]},
+    {
+        "apiGroups": [FRR_CONFIGURATION.group],
+        "resources": [FRR_CONFIGURATION.plural, FRRK8S_CONFIGURATION.plural],
+        "verbs": ["get", "list", "watch"],
+    },
+    {
+        "apiGroups": [FRR_CONFIGURATION.group],
+        "resources": [f"{FRR_CONFIGURATION.plural}/status"],
+        "verbs": ["patch"],
+    },
     {
         "apiGroups": ["admissionregistration.k8s.io"],
         "resources": ["validatingwebhookconfigurations"],
@@ -54,27 +68,29 @@ def free_ports(count: int) -> list[int]:
 
 def configuration(ports: list[int], policy: str) -> dict[str, Any]:
     """Spell a configuration that calls the webhook of every port."""
-    rule = {
-        "apiGroups": [CLAIM.group],
-        "apiVersions": list(CLAIM.versions),
-        "resources": [CLAIM.plural],
-        "operations": ["CREATE", "UPDATE"],
-    }
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": "waggle"},
         "webhooks": [
             {
-                "name": f"claims-{number}.waggle.dev",
+                "name": f"{dialect}-{number}.waggle.dev",
                 "admissionReviewVersions": ["v1"],
                 "sideEffects": "None",
                 "failurePolicy": policy,
                 "timeoutSeconds": 5,
-                "clientConfig": {"url": f"https://127.0.0.1:{port}/validate/claims"},
-                "rules": [rule],
+                "clientConfig": {"url": f"https://127.0.0.1:{port}/validate/{dialect}"},
+                "rules": [
+                    {
+                        "apiGroups": [kind.group],
+                        "apiVersions": list(kind.versions),
+                        "resources": [kind.plural],
+                        "operations": ["CREATE", "UPDATE"],
+                    }
+                ],
             }
             for number, port in enumerate(ports)
+            for dialect, kind in (("claims", CLAIM), ("frrk8s", FRR_CONFIGURATION))
         ],
     }
 
@@ -82,7 +98,10 @@ def configuration(ports: list[int], policy: str) -> dict[str, Any]:
 @pytest.fixture
 def server(apiserver: ApiServer) -> Iterator[ApiServer]:
     """Define Claims, and put in two Nodes."""
-    made = define(apiserver, [CLAIM])
+    made = define(apiserver, [CLAIM, FRR_CONFIGURATION, FRRK8S_CONFIGURATION])
+    metadata = {"name": "frr-k8s-system"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+    put(apiserver, "/api/v1/namespaces", namespace)
     for name in ("n1", "n2"):
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
         put(apiserver, "/api/v1/nodes", node)
@@ -105,7 +124,8 @@ def operators(server: ApiServer, tmp_path: Path) -> Iterator[tuple[list[int], li
             f"operator-{port}",
             [
                 *(sys.executable, "-m", "tests.reconcilers.admission.claims"),
-                *("--enable-cell", "claims", "--disable-cell", "cilium"),
+                *("--enable-cell", "claims", "--enable-cell", "frrk8s"),
+                *("--disable-cell", "cilium"),
                 *("--kubeconfig", kubeconfig, "--webhook", str(port)),
                 *("--operator-identity", f"operator-{port}"),
                 *("--lease-duration-seconds", "300", "--renew-deadline-seconds", "290"),
@@ -133,6 +153,49 @@ def stored(server: ApiServer, value: dict[str, Any]) -> None:
     assert ok, message
 
 
+def frr_configuration(name: str, asn: int) -> str:
+    """Spell an FRRConfiguration with a neighbour of an AS."""
+    neighbor = {"address": "203.0.113.9", "asn": asn}
+    value = configuration_of(name, {"bgp": {"routers": [router(neighbor)]}})
+    del value["metadata"]["creationTimestamp"]
+    return json.dumps(value)
+
+
+def check_kubectl(server: ApiServer) -> None:
+    """What a person sees of a conflict, and of objects that are free of it."""
+
+    def kubectl_apply(text: str) -> str:
+        try:
+            return server.kubectl("apply", "-f", "-", text=text)
+        except RuntimeError as error:
+            return str(error)
+
+    def wide() -> dict[str, list[str]]:
+        text = server.kubectl("get", "frrconfiguration", "-n", "frr-k8s-system", "-o", "wide")
+        head, *rows = (line.split() for line in text.splitlines())
+        assert head == ["NAME", "ACCEPTED", "CONFLICTING", "PARTIALLY", "AGE"]
+        return {name: columns for name, *columns in rows}
+
+    assert "frrconfiguration.frrk8s.metallb.io/x created" in kubectl_apply(
+        frr_configuration("x", 64950)
+    )
+
+    def refused() -> None:
+        message = kubectl_apply(frr_configuration("y", 64951))
+        assert "denied the request" in message
+        assert "FRRConfiguration/frr-k8s-system/x, FRRConfiguration/frr-k8s-system/y" in message
+        assert "(node n1, n2)" in message
+
+    eventually(refused, within=30)
+    assert "/y created" in kubectl_apply(frr_configuration("y", 64950))
+
+    def accepted() -> None:
+        found = wide()
+        assert {name: columns[0] for name, columns in found.items()} == {"x": "True", "y": "True"}
+
+    eventually(accepted, within=30)
+
+
 def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
     server: ApiServer, operators: tuple[list[int], list[Daemon]]
 ) -> None:
@@ -148,6 +211,7 @@ def test_a_conflict_is_refused_by_both_replicas_and_what_is_repaired_is_not(
 
     eventually(both_see_it, within=30)
     stored(server, claim("two", 1))
+    check_kubectl(server)
 
     leader, follower = daemons
     follower.stop()
