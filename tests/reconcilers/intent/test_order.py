@@ -40,6 +40,7 @@ FIRST_COME = {
     "frrk8s/F01-F21-advertised": "the same, of what is advertised",
     "frrk8s/F07-F23-attributes": "the same, of attributes",
     "frrk8s/F25-F31-several-objects": "the same, of a router",
+    "frrk8s/B01-B05-selection": "the same, with a selector that is invalid",
 }
 """Where the one that came first keeps what it has, on purpose."""
 SCENARIOS = [path for path in scenario.directories() if scenario.load(path).steps]
