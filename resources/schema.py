@@ -14,8 +14,11 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import inspect as shapes
 
-from resources.errors import FieldError
+from resources.errors import FieldError, as_written
 from resources.secret_value import SecretValue
+
+LONGEST_NAME: Final = 64
+"""Characters of an unknown field's name that are compared with those of known ones."""
 
 
 @functools.cache
@@ -127,7 +130,7 @@ def _check_dict(value: Any, shape: shapes.DictType, path: str) -> Errors:  # noq
         yield FieldError(path, f"expected an object, got {_kind_of(value)}")
         return
     for key, item in value.items():
-        yield from _check(item, shape.value_type, _join(path, str(key)))
+        yield from _check(item, shape.value_type, _join(path, as_written(str(key))))
 
 
 def _check_custom(value: Any, shape: shapes.CustomType, path: str) -> Errors:  # noqa: ANN401
@@ -199,17 +202,16 @@ def _unknown(value: Any, shape: shapes.Type, path: str) -> Errors:  # noqa: ANN4
 def _unknown_of_struct(value: dict[Any, Any], shape: shapes.StructType, path: str) -> Errors:
     known = {field.encode_name: field.type for field in shape.fields}
     for name, item in value.items():
-        where = _join(path, str(name))
         if name in known:
-            yield from _unknown(item, known[name], where)
+            yield from _unknown(item, known[name], _join(path, str(name)))
         else:
-            yield _unknown_field(where, str(name), known)
+            yield _unknown_field(path, str(name), known)
 
 
 def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
-    similar = difflib.get_close_matches(name, list(known), 1)
+    similar = difflib.get_close_matches(name[:LONGEST_NAME], list(known), 1)
     hint = f"; did you mean {similar[0]}?" if similar else ""
-    return FieldError(path, f"unknown field, ignored{hint}")
+    return FieldError(_join(path, as_written(name)), f"unknown field, ignored{hint}")
 
 
 def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldError]:  # noqa: ANN401
@@ -217,4 +219,4 @@ def unknown_names(value: Any, known: Collection[str], path: str) -> list[FieldEr
     if not isinstance(value, dict):
         return []
     names = [str(name) for name in value if name not in known]
-    return [_unknown_field(_join(path, name), name, known) for name in names]
+    return [_unknown_field(path, name, known) for name in names]

@@ -120,7 +120,8 @@ def peer_config(
         port=peer.peer_port,
         local_address=peer.local_address,
         hold_time=peer.hold_time,
-        keepalive_time=peer.keepalive_time,
+        # With a hold time and without keepalives the router would end each session.
+        keepalive_time=peer.keepalive_time or peer.hold_time // 3,
         connect_retry_time=peer.connect_retry_time,
         idle_hold_time=peer.idle_hold_time,
         ebgp_multihop=peer.ebgp_multihop,

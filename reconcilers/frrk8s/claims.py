@@ -8,15 +8,19 @@ not, only the objects that set it. Source: FRR-k8s internal/controller/merge.go.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from reconcilers.frrk8s.unit import Compiled, NeighborPart, ProfilePart, RouterPart, Session, Unit
 from reconcilers.model import ObjectRef, PasswordRef, Problem
+from resources.enumeration import enumerate_some
 from resources.passwords import password_octets
 from resources.secret_value import SecretValue
 from speaker.nlri import prefix_to_text
 
+MAX_LISTED: Final = 8
+"""Values that a message has, and objects of each that it names; of the others it has the number."""
 Subject: TypeAlias = tuple[Hashable, ...]
 """The subject and the field."""
 Resolved: TypeAlias = SecretValue | str
@@ -221,8 +225,13 @@ def _problem(claims: list[Claim], subject: Subject) -> Problem:
 
 
 def _listed(claims: Iterable[Claim]) -> str:
-    """List the values, each with the objects that have it."""
+    """List the values, each with the objects that have it: the first few of both."""
     found: dict[Any, tuple[str, dict[str, None]]] = {}
     for claim in claims:
         found.setdefault(claim.value, (claim.shown, {}))[1][str(claim.unit.ref)] = None
-    return "; ".join(f"{shown} in {', '.join(objects)}" for shown, objects in found.values())
+    parts = [
+        f"{shown} in {enumerate_some(objects, MAX_LISTED)}"
+        for shown, objects in itertools.islice(found.values(), MAX_LISTED)
+    ]
+    more = len(found) - MAX_LISTED
+    return "; ".join(parts) + (f"; and {more} more values" if more > 0 else "")

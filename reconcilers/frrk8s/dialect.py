@@ -32,7 +32,7 @@ from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
 from reconcilers.frrk8s.draft import convert_draft
-from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, rows
+from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, located, rows
 from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
 from reconcilers.frrk8s.node_objects import (
@@ -210,7 +210,10 @@ class Frrk8sDialect(Dialect):
             compiled.peers,
             compiled.route_sets,
             # With an earlier state in force its own problems are no longer news of these objects.
-            problems=(*problems, *(compiled.problems if merged.routers is not None else ())),
+            problems=(
+                *problems,
+                *(located(compiled.problems, units) if merged.routers is not None else ()),
+            ),
             uses_fed=merged.routers is not None,
             recompiled={SOURCE: self._recompiled(compiled)},
         )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import ipaddress
 import itertools
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from reconcilers.frrk8s.merge import MergedNeighbor, MergedRouter
 from reconcilers.frrk8s.route_sets import RouteSet, RouteSets
-from reconcilers.frrk8s.unit import NeighborKey
-from reconcilers.frrk8s.values import Prefix, shown_vrf
+from reconcilers.frrk8s.single import PORT
+from reconcilers.frrk8s.unit import NeighborKey, Unit
+from reconcilers.frrk8s.values import Prefix, address, shown_vrf, vrf_name
 from reconcilers.model import (
     GracefulRestart,
     Instance,
@@ -22,8 +24,10 @@ from reconcilers.model import (
     Peer,
     PrefixRule,
     Problem,
+    ProblemCategory,
 )
 from resources.core import Node
+from resources.frrk8s.neighbor import Neighbor
 from resources.host.network import Host, source_address
 from resources.secret_value import SecretValue
 from speaker.nlri import IPV4_UNICAST, IPV6_UNICAST, Family, prefix_to_text
@@ -32,6 +36,7 @@ RESTART_TIME: Final = 120
 """Seconds for which a neighbour keeps our routes (RFC 4724)."""
 MULTIHOP_TTL: Final = 255
 ALWAYS_BLOCK: Final = "AlwaysBlock"
+STAYS_DOWN: Final = "the session stays down"
 MANY: Final = 100
 """Changed prefixes of a router above which all are sorted again."""
 
@@ -116,13 +121,23 @@ class NodeValues(NamedTuple):
     """While an earlier state is in force: its passwords."""
 
 
+class NeighborProblem(NamedTuple):
+    """What is wrong with a neighbour on this node."""
+
+    key: NeighborKey
+    field: str
+    """Of the neighbour."""
+    message: str
+    category: ProblemCategory
+
+
 class Rows(NamedTuple):
     """The intent of a node."""
 
     instances: tuple[Instance, ...]
     peers: tuple[Peer, ...]
     route_sets: Mapping[str, RouteSet]
-    problems: tuple[Problem, ...]
+    problems: tuple[NeighborProblem, ...]
 
 
 def rows(routers: Iterable[MergedRouter], values: NodeValues, state: IntentState) -> Rows:
@@ -130,7 +145,7 @@ def rows(routers: Iterable[MergedRouter], values: NodeValues, state: IntentState
     given = list(routers)
     state.originated.forget({router.vrf for router in given})
     sets = state.route_sets.of(given)
-    problems: list[Problem] = []
+    problems: list[NeighborProblem] = []
     return Rows(
         tuple(_instance(router, values, state.originated) for router in given),
         tuple(
@@ -185,11 +200,15 @@ def _peer(
     neighbor: MergedNeighbor,
     route_set: RouteSet | None,
     values: NodeValues,
-    problems: list[Problem],
+    problems: list[NeighborProblem],
 ) -> Peer:
     session = neighbor.session
     families = families_of(neighbor.key, session.dual_stack, neighbor.families)
     local, down = _local_address(neighbor, values.host, problems)
+    if _is_own(neighbor, values.node):
+        down = "it is an address of this node"
+        problem = NeighborProblem(neighbor.key, "address", f"{down}; {STAYS_DOWN}", "invalid")
+        problems.append(problem)
     hops = ((IPV4_UNICAST, session.next_hop_ipv4), (IPV6_UNICAST, session.next_hop_ipv6))
     return Peer(
         shown_vrf(router.vrf),
@@ -248,7 +267,7 @@ def _never(blocked: tuple[str, ...], families: tuple[Family, ...]) -> tuple[Pref
 
 
 def _local_address(
-    neighbor: MergedNeighbor, host: Host, problems: list[Problem]
+    neighbor: MergedNeighbor, host: Host, problems: list[NeighborProblem]
 ) -> tuple[str | None, str | None]:
     """Return the source address, and the reason why the session has to stay down, or None.
 
@@ -268,7 +287,44 @@ def _local_address(
     try:
         return source_address(host, source, 6 if ":" in neighbor.key.end else 4), None
     except ValueError as error:
-        field = "spec.bgp.routers.neighbors.sourceaddress"
-        text = f"{neighbor.key}: {error}; the session stays down"
-        problems.append(Problem(neighbor.origins[:1], field, text, category="unresolved"))
+        text = f"{error}; {STAYS_DOWN}"
+        problems.append(NeighborProblem(neighbor.key, "sourceaddress", text, "unresolved"))
         return None, str(error)
+
+
+def _is_own(neighbor: MergedNeighbor, node: Node | None) -> bool:
+    """True if a neighbour would be this agent: an address of the node, in the default VRF.
+
+    With another port it is another program of the node.
+    """
+    if node is None or neighbor.key.vrf or neighbor.session.port != PORT:
+        return False
+    return any(one.address == neighbor.key.end for one in node.status.addresses)
+
+
+def located(problems: Sequence[NeighborProblem], units: Iterable[Unit]) -> Iterator[Problem]:
+    """Yield the problems of neighbours, each with the oldest unit that sets the field."""
+    if not problems:
+        return
+    places: dict[tuple[NeighborKey, str], tuple[Unit, str]] = {}
+    for unit in sorted(units, key=lambda unit: unit.age):
+        for key, neighbor, path in _neighbors(unit):
+            for field in ("address", "sourceaddress"):
+                if getattr(neighbor, field):
+                    places.setdefault((key, field), (unit, f"{path}.{field}"))
+    for one in problems:
+        found = places.get((one.key, one.field))
+        if found is not None:
+            unit, path = found
+            text = f"{one.key}: {one.message}"
+            yield Problem((unit.ref,), unit.path(path), text, category=one.category)
+
+
+def _neighbors(unit: Unit) -> Iterator[tuple[NeighborKey, Neighbor, str]]:
+    """Yield the neighbours of a unit, which are valid, with their paths."""
+    for i, router in enumerate(unit.row.spec.bgp.routers):
+        for j, one in enumerate(router.neighbors):
+            with contextlib.suppress(ValueError):
+                end = one.interface or address(one.address)
+                key = NeighborKey(vrf_name(router.vrf), end, bool(one.interface))
+                yield key, one, f"spec.bgp.routers[{i}].neighbors[{j}]"

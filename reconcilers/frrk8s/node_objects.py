@@ -14,6 +14,7 @@ from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.frrk8s.configuration_text import desired_text, running_text
 from reconcilers.model import Instance, Peer, Problem
 from reconcilers.report.overdue import is_tried
+from resources.enumeration import enumerate_some
 from resources.frrk8s.kinds import BGP_SESSION_STATE, FRR_NODE_STATE
 from resources.frrk8s.status import (
     NODE_LABEL,
@@ -38,6 +39,8 @@ SESSION_STATE: Final = NodeObjectKind(
 SUCCESS: Final = "success"
 NO_BFD: Final = "N/A"
 IDLE, ACTIVE = "Idle", "Active"
+MAX_NAMED: Final = 8
+"""Objects that a reason names."""
 MAX_REASONS: Final = 3
 """Problems that a result names; the others are counted."""
 
@@ -138,7 +141,7 @@ def _state(session: PeerStatus | None) -> str:
 
 
 def _sentence(problem: Problem) -> str:
-    names = ", ".join(map(str, problem.objects))
+    names = enumerate_some(problem.objects, MAX_NAMED)
     return ": ".join(part for part in (names, problem.field, problem.message) if part)
 
 

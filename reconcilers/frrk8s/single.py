@@ -63,6 +63,8 @@ COMPARED: Final = 64
 """Different entries of earlier neighbours with which one is compared: an object may have thousands."""
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 """A DNS subdomain (RFC 1123)."""
+_DOTTED_QUAD: Final = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
+"""Written as an IPv4 address: one that cannot be a source is not the name of an interface."""
 RAW_CONFIG: Final = "RawConfig"
 EVPN: Final = "EVPN"
 BFD: Final = "BFD"
@@ -308,10 +310,13 @@ class _Compiler:
             return None
         try:
             found = address(text)
-        except ValueError:
-            for error in interface_errors(text, f"{path}.sourceaddress"):
+        except ValueError as refused:
+            field = f"{path}.sourceaddress"
+            if _DOTTED_QUAD.fullmatch(text):
+                self._error(field, f"{key}: {refused}")
+            elif any(interface_errors(text, field)):
                 reason = f"{key}: {shortened(text)} is neither an address nor an interface"
-                self._error(error.path, reason)
+                self._error(field, reason)
             return text
         if not key.is_interface and (":" in found) != (":" in key.end):
             self._error(f"{path}.sourceaddress", f"{key}: {text} is not of its family")

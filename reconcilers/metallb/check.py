@@ -17,6 +17,7 @@ from reconcilers.model import ObjectRef, ref_to
 from resources.addresses import canonical_address
 from resources.core import Secret
 from resources.core.kinds import SECRET
+from resources.enumeration import enumerate_some
 from resources.errors import as_written
 from resources.frrk8s.communities import UnknownNotationError, parse_community
 from resources.meta import ObjectKey
@@ -205,7 +206,7 @@ def _peers(peers: Sequence[BGPPeer]) -> Iterator[Finding]:
             if len(same) > 1:
                 field = "interface" if is_interface else "peerAddress"
                 of_end = [refs[row.metadata.name] for row in same]
-                names = ", ".join(map(str, sorted(of_end)))
+                names = enumerate_some(sorted(of_end), MAX_LISTED_OBJECTS)
                 text = f"{end} in {where} is configured by several BGPPeers: {names}"
                 yield finding(of_end, f"spec.{field}", text, "conflict")
 

@@ -11,6 +11,7 @@ from typing import Final
 from reconcilers.dialect import NodeObject, NodeObjectContext, NodeObjectKind
 from reconcilers.metallb.generated import peers_of_service
 from reconcilers.model import ObjectRef, Problem
+from resources.enumeration import enumerate_some
 from resources.labels import label_value
 from resources.metallb import kinds as metallb
 from resources.metallb.status import (
@@ -40,6 +41,8 @@ SERVICE_STATUS: Final = NodeObjectKind(
     identity=(SERVICE_LABEL, NAMESPACE_LABEL),
     owned_by_pod=True,
 )
+MAX_NAMED: Final = 8
+"""Objects that a reason names."""
 MAX_SUMMARY: Final = 1000
 """Characters of a summary of problems."""
 OWN_KINDS: Final = frozenset(kind.name for kind in metallb.CONFIGURATION)
@@ -95,5 +98,5 @@ def service_status(
 
 
 def _sentence(problem: Problem) -> str:
-    names = ", ".join(map(str, problem.objects))
+    names = enumerate_some(problem.objects, MAX_NAMED)
     return ": ".join(part for part in (names, problem.field, problem.message) if part)

@@ -100,14 +100,25 @@ def _documents(path: str, data: bytes) -> Iterator[Document]:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # msgspec is fast; the slower parser reports the position of the error.
-        try:
-            value = json.loads(data.decode("utf-8-sig"))
-        except json.JSONDecodeError as error:
-            message = f"not JSON: {error.msg}, column {error.colno}"
-            raise YamlError(message, error.lineno) from None
-        except (UnicodeDecodeError, RecursionError) as error:
-            raise YamlError(f"not JSON: {error}") from None
+        value = _slowly(data)
     yield Document(value, 1, 0, None)
+
+
+def _slowly(data: bytes) -> Any:  # noqa: ANN401  JSON
+    try:
+        value = json.loads(data.decode("utf-8-sig"))
+        # It takes halves of surrogate pairs, which no text has.
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        message = f"not JSON: {error.msg}, column {error.colno}"
+        raise YamlError(message, error.lineno) from None
+    except UnicodeEncodeError:
+        raise YamlError("not JSON: a text has half of a surrogate pair") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise YamlError(f"not JSON: {error}") from None
+    except ValueError:
+        raise YamlError("not JSON: a number is too long") from None
+    return value
 
 
 def _objects(value: Any) -> Iterator[tuple[Any, str]]:  # noqa: ANN401

@@ -15,3 +15,9 @@ def test_a_confederation_reaches_the_speaker() -> None:
 def test_the_pause_after_a_session_reaches_the_speaker() -> None:
     row = Peer("i", "p", "192.0.2.9", None, 64600, idle_hold_time=7)
     assert peer_config(row, 64620, lambda _: None).idle_hold_time == 7
+
+
+def test_a_session_with_a_hold_time_has_keepalives() -> None:
+    for hold, keepalive, expected in ((90, 0, 30), (90, 20, 20), (3, 0, 1), (0, 0, 0)):
+        row = Peer("i", "p", "192.0.2.9", None, 64600, hold_time=hold, keepalive_time=keepalive)
+        assert peer_config(row, 64620, lambda _: None).keepalive_time == expected

@@ -1,9 +1,9 @@
 """Wrong, strange and large objects: a problem that names object and field, and nothing else breaks."""
 
-import copy
+from __future__ import annotations
+
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,73 +11,28 @@ import pytest
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
 from resources.core.kinds import NODE
+from resources.crds.generate import custom_resource_definition
 from resources.errors import InvalidObject
 from resources.frrk8s.kinds import FRR_CONFIGURATION
+from resources.host.kinds import NODE_NETWORK
 from resources.tables import Tables
+from tests.reconcilers.build import NODE as NODE_NAME
 from tests.reconcilers.build import Cluster, node
-from tests.reconcilers.frrk8s.build import configuration, neighbor, router
+from tests.reconcilers.frrk8s.bad_objects import (
+    BAD,
+    STRANGE,
+    TEXTS,
+    WHOLE,
+    Bad,
+    all_fields,
+    names,
+    of_router,
+    paths,
+    replaced,
+)
+from tests.reconcilers.frrk8s.build import NAMESPACE, configuration, neighbor, router
 
-WHOLE: dict[str, Any] = {
-    "nodeSelector": {"matchLabels": {"bgp": "yes"}, "matchExpressions": []},
-    "raw": {"rawConfig": "", "priority": 0},
-    "bgp": {
-        "bfdProfiles": [{"name": "fast", "receiveInterval": 100, "echoMode": False}],
-        "routers": [
-            {
-                "asn": 64900,
-                "id": "192.0.2.1",
-                "vrf": "red",
-                "prefixes": ["10.1.0.0/16"],
-                "imports": [{"vrf": "blue"}],
-                "neighbors": [
-                    {
-                        "address": "203.0.113.9",
-                        "asn": 64950,
-                        "localASN": 64800,
-                        "sourceaddress": "203.0.113.1",
-                        "port": 179,
-                        "passwordSecret": {"name": "s"},
-                        "holdTime": "90s",
-                        "keepaliveTime": "30s",
-                        "connectTime": "5s",
-                        "bfdProfile": "fast",
-                        "addressFamilies": ["unicast"],
-                        "toAdvertise": {
-                            "allowed": {"mode": "filtered", "prefixes": ["10.1.0.0/16"]},
-                            "withLocalPref": [{"localPref": 1, "prefixes": ["10.1.0.0/16"]}],
-                            "withCommunity": [{"community": "1:1", "prefixes": ["10.1.0.0/16"]}],
-                            "nextHop": {"ipv4": "192.0.2.1"},
-                        },
-                        "toReceive": {
-                            "allowed": {"prefixes": [{"prefix": "10.0.0.0/8", "le": 24}]}
-                        },
-                    }
-                ],
-            }
-        ],
-    },
-}
-"""A specification with most fields."""
-STRANGE: tuple[Any, ...] = (None, [], 7, -1, 1.5, "1", True, {}, 1 << 32, 1e3, "x" * 1_048_576)
-TEXTS = ("a\nb", "a b", "a\x00b", "‮abc", "x" * 10_240, " ", "%", "a/b")
-
-
-def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
-    """Yield the path of every field and list element."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items:
-        yield (*path, key)
-        if isinstance(item, dict | list):
-            yield from paths(item, (*path, key))
-
-
-def replaced(path: tuple[Any, ...], by: Any) -> dict[str, Any]:  # noqa: ANN401
-    spec = copy.deepcopy(WHOLE)
-    target: Any = spec
-    for key in path[:-1]:
-        target = target[key]
-    target[path[-1]] = by
-    return configuration("bad", spec)
+OBJECT = "FRRConfiguration/frr-k8s-system/bad"
 
 
 def cluster(good: int = 2, on_conflict: OnConflict = "keep") -> Cluster:
@@ -93,109 +48,118 @@ def cluster(good: int = 2, on_conflict: OnConflict = "keep") -> Cluster:
     return made
 
 
-@pytest.mark.parametrize("path", [*paths(WHOLE)], ids=lambda path: ".".join(map(str, path)))
-def test_a_strange_value_in_a_field(path: tuple[Any, ...]) -> None:
-    it = cluster()
-    for value in STRANGE:
-        it.put(FRR_CONFIGURATION, replaced(path, value))
-        it.run()
-        document = it.render()
-        for problem in document["problems"]:
-            assert problem["objects"], problem
-            assert problem["field"].startswith("spec"), problem
-            assert len(problem["message"]) < 1000
-        json.dumps(document)
+@pytest.fixture(scope="module")
+def alone() -> Cluster:
+    """Return a node that has nothing but what a test gives it."""
+    return cluster(0)
 
 
-@pytest.mark.parametrize("value", STRANGE[:7], ids=str)
-def test_a_strange_value_in_place_of_the_specification(value: object) -> None:
-    object_ = configuration("bad", value)
-    it = cluster()
-    it.put(FRR_CONFIGURATION, object_)
+@pytest.fixture(scope="module")
+def among_fifty() -> tuple[Cluster, Any]:
+    """Return a node with fifty other objects, and their instance."""
+    made = cluster(50, "isolate")
+    made.run()
+    (instance,) = made.render()["instances"]
+    return made, instance
+
+
+def problems_of(it: Cluster, spec: object) -> list[dict[str, Any]]:
+    """Return the problems of a node with an object, which is removed again."""
+    it.put(FRR_CONFIGURATION, configuration("bad", spec))
     it.run()
-    found = it.problems()
-    assert found == ([] if value is None else [("FRRConfiguration/frr-k8s-system/bad", "spec")])
+    document = it.render()
+    it.delete(FRR_CONFIGURATION, "bad", NAMESPACE)
+    found: list[dict[str, Any]] = document["problems"]
+    json.dumps(document)
+    return found
 
 
-@pytest.mark.parametrize("field", ["interface", "address", "bfdProfile", "sourceaddress"])
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_a_strange_text_in_a_field_of_a_neighbor(field: str, text: str) -> None:
-    given = {"asn": 64950, "address": "203.0.113.9", field: text}
-    if field == "interface":
-        del given["address"]
-    it = cluster(0)
-    it.put(FRR_CONFIGURATION, configuration("bad", {"bgp": {"routers": [router(given)]}}))
-    it.run()
-    (problem,) = it.render()["problems"]
-    assert problem["category"] == "invalid"
-    assert field in problem["field"]
-    assert len(problem["message"]) < 300
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_a_strange_text_in_a_vrf_or_a_community(text: str) -> None:
-    community = {"community": text, "prefixes": ["10.1.0.0/16"]}
-    advertise = {"allowed": {"mode": "all"}, "withCommunity": [community]}
-    of_community = router(neighbor(toAdvertise=advertise), prefixes=["10.1.0.0/16"])
-    for one, field in (
-        (router(vrf=text), "vrf"),
-        (router(imports=[{"vrf": text}]), "imports[0].vrf"),
-        (of_community, "withCommunity[0].community"),
-    ):
-        it = cluster(0)
-        it.put(FRR_CONFIGURATION, configuration("bad", {"bgp": {"routers": [one]}}))
-        it.run()
-        (problem,) = it.render()["problems"]
-        assert problem["category"] == "invalid"
-        assert problem["field"].endswith(field)
+def check(bad: Bad, found: list[dict[str, Any]]) -> None:
+    assert bool(found) is (bad.field is not None)
+    for problem in found:
+        assert problem["objects"] == [OBJECT]
+        assert bad.field is not None
+        assert bad.field in problem["field"]
         assert len(problem["message"]) < 300
         assert problem["message"].isprintable()
 
 
-def test_a_selector_with_a_thousand_values() -> None:
-    values = [f"v{i}" for i in range(1_000)]
-    it = cluster(0)
-    for name, chosen in (("in", [*values, "yes"]), ("out", values)):
-        expression = {"key": "bgp", "operator": "In", "values": chosen}
-        spec = {
-            "nodeSelector": {"matchExpressions": [expression]},
-            "bgp": {"routers": [router(neighbor(), vrf=name)]},
-        }
-        it.put(FRR_CONFIGURATION, configuration(name, spec))
+def test_the_specification_has_all_fields_and_breaks_no_rule() -> None:
+    (version,) = custom_resource_definition(FRR_CONFIGURATION)["spec"]["versions"]
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    given = {names(path) for path in paths(WHOLE)}
+    assert {*all_fields(schema)} - given == set()
+    found = {one["category"] for one in problems_of(cluster(0), WHOLE)}
+    assert found == {"unresolved", "unsupported"}, "VRF, Secret; EVPN"
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.id)
+def test_an_object_alone(alone: Cluster, bad: Bad) -> None:
+    check(bad, problems_of(alone, bad.spec))
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.id)
+def test_an_object_among_fifty_others(among_fifty: tuple[Cluster, Any], bad: Bad) -> None:
+    it, wanted = among_fifty
+    it.put(FRR_CONFIGURATION, configuration("bad", bad.spec))
     it.run()
     document = it.render()
-    assert [one["vrf"] for one in document["instances"]] == ["in"]
-    assert document["problems"] == []
+    it.delete(FRR_CONFIGURATION, "bad", NAMESPACE)
+    check(bad, document["problems"])
+    default = next(one for one in document["instances"] if one["vrf"] is None)
+    default["peers"] = [one for one in default["peers"] if one["address"] != "192.0.2.1"]
+    assert default == wanted
 
 
-def test_wrong_objects_of_every_kind_beside_fifty_good_ones() -> None:
-    good = cluster(50)
-    good.run()
-    wanted = good.render()["instances"]
-    it = cluster(50, on_conflict="isolate")
-    odd: tuple[Any, ...] = ({}, -1, "x")
-    bad = [
-        *(replaced(path, value) for path in list(paths(WHOLE))[::3] for value in odd),
-        *(replaced(path, 1 << 32) for path in paths(WHOLE) if path[-1] in ("asn", "localASN")),
-    ]
-    names = []
+@pytest.mark.parametrize("path", [*paths(WHOLE)], ids=lambda path: ".".join(map(str, path)))
+def test_a_strange_value_in_a_field(alone: Cluster, path: tuple[Any, ...]) -> None:
+    for value in STRANGE:
+        found = problems_of(alone, replaced(path, value)["spec"])
+        for problem in found:
+            assert problem["objects"] == [OBJECT]
+            assert problem["field"].startswith("spec"), problem
+            assert len(problem["message"]) < 1000
+
+
+def test_wrong_objects_of_every_kind_beside_fifty_good_ones(
+    among_fifty: tuple[Cluster, Any],
+) -> None:
+    it, wanted = among_fifty
+    values = [value for value in STRANGE if value != STRANGE[-1]]
+    bad = [replaced(path, value) for path in paths(WHOLE) for value in values]
+    given = {}
     for i, one in enumerate(bad):
         one["metadata"]["name"] = f"bad-{i}"
-        # Of another VRF, so that what happens to be right does not change the others.
         it.put(FRR_CONFIGURATION, one)
-        names.append(f"FRRConfiguration/frr-k8s-system/bad-{i}")
+        given[f"FRRConfiguration/{NAMESPACE}/bad-{i}"] = f"bad-{i}"
     it.run()
     document = it.render()
+    for name in given.values():
+        it.delete(FRR_CONFIGURATION, name, NAMESPACE)
     (instance,) = (one for one in document["instances"] if one["vrf"] is None)
-    assert instance == wanted[0]
-    told = {name for problem in document["problems"] for name in problem["objects"]}
+    assert instance == wanted
+    reported = {name for problem in document["problems"] for name in problem["objects"]}
     left_out = {
-        f"FRRConfiguration/frr-k8s-system/{one['name']}"
+        f"FRRConfiguration/{NAMESPACE}/{one['name']}"
         for one in document["conditions"]
         if one["type"] == "Accepted" and one["status"] == "False"
     }
     assert left_out
-    assert left_out <= told <= set(names)
+    assert left_out <= reported <= given.keys()
+
+
+def test_an_unknown_field_is_reported_and_ignored() -> None:
+    known = of_router(neighbor(extra=1), more={"a": []})
+    known["bgp"]["new\n"] = "x" * 1_048_576
+    errors = FRR_CONFIGURATION.unknown_fields(configuration("bad", {**known, "widen": None}))
+    assert [error.path for error in errors] == [
+        "spec.bgp.routers[0].neighbors[0].extra",
+        "spec.bgp.routers[0].more",
+        "spec.bgp.'new\\n'",
+        "spec.widen",
+    ]
+    assert all(len(error.message) < 300 for error in errors)
+    assert problems_of(cluster(0), known) == []
 
 
 @pytest.mark.parametrize("text", [*TEXTS[:3], "x" * 10_240])
@@ -207,50 +171,37 @@ def test_a_strange_password_is_not_shown(text: str) -> None:
     assert text not in json.dumps(it.render(), ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    ("field", "text"),
-    [
-        ("holdTime", "1h1m1.5s"),
-        ("holdTime", "-1s"),
-        ("holdTime", "9999999h"),
-        ("holdTime", ""),
-        ("holdTime", "1d"),
-        ("connectTime", "0s"),
-        ("connectTime", "1500ms"),
-        ("connectTime", "65536s"),
-    ],
-)
-def test_durations(field: str, text: str) -> None:
-    more = {"keepaliveTime": "0s"} if field == "holdTime" else {}
-    it = cluster(0)
-    spec = {"bgp": {"routers": [router(neighbor(**{field: text}, **more))]}}
-    it.put(FRR_CONFIGURATION, configuration("bad", spec))
-    it.run()
-    fields = [problem["field"] for problem in it.render()["problems"]]
-    is_hold_time = text == "1h1m1.5s"
-    assert fields == ([] if is_hold_time else [f"spec.bgp.routers[0].neighbors[0].{field}"])
+@pytest.mark.parametrize(("vrf", "port"), [("red", 179), ("default", 1179)])
+def test_the_node_s_address_may_be_another_host_s_or_another_program_s(vrf: str, port: int) -> None:
+    spec = of_router(neighbor(address="192.0.2.1", port=port), vrf=vrf)
+    assert problems_of(cluster(0), spec) == []
 
 
-@pytest.mark.parametrize(
-    "address", ["fe80::1%eth0", "::ffff:192.0.2.1", "0.0.0.0", "::", "224.0.0.1", "192.0.2.1/24"]
-)
-def test_an_address_that_no_neighbor_has(address: str) -> None:
+def test_thousands_of_neighbors_without_an_interface_are_named_in_time() -> None:
     it = cluster(0)
-    spec = {"bgp": {"routers": [router(neighbor(address=address))]}}
-    it.put(FRR_CONFIGURATION, configuration("bad", spec))
+    device = {"devices": [{"name": "eth0", "addresses": ["192.0.2.1"]}]}
+    it.put(NODE_NETWORK, {"metadata": {"name": NODE_NAME}, "spec": device})
+    neighbors = [
+        neighbor(address=f"10.0.{i >> 8}.{i & 255}", sourceaddress="eth1") for i in range(3000)
+    ]
+    since = time.process_time()
+    found = problems_of(it, of_router(*neighbors))
+    fields = {problem["field"] for problem in found}
+    assert len(fields) == 3000
+    assert "spec.bgp.routers[0].neighbors[7].sourceaddress" in fields
+    assert time.process_time() - since < 20
+
+
+def test_a_conflict_of_thousands_names_a_few() -> None:
+    it = cluster(0)
+    for i in range(1000):
+        spec = of_router(neighbor(port=1000 + i % 500))
+        it.put(FRR_CONFIGURATION, configuration(f"bad-{i:04}", spec))
     it.run()
     (problem,) = it.render()["problems"]
-    assert problem["field"] == "spec.bgp.routers[0].neighbors[0].address"
-    assert address in problem["message"]
-
-
-def test_fifty_routers_are_the_most() -> None:
-    for count, broken in ((50, False), (51, True)):
-        it = cluster(0)
-        routers = [router(vrf=f"v{i}") for i in range(count)]
-        it.put(FRR_CONFIGURATION, configuration("many", {"bgp": {"routers": routers}}))
-        it.run()
-        assert bool(it.problems()) is broken
+    assert len(problem["objects"]) == 1000
+    assert len(problem["message"]) < 1000
+    assert problem["message"].endswith("; and 492 more values")
 
 
 def test_a_large_object_takes_seconds_and_not_minutes() -> None:
@@ -259,34 +210,23 @@ def test_a_large_object_takes_seconds_and_not_minutes() -> None:
     spec = {"bgp": {"routers": [router(*neighbors, prefixes=prefixes + prefixes[:1] * 10_000)]}}
     it = cluster(0)
     it.put(FRR_CONFIGURATION, configuration("large", spec))
-    since = time.monotonic()
+    since = time.process_time()
     it.run()
     (instance,) = it.intent.instances.all(it.db.snapshot())
     assert len(instance.originates) == 100_000
     assert it.intent.peers.count(it.db.snapshot()) == 10_000
-    assert time.monotonic() - since < 60
+    assert time.process_time() - since < 60
 
 
-def test_an_invalid_selector_stops_its_own_object_only() -> None:
-    it = cluster()
-    for selector in (
-        {"matchLabels": {"": "x"}},
-        {"matchLabels": {"a": "@"}},
-        {"matchExpressions": [{"key": "a", "operator": "Like", "values": ["x"]}]},
-        {"matchExpressions": [{"key": "a", "operator": "In"}]},
-        {"matchExpressions": [{"key": "a b", "operator": "Exists"}]},
-        ["a"],
-    ):
-        spec = {"nodeSelector": selector, "bgp": {"routers": [router(asn=1)]}}
-        it.put(FRR_CONFIGURATION, configuration("bad", spec))
-        it.run()
-        document = it.render()
-        assert {problem["objects"][0] for problem in document["problems"]} == {
-            "FRRConfiguration/frr-k8s-system/bad"
-        }, selector
-        assert all("nodeSelector" in problem["field"] for problem in document["problems"])
-        (instance,) = document["instances"]
-        assert len(instance["peers"]) == 2
+def test_an_invalid_selector_stops_its_own_object_only(
+    among_fifty: tuple[Cluster, Any],
+) -> None:
+    it, wanted = among_fifty
+    spec = {"nodeSelector": {"matchLabels": {"a": "@"}}, "bgp": {"routers": [router(asn=1)]}}
+    it.put(FRR_CONFIGURATION, configuration("bad", spec))
+    it.run()
+    assert it.render()["instances"] == [wanted]
+    it.delete(FRR_CONFIGURATION, "bad", NAMESPACE)
 
 
 def test_raw_configuration_is_no_configuration() -> None:

@@ -2,126 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from resources.crds.generate import custom_resource_definition
 from resources.errors import InvalidObject
-from resources.metallb.kinds import BGP_PEER
+from resources.metallb.kinds import BGP_PEER, CONFIGURATION
+from tests.reconcilers.frrk8s.bad_objects import all_fields, names, paths
+from tests.reconcilers.metallb.bad_objects import LONG, SPECIMENS, VALUES, changed, fields
 from tests.reconcilers.metallb.build import MetalLBNode
-from tests.reconcilers.metallb.objects import (
-    advertisement,
-    community,
-    made,
-    peer,
-    pool,
-    profile,
-)
+from tests.reconcilers.metallb.objects import advertisement, made, peer, pool, profile
 from tests.reconcilers.metallb.test_node import endpoints, node, service
-
-SELECTOR = {
-    "matchLabels": {"a": "b"},
-    "matchExpressions": [{"key": "c", "operator": "In", "values": ["d"]}],
-}
-SPECIMENS: dict[str, dict[str, Any]] = {
-    "peer": peer(
-        "specimen",
-        "203.0.113.200",
-        localASN=64800,
-        sourceAddress="192.0.2.10",
-        peerPort=1179,
-        holdTime="90s",
-        keepaliveTime="30s",
-        connectTime="5s",
-        vrf="red",
-        nodeSelectors=[SELECTOR, {}],
-        password="x",
-        bfdProfile="f",
-        enableGracefulRestart=True,
-        ebgpMultiHop=True,
-        disableMP=True,
-        dualStackAddressFamily=True,
-    ),
-    "advertisement": advertisement(
-        "specimen",
-        aggregationLength=32,
-        aggregationLengthV6=128,
-        localPref=5,
-        communities=["1:1"],
-        ipAddressPools=["specimen"],
-        ipAddressPoolSelectors=[SELECTOR],
-        nodeSelectors=[SELECTOR, {}],
-        peers=["specimen"],
-        serviceSelectors=[SELECTOR],
-    ),
-    "pool": {
-        **pool("specimen", "198.18.99.0/24", "198.18.98.1-198.18.98.7"),
-        "spec": {
-            "addresses": ["198.18.99.0/24", "198.18.98.1-198.18.98.7"],
-            "autoAssign": True,
-            "avoidBuggyIPs": True,
-            "serviceAllocation": {
-                "priority": 1,
-                "namespaces": ["x"],
-                "namespaceSelectors": [SELECTOR],
-                "serviceSelectors": [SELECTOR],
-            },
-        },
-    },
-    "community": community("specimen", vip="1:2"),
-    "profile": profile(
-        "specimen",
-        receiveInterval=100,
-        transmitInterval=100,
-        detectMultiplier=3,
-        echoInterval=50,
-        echoMode=False,
-        passiveMode=True,
-        minimumTtl=254,
-    ),
-}
-LONG = "x" * (1 << 20)
-VALUES: list[Any] = [
-    None,
-    [],
-    [None],
-    {},
-    5,
-    -1,
-    1 << 32,
-    1e3,
-    1.5,
-    "1",
-    "",
-    LONG,
-    "a\n\"'\x00\u202eb",
-]
-
-
-def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
-    """Yield the path of every part of an object."""
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list | tuple):
-        items = list(enumerate(value))
-    else:
-        return
-    for key, part in items:
-        yield (*path, key)
-        yield from paths(part, (*path, key))
-
-
-def changed(specimen: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return a specimen with one part exchanged."""
-    found: dict[str, Any] = json.loads(json.dumps(specimen))
-    at: Any = found
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = value
-    return found
-
 
 GOOD = [
     node(),
@@ -135,22 +27,30 @@ GOOD = [
 ROUTES = {f"203.0.113.{i}": ["198.18.30.5/32"] for i in range(1, 11)}
 
 
+def test_the_specimens_have_all_fields() -> None:
+    for kind in CONFIGURATION:
+        specimens = (one["spec"] for one in SPECIMENS.values() if one["kind"] == kind.name)
+        given = {names(path) for spec in specimens for path in paths(spec)}
+        newest = custom_resource_definition(kind)["spec"]["versions"][0]
+        schema = newest["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        assert {*all_fields(schema)} - given == set()
+
+
 @pytest.mark.parametrize("kind", SPECIMENS)
 def test_a_field_that_cannot_be_concerns_its_object_alone(kind: str) -> None:
-    specimen = SPECIMENS[kind]
     found = MetalLBNode("isolate")
     found.put(*GOOD)
     assert found.routes() == ROUTES
-    for path in paths(specimen["spec"], ("spec",)):
+    for path in fields(kind):
         for value in VALUES:
-            found.put(changed(specimen, path, value))
+            found.put(changed(kind, path, value))
             problems = found.render()["problems"]
             at = (path, str(value)[:20])
             routes = found.routes()
             assert {address: routes[address] for address in ROUTES} == ROUTES, at
             assert all(any("/specimen" in name for name in p["objects"]) for p in problems), at
             assert all(len(p["message"]) < 1000 and len(p["field"]) < 1000 for p in problems), at
-    found.delete(specimen)
+    found.delete(SPECIMENS[kind])
     assert found.problems() == []
 
 

@@ -61,6 +61,21 @@ def test_h52_a_recursive_alias_is_rejected() -> None:
     assert "alias" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f'{{"a": {"1" * 10_000}}}', "not JSON: a number is too long"),
+        (f'{{"a": -{"1" * 5_000}}}', "not JSON: a number is too long"),
+        ('{"a": "\\ud800"}', "not JSON: a text has half of a surrogate pair"),
+        ("[" * 100_000, "not JSON: maximum recursion depth exceeded"),
+    ],
+    ids=["number", "negative", "surrogate", "deep"],
+)
+def test_json_that_only_one_parser_takes_is_rejected(text: str, message: str) -> None:
+    (problem,) = parse_file("f.json", text.encode(), KINDS).problems
+    assert problem.message.startswith(message)
+
+
 def test_h52_a_python_tag_is_rejected_with_its_line() -> None:
     (problem,) = _yaml("a: 1\nb: !!python/object:os.system {}\n").problems
     assert problem.line == 2
