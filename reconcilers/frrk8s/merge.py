@@ -188,7 +188,9 @@ class Merger:
         return [self._compile(unit, elsewhere) for unit in units]
 
     def _compile(self, unit: Unit, elsewhere: VrfPrefixes) -> Compiled:
-        needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
+        needed: dict[str, frozenset[Prefix]] = {}
+        if elsewhere:
+            needed = {vrf: elsewhere[vrf] for vrf in imported_elsewhere(unit) if vrf in elsewhere}
         self._used.add(unit.ref)
         known = self._compiled.setdefault(unit.ref, [])
         for row, before, compiled in known:

@@ -6,9 +6,9 @@ four octets. An invalid value is rejected when it is created, by an error that n
 
 from __future__ import annotations
 
-import functools
 import ipaddress
-from typing import Literal
+from collections.abc import Sequence
+from typing import Final, Literal
 
 import msgspec
 
@@ -141,10 +141,21 @@ class RouteAttributes(msgspec.Struct, frozen=True, cache_hash=True):
             check_next_hop("route", "", "next_hop", self.next_hop)
 
 
-@functools.lru_cache(maxsize=65536)
-def _check_prefix(text: str) -> None:
-    """Check one of many prefixes of which few change at a time. Raises ValueError."""
-    prefix_to_wire(text)
+_valid_prefixes: Final[set[str]] = set()
+"""Prefixes that were checked: of the many of an instance few change at a time."""
+MAX_VALID_PREFIXES: Final = 1 << 17
+
+
+def _check_prefixes(texts: Sequence[str]) -> None:
+    """Check prefixes. Raises ValueError."""
+    if _valid_prefixes.issuperset(texts):
+        return
+    if len(_valid_prefixes) > MAX_VALID_PREFIXES:
+        _valid_prefixes.clear()
+    for text in texts:
+        if text not in _valid_prefixes:
+            prefix_to_wire(text)
+            _valid_prefixes.add(text)
 
 
 class InstanceImport(msgspec.Struct, frozen=True):
@@ -198,11 +209,10 @@ class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.confederation is not None:
             for asn in (self.confederation.identifier, *self.confederation.members):
                 check_asn("instance", self.name, "confederation", asn)
-        for prefix in self.originate:
-            try:
-                _check_prefix(prefix)
-            except ValueError as error:
-                raise InvalidConfig("instance", self.name, "originate", str(error)) from None
+        try:
+            _check_prefixes(self.originate)
+        except ValueError as error:
+            raise InvalidConfig("instance", self.name, "originate", str(error)) from None
         names = [one.instance for one in self.imports]
         if self.name in names or len(set(names)) < len(names):
             raise InvalidConfig(
