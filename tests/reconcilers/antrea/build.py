@@ -224,3 +224,10 @@ def secret(data: dict[str, str], namespace: str = "kube-system") -> dict[str, An
         "metadata": {"name": "antrea-bgp-passwords", "namespace": namespace},
         "stringData": data,
     }
+
+
+def in_ten_spellings(count: int) -> list[str]:
+    """Return as many IPv6 addresses, each in ten spellings."""
+    heads = [f"2001:{group}:{'0' * i}0" for group in ("db8", "DB8") for i in range(4)]
+    spellings = [*(f"{head}:%x::1" for head in heads), "2001:db8:0:%x::0:1", "2001:db8:0:%04x::1"]
+    return [text % number for text in spellings for number in range(1, count + 1)]

@@ -17,6 +17,7 @@ from tests.reconcilers.antrea.build import (
     Cluster,
     egress,
     endpoints,
+    in_ten_spellings,
     node,
     policy,
     secret,
@@ -227,6 +228,8 @@ BAD = {
     "policy": policy("worse", localASN=4200000000, created="2020-01-01T00:00:00Z"),
     "node": node("another", addresses=[], cidrs=["2001:db8::/64"]),
     "a node without addresses": node("another", addresses=[], cidrs=[]),
+    "a pod CIDR without an address": node(cidrs=["10.201.7.0/24", "2001:db8:c9:7::/64"]),
+    "500 spellings": service("bad", externalIPs=in_ten_spellings(50)),
     "peers": policy(
         "p",
         *ALL,

@@ -14,6 +14,7 @@ from tests.reconcilers.antrea.build import (
     dual,
     egress,
     endpoints,
+    in_ten_spellings,
     node,
     policy,
     service,
@@ -114,9 +115,7 @@ def test_spellings_of_one_address_are_one_route_that_stays_while_one_is_left() -
 
 
 def test_a_service_with_500_external_ips_in_ten_spellings() -> None:
-    heads = [f"2001:{group}:{'0' * i}0" for group in ("db8", "DB8") for i in range(4)]
-    spellings = [*(f"{head}:%x::1" for head in heads), "2001:db8:0:%x::0:1", "2001:db8:0:%04x::1"]
-    texts = [text % number for text in spellings for number in range(1, 51)]
+    texts = in_ten_spellings(50)
     assert len(set(texts)) == 500
     it = Cluster(dual(), policy("p", "ExternalIP", peers=[PEER6]), service(externalIPs=texts))
     assert len(it.prefixes("2001:db8:30::1")) == 50
