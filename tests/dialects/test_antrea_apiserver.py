@@ -21,7 +21,16 @@ from tests.dialects import antrea_definition as definitions
 from tests.reconcilers.antrea.build import NODE, ROUTER_ID, node, policy, secret
 from tests.support.agent import Agent
 from tests.support.daemon import Daemon
-from tests.support.kubernetes.accounts import CRDS, access, define, grant, put, rules, undefine
+from tests.support.kubernetes.accounts import (
+    CRDS,
+    NAMESPACE,
+    access,
+    define,
+    grant,
+    put,
+    rules,
+    undefine,
+)
 from tests.support.kubernetes.server import ApiServer
 from tests.support.wait import eventually
 
@@ -33,6 +42,7 @@ SECRETS = "/api/v1/namespaces/kube-system/secrets"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/waggle-operator"
 MANAGER = "waggle-operator-antrea"
+READS = ("get", "list", "watch")
 QUIET = 3.0
 """Seconds in which a second write would have come."""
 
@@ -68,22 +78,50 @@ def apply(server: ApiServer, value: dict[str, Any]) -> str:
     return server.kubectl("apply", "-f", "-", text=json.dumps(value))
 
 
+def of_dialect(part: str) -> list[dict[str, Any]]:
+    """Return the rules that the chart adds for BGPPolicies, everywhere."""
+    made = {"agent": rbac.agent_rules, "operator": rbac.operator_rules}[part]
+    found: list[dict[str, Any]] = yaml.safe_load("".join(made(agent_cell(DIALECT))))
+    return found
+
+
+ONE_SECRET = {
+    "apiGroups": [""],
+    "resources": ["secrets"],
+    "resourceNames": ["antrea-bgp-passwords"],
+    "verbs": ["list", "watch"],
+}
+"""What the chart adds in the namespace of the passwords, for agents."""
+
+
 def account(server: ApiServer, part: str, path: Path) -> Path:
     """Make an account with what the chart grants a part for BGPPolicies; return its kubeconfig."""
-    name, cell = f"antrea-{part}", agent_cell(DIALECT)
-    made = {"agent": rbac.agent_rules, "operator": rbac.operator_rules}[part]
-    of_dialect: list[dict[str, Any]] = yaml.safe_load("".join(made(cell)))
+    name = f"antrea-{part}"
     shared = [r for r in rules(part, "Cluster") if r["resources"] in (["nodes"], ["events"])]
-    grant(server, name, "Cluster", [*shared, *of_dialect])
-    one_secret = {
-        "apiGroups": [""],
-        "resources": ["secrets"],
-        "resourceNames": ["antrea-bgp-passwords"],
-        "verbs": ["list", "watch"],
-    }
+    grant(server, name, "Cluster", [*shared, *of_dialect(part)])
     leases = [r for r in rules(part, "") if r["resources"] != ["secrets"]]
-    grant(server, name, "", [*leases, *([one_secret] if part == "agent" else [])])
+    grant(server, name, "", [*leases, *([ONE_SECRET] if part == "agent" else [])])
     return access(server, name, path)
+
+
+def check_permissions(server: ApiServer, part: str, since: int) -> None:
+    """Check that no request was refused, and that each permission of the dialect was used."""
+    counts = server.request_counts(f"antrea-{part}", NAMESPACE, since)
+    # Each account may discover what is served.
+    requests = {r: n for r, n in counts.items() if not r.resource.startswith("/")}
+    assert not [str(request) for request in requests if request.status in (401, 403)]
+    used = {(r.verb, r.group, r.resource) for r in requests}
+    granted = {
+        (verb, group, resource)
+        for rule in [*of_dialect(part), *([ONE_SECRET] if part == "agent" else [])]
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert not granted - used
+    written = {(r.verb, r.resource): n for r, n in requests.items() if r.verb not in READS}
+    of_nodes = {key: n for key, n in written.items() if key[1] not in ("events", "leases")}
+    assert of_nodes == ({("patch", "nodes"): 1} if part == "operator" else {})
 
 
 VALID = policy()["spec"]
@@ -138,6 +176,7 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
     server: ApiServer, tmp_path: Path
 ) -> None:
     before = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
+    since = server.audited
     with routers(tmp_path, 1) as (port,):
         peers = [{"address": "127.0.0.2", "asn": 65000, "port": port}]
         apply(server, policy("edge", pod=True, localASN=65001, listenPort=1179, peers=peers))
@@ -184,6 +223,8 @@ def test_policies_are_applied_and_the_annotation_alone_is_written_once(
             assert (managers, "status" in stored) == ({"kubectl-client-side-apply"}, False)
             after = server.request("GET", f"{CRDS}/bgppolicies.crd.antrea.io").body["metadata"]
             assert after["generation"] == before["generation"]
+            for part in ("agent", "operator"):
+                eventually(lambda: check_permissions(server, part, since), within=30)  # noqa: B023
         finally:
             agent.stop()
             operator.stop()

@@ -17,6 +17,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,14 +204,18 @@ class ApiServer:
 
     def requests_by(self, account: str, namespace: str, since: int = 0) -> set[Request]:
         """Return all requests of a ServiceAccount; ``since`` is an earlier `audited`."""
+        return set(self.request_counts(account, namespace, since))
+
+    def request_counts(self, account: str, namespace: str, since: int = 0) -> Counter[Request]:
+        """Return the requests of a ServiceAccount with their numbers."""
         user = f"system:serviceaccount:{namespace}:{account}"
         if not self.audited:
-            return set()
+            return Counter()
         with (self.directory / "audit.log").open() as log:
             log.seek(since)
             # The last line may be half written.
             events = [json.loads(line) for line in log if line.endswith("\n")]
-        return {_request(event) for event in events if event["user"]["username"] == user}
+        return Counter(_request(event) for event in events if event["user"]["username"] == user)
 
     def token(self, account: str, namespace: str, node: str = "") -> str:
         """Make a token of a ServiceAccount; with a node, as the kubelet does for a Pod on it."""
