@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -81,23 +82,32 @@ def next_hops(router: Frr, prefix: str, *, multipath: bool) -> set[str]:
 def test_three_nodes_are_equal_paths_and_one_with_a_local_endpoint_is_one(
     need_router: NeedRouter, tmp_path: Path
 ) -> None:
-    need_router("frr")
-    peers = [{"address": ROUTER, "asn": 64600}]
-    keys = secret({f"{ROUTER}-64600": PASSWORD})
+    for kind in ("frr", "bird"):
+        need_router(kind)
+    peers = [{"address": ROUTER, "asn": 64600}, {"address": MEMBER, "asn": 64608}]
+    keys = secret({f"{ROUTER}-64600": PASSWORD, f"{MEMBER}-64608": PASSWORD})
     base = [*cluster(), policy("edge", "ClusterIP", pod=True, peers=peers), keys]
     everywhere = service(clusterIPs=["10.98.14.20"])
     local = service(clusterIPs=["10.98.14.20"], internalTrafficPolicy="Local")
-    settings = RouterSettings(
-        64600,
-        "192.0.2.1",
-        (ROUTER,),
-        tuple(PeerSettings(a, 64620, password=PASSWORD, hold_time=90) for a in NODES.values()),
+    neighbors = tuple(
+        PeerSettings(a, 64620, password=PASSWORD, hold_time=90) for a in NODES.values()
     )
-    with linked_namespaces() as link, nodes_at(link, [ROUTER], [*NODES.values()]) as places:
+    with (
+        linked_namespaces() as link,
+        nodes_at(link, [ROUTER, MEMBER], [*NODES.values()]) as places,
+    ):
+        settings = RouterSettings(64600, "192.0.2.1", (ROUTER,), neighbors)
         router = frr(link.right, tmp_path / "frr", settings)
-        router.start()
-        try:
-            router.wait_ready()
+        # Its address is on the loopback interface: for BIRD that is no direct session.
+        distant = tuple(dataclasses.replace(one, multihop=64) for one in neighbors)
+        settings = RouterSettings(64608, "192.0.2.8", (MEMBER,), distant)
+        bird = Bird(settings, link.right, tmp_path / "bird")
+        with ExitStack() as stack:
+            for one in (router, bird):
+                one.start()
+                stack.callback(one.stop)
+            for one in (router, bird):
+                one.wait_ready()
             with agents(places, tmp_path) as found:
 
                 def give(*objects: dict[str, Any]) -> None:
@@ -110,6 +120,8 @@ def test_three_nodes_are_equal_paths_and_one_with_a_local_endpoint_is_one(
                     for number, own in enumerate(NODES.values()):
                         prefix = f"10.201.{number}.0/24"
                         assert next_hops(router, prefix, multipath=False) == {own}
+                        of_node = {prefix, SHOP} if own in expected else {prefix}
+                        assert set(bird.all_routes(own)) == of_node
 
                 give(everywhere)
                 settles(
@@ -135,8 +147,6 @@ def test_three_nodes_are_equal_paths_and_one_with_a_local_endpoint_is_one(
                     context=router.daemon.tail,
                 )
                 assert {a: p.uptime_token for a, p in router.peers().items()} == tokens
-        finally:
-            router.stop()
 
 
 def test_members_of_a_confederation_are_one_as_outside_and_a_sequence_inside(
@@ -160,19 +170,26 @@ def test_members_of_a_confederation_are_one_as_outside_and_a_sequence_inside(
     nodes = cluster()
     for value in nodes:
         value["metadata"]["labels"] = {"kubernetes.io/hostname": value["metadata"]["name"]}
-    base = [*nodes, service(clusterIPs=["10.98.14.20"])]
+    keys = secret({f"{ROUTER}-64600": PASSWORD, f"{MEMBER}-64630": PASSWORD})
+    base = [*nodes, service(clusterIPs=["10.98.14.20"]), keys]
     outside = RouterSettings(
         64600,
         "192.0.2.1",
         (ROUTER,),
-        tuple(PeerSettings(a, IDENTIFIER, hold_time=90) for a in NODES.values()),
+        tuple(PeerSettings(a, IDENTIFIER, password=PASSWORD, hold_time=90) for a in NODES.values()),
     )
     inside = RouterSettings(
         64630,
         "192.0.2.8",
         (MEMBER,),
         tuple(
-            PeerSettings(address, members[name], hold_time=90, internal_confederation=True)
+            PeerSettings(
+                address,
+                members[name],
+                password=PASSWORD,
+                hold_time=90,
+                internal_confederation=True,
+            )
             for name, address in NODES.items()
         ),
         confederation=IDENTIFIER,
