@@ -251,6 +251,8 @@ class Attributes(msgspec.Struct, frozen=True):
     communities: tuple[int, ...] = ()
     large_communities: tuple[tuple[int, int, int], ...] = ()
     local_preference: int | None = None
+    med: int | None = None
+    """MULTI_EXIT_DISC (RFC 4271 section 5.1.4); None sends none."""
     next_hop: str | None = None
     """None is the address of the session itself."""
     incomplete: bool = False

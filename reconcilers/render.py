@@ -142,6 +142,7 @@ def _route(row: Route) -> Json:
             ":".join(str(n) for n in value) for value in attributes.large_communities
         ],
         "localPreference": attributes.local_preference,
+        "med": attributes.med,
         "nextHop": attributes.next_hop,
         "origin": "incomplete" if attributes.incomplete else "igp",
         "origins": [

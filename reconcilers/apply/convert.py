@@ -191,6 +191,7 @@ def route_attributes(attributes: Attributes) -> RouteAttributes:
     return RouteAttributes(
         origin=Origin.INCOMPLETE if attributes.incomplete else Origin.IGP,
         local_preference=attributes.local_preference,
+        med=attributes.med,
         communities=tuple(dict.fromkeys(attributes.communities)),
         large_communities=tuple(dict.fromkeys(attributes.large_communities)),
         next_hop=None if next_hop is None else address_text(ipaddress.ip_address(next_hop).packed),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from reconcilers.frrk8s.unit import NeighborKey
-from reconcilers.frrk8s.values import Prefix, prefix
+from reconcilers.frrk8s.values import MED, Prefix, prefix
 from reconcilers.model import Attributes
 from resources.errors import FieldError
 from resources.frrk8s.communities import Community, parse_community
@@ -160,4 +160,5 @@ def _attributes(communities: frozenset[Community], preference: int | None) -> At
         communities=tuple(sorted(c for c in communities if isinstance(c, int))),
         large_communities=tuple(sorted(c for c in communities if not isinstance(c, int))),
         local_preference=preference,
+        med=MED,
     )

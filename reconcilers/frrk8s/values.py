@@ -19,6 +19,9 @@ from speaker.nlri import Family, prefix_to_wire
 Prefix: TypeAlias = tuple[Family, bytes]
 """A family, and a prefix of it as wire bytes."""
 DEFAULT_VRF: Final = "default"
+MED: Final = 0
+"""MULTI_EXIT_DISC of configured routes: FRR sends it with what a ``network`` statement originates, so
+that nodes with either are equal to a router that compares it (docs/frrk8s.md)."""
 NANOSECONDS: Final = 1_000_000_000
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from reconcilers.frrk8s.values import MED
 from reconcilers.metallb.check import aliases, pools_of, preferences_collide
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import Attributes, ObjectRef, ref_to
@@ -126,6 +127,7 @@ def _attributes(row: BGPAdvertisement, names: Mapping[str, str]) -> Attributes:
         communities=tuple(sorted(v for v in values if isinstance(v, int))),
         large_communities=tuple(sorted(v for v in values if not isinstance(v, int))),
         local_preference=row.spec.local_pref or None,
+        med=MED,
     )
 
 

@@ -28,6 +28,7 @@ class TableRoute:
     large_communities: frozenset[str]
     local_preference: int | None
     """None on eBGP, where routers set their own."""
+    med: int | None
 
 
 def expected_table(
@@ -53,6 +54,7 @@ def expected_table(
             communities=frozenset(route["communities"]),
             large_communities=frozenset(route["largeCommunities"]),
             local_preference=preference if internal else None,
+            med=route["med"],
         )
     return found
 
@@ -88,6 +90,7 @@ def actual_table(routes: Mapping[str, RouterRoute], *, internal: bool) -> dict[s
             communities=route.communities,
             large_communities=route.large_communities,
             local_preference=route.local_preference if internal else None,
+            med=route.med,
         )
         for prefix, route in routes.items()
     }
