@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 from reconcilers.dialect import explanation_of
 from reconcilers.metallb.rules import PeerRules
-from reconcilers.metallb.services import ServiceState, decide
+from reconcilers.metallb.services import (
+    ServiceState,
+    crowded_text,
+    decide,
+    too_many_communities,
+)
 from reconcilers.model import ObjectRef, Peer, RouteExplanation
 from resources.core.service import INGRESS
 from speaker.nlri import Family, aggregate
@@ -73,6 +78,16 @@ def _answer(candidate: Candidate, peer: Peer, rules: PeerRules | None) -> _Answe
         families = " and ".join(str(one) for one in rules.families)
         return _Answer("Family", f"the session carries {families} only", origin)
     prefixes = {aggregate(nlri, one.length(family)): one.ref for one in for_peer}
+    crowded = [
+        one
+        for one in too_many_communities(candidate.state, decision, rules)
+        if one.family == family and one.nlri in prefixes
+    ]
+    for one in crowded:
+        del prefixes[one.nlri]
+    if not prefixes:
+        text = "; ".join(map(crowded_text, crowded))
+        return _Answer("TooManyCommunities", text, crowded[0].advertisements[0])
     advertised = tuple(sorted(prefixes, key=lambda prefix: -prefix[0]))
     message = "" if nlri in prefixes else f"as a part of an aggregate of length {advertised[0][0]}"
     return _Answer("Advertised", message, prefixes[advertised[0]], advertised)

@@ -13,7 +13,7 @@ from reconcilers.frrk8s.values import MED
 from reconcilers.metallb.check import aliases, pools_of, preferences_collide
 from reconcilers.metallb.objects import Objects
 from reconcilers.model import Attributes, ObjectRef, ref_to
-from resources.frrk8s.communities import parse_community
+from resources.frrk8s.communities import Community, parse_community
 from resources.metallb.bgpadvertisement import BGPAdvertisement
 from resources.metallb.ipaddresspool import blocks
 from resources.metallb.kinds import BGP_ADVERTISEMENT
@@ -34,6 +34,16 @@ class Advertisement(msgspec.Struct, frozen=True):
     def ref(self) -> ObjectRef:
         """The object."""
         return ref_to(BGP_ADVERTISEMENT, self.row)
+
+    @property
+    def communities(self) -> frozenset[Community]:
+        """The communities, large ones included."""
+        return frozenset((*self.attributes.communities, *self.attributes.large_communities))
+
+    @property
+    def community_count(self) -> int:
+        """The number of `communities`."""
+        return len(self.attributes.communities) + len(self.attributes.large_communities)
 
     def length(self, family: Family) -> int:
         """Return the length of the prefix that an address of a family is advertised as."""

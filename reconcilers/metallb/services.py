@@ -6,8 +6,8 @@ The steps are those of MetalLB's speaker, in its order (speaker/main.go, speaker
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from reconcilers.dialect import Contributed, Rejected, ServiceAddress
 from reconcilers.metallb.rules import (
@@ -17,11 +17,15 @@ from reconcilers.metallb.rules import (
     Withheld,
     collide,
 )
-from reconcilers.model import Contribution, ObjectRef, Origin, Problem
+from reconcilers.model import Contribution, ObjectRef, Origin, Problem, ProblemCategory
 from reconcilers.prefixes import host_route
 from resources.core import EndpointSlice, Service
 from resources.core.service import INGRESS
-from speaker.nlri import IPV6_UNICAST, Family, aggregate
+from resources.frrk8s.communities import Community
+from speaker.nlri import IPV6_UNICAST, Family, aggregate, prefix_to_text
+
+MAX_COMMUNITIES: Final = 63
+"""Of one prefix, large ones included: MetalLB's own limit, over which it advertises nothing."""
 
 
 class HostRoute(NamedTuple):
@@ -148,7 +152,11 @@ def contributions(
         if decision.conflict:
             yield Rejected(route_set, _conflict(state, decision))
         if decision.withheld is None:
-            yield from _prefixes(state, decision, route_set, one)
+            crowded = too_many_communities(state, decision, one)
+            for found in crowded:
+                yield Rejected(route_set, _too_many(state, found))
+            left_out = {(found.family, found.nlri) for found in crowded}
+            yield from _prefixes(state, decision, route_set, one, left_out)
 
 
 def _conflict(state: ServiceState, decision: Decision) -> Problem:
@@ -158,8 +166,59 @@ def _conflict(state: ServiceState, decision: Decision) -> Problem:
     return Problem(tuple(sorted(objects)), "spec.localPref", message, category="conflict")
 
 
+class Crowded(NamedTuple):
+    """A prefix of a Service with more than `MAX_COMMUNITIES`."""
+
+    family: Family
+    nlri: bytes
+    advertisements: tuple[ObjectRef, ...]
+    """Those that give it communities."""
+    communities: int
+
+
+def too_many_communities(
+    state: ServiceState, decision: Decision, rules: PeerRules
+) -> tuple[Crowded, ...]:
+    """Return the prefixes of a Service that a peer cannot be advertised. Source: internal/bgp."""
+    given = [one for one in decision.advertisements if one.ref in rules.for_peer]
+    if sum(one.community_count for one in given) <= MAX_COMMUNITIES:
+        return ()
+    by_prefix: dict[tuple[Family, bytes], list[Advertisement]] = {}
+    for family, nlri in state.addresses:
+        for one in given if family in rules.families else ():
+            by_prefix.setdefault((family, aggregate(nlri, one.length(family))), []).append(one)
+    found = (
+        Crowded(
+            *prefix,
+            tuple(sorted({one.ref for one in of_prefix if one.community_count})),
+            len(frozenset[Community]().union(*(one.communities for one in of_prefix))),
+        )
+        for prefix, of_prefix in by_prefix.items()
+    )
+    return tuple(one for one in found if one.communities > MAX_COMMUNITIES)
+
+
+def crowded_text(found: Crowded) -> str:
+    """Return why a prefix is not advertised."""
+    prefix = prefix_to_text(found.family, found.nlri)
+    return (
+        f"{prefix} has {found.communities} communities, and at most {MAX_COMMUNITIES} are possible"
+    )
+
+
+def _too_many(state: ServiceState, found: Crowded) -> Problem:
+    message = f"{state.ref} is not advertised: {crowded_text(found)}"
+    objects = tuple(sorted((*found.advertisements, state.ref)))
+    category: ProblemCategory = "conflict" if len(found.advertisements) > 1 else "invalid"
+    return Problem(objects, "spec.communities", message, category=category)
+
+
 def _prefixes(
-    state: ServiceState, decision: Decision, route_set: str, rules: PeerRules
+    state: ServiceState,
+    decision: Decision,
+    route_set: str,
+    rules: PeerRules,
+    left_out: Container[tuple[Family, bytes]],
 ) -> Iterator[Contributed]:
     for advertisement in decision.advertisements:
         if advertisement.ref not in rules.for_peer:
@@ -169,5 +228,7 @@ def _prefixes(
         for family, nlri in state.addresses:
             if family in rules.families:
                 prefix = aggregate(nlri, advertisement.length(family))
+                if (family, prefix) in left_out:
+                    continue
                 named = ServiceAddress(INGRESS, nlri)
                 yield Contributed(route_set, family, prefix, contribution, named)

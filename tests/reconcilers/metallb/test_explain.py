@@ -18,6 +18,9 @@ SELECTING = {"serviceSelectors": [{"matchLabels": {"tier": "prod"}}]}
 PLAIN = (FRONT, advertisement("x"), endpoints("web"))
 
 
+MANY = [f"1:{number}" for number in range(64)]
+
+
 def explained(found: MetalLBNode) -> RouteExplanation:
     target = Target("shop/web", kind="Service", namespace="shop", name="web")
     [one] = [e for group in found.compiler.explainer().explain(target) for e in group]
@@ -42,6 +45,21 @@ def explained(found: MetalLBNode) -> RouteExplanation:
             ),
             "LocalPreferenceConflict",
             "x",
+        ),
+        (
+            (FRONT, advertisement("x", communities=MANY), endpoints("web")),
+            "TooManyCommunities",
+            "x",
+        ),
+        (
+            (
+                FRONT,
+                advertisement("x", communities=MANY, aggregationLength=24),
+                advertisement("y"),
+                endpoints("web"),
+            ),
+            "Advertised",
+            "y",
         ),
     ],
 )
