@@ -1,5 +1,6 @@
 """Properties of merging; `test_model` compares it with a model."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -163,9 +164,18 @@ def test_isolation_is_the_merge_of_those_that_it_takes_in(objects: dict[str, lis
 
 @UNHURRIED
 @given(sets())
-def test_every_conflict_is_of_objects_that_differ_pair_by_pair(
+def test_objects_are_in_conflict_exactly_while_one_or_two_of_them_are(
     objects: dict[str, list[Spec]],
 ) -> None:
+    units = units_of(objects)
+    apart = [merge([one]) for one in units]
+    apart += [merge(list(pair)) for pair in itertools.combinations(units, 2)]
+    assert (merge(units).routers is None) is any(found.routers is None for found in apart)
+
+
+@UNHURRIED
+@given(sets())
+def test_the_objects_of_a_problem_do_not_go_together(objects: dict[str, list[Spec]]) -> None:
     units = {found.ref: found for found in units_of(objects)}
     for problem in merge(list(units.values())).problems:
         alone = merge([units[ref] for ref in problem.objects])
