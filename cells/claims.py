@@ -14,7 +14,7 @@ from cells.dialect_states import DialectStates
 from cells.hive import Health, Wiring
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
-from cells.state_files import KeptValue, LogLines, StateDirectory, StateFile
+from cells.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.intent.arbitrate import PEER, Claim, Owners
 
 FILE: Final = "claims.json"
@@ -41,10 +41,9 @@ class ClaimStore:
         """The owning dialect of each claim."""
         self.remembered = 0
         """Peers of the last run, until this one has had peers, too."""
-        path = directory.file(FILE)
         self._kept = KeptValue(
             "claims",
-            None if path is None else StateFile(path, LINES),
+            directory.file(FILE, LINES),
             value=lambda: self.owners,
             encode=encode,
             take=self._take,

@@ -16,7 +16,7 @@ from cells.hive import Group, Health
 from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.node import ThisNode
-from cells.state_files import KeptValue, LogLines, StateDirectory, StateFile
+from cells.state_files import KeptValue, LogLines, StateDirectory
 from reconcilers.dialect import Dialect, Memory
 from resources.state_file import StateFileError
 
@@ -65,10 +65,9 @@ class DialectStates:
         lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> KeptValue[Memory]:
-        path = directory.file(f"{dialect.name}.state")
         return KeptValue(
             f"{dialect.name}-state",
-            None if path is None else StateFile(path, LINES),
+            directory.file(f"{dialect.name}.state", LINES),
             value=lambda: dialect.memory,
             encode=functools.partial(self._encode, dialect),
             take=functools.partial(self._take, dialect),

@@ -13,7 +13,7 @@ from cells.hive.jobs import Jobs
 from cells.hive.lifecycle import Lifecycle
 from cells.hive.rounds import run_rounds
 from cells.hive.signal import Signal
-from cells.state_files import LogLines, StateDirectory, StateFile
+from cells.state_files import LogLines, StateDirectory
 from resources.manifests import ManifestsSource
 from resources.manifests.last_valid import decode, encode
 from resources.tables import Tables
@@ -44,10 +44,10 @@ class LastValidObjects:
         lifecycle: Lifecycle,
         jobs: Jobs,
     ) -> None:
-        path = None if state_directory is None else state_directory.file(FILE)
-        if path is None:
+        file = None if state_directory is None else state_directory.file(FILE, LINES)
+        if file is None:
             return
-        self._file = StateFile(path, LINES)
+        self._file = file
         self._database = database
         self._tables = tables
         self._source = source

@@ -8,6 +8,9 @@ written stops nothing: health has it, and the log once.
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
+import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,18 +26,11 @@ from resources.state_file import StateFileError, read, write
 
 MEMORY_ONLY: Final = "kept in memory only (--state-directory is not set)"
 
+LOCK: Final = "lock"
+"""The file of the state directory that its agent locks."""
+IN_USE: Final = "another agent uses the state directory"
+
 T = TypeVar("T")
-
-
-class StateDirectory:
-    """The directory on the node for what a restart has to remember."""
-
-    def __init__(self, options: ClaimsOptions) -> None:
-        self.path = None if options.directory is None else Path(options.directory)
-
-    def file(self, name: str) -> Path | None:
-        """Return the path of a file, or None without a directory."""
-        return None if self.path is None else self.path / name
 
 
 class LogLines(NamedTuple):
@@ -48,11 +44,56 @@ class LogLines(NamedTuple):
     """The event of one that cannot be written."""
 
 
+class StateDirectory:
+    """The directory on the node for what a restart has to remember.
+
+    One agent at a time writes to it: the one that has locked its file ``lock``, until it ends.
+    """
+
+    def __init__(self, options: ClaimsOptions, lifecycle: Lifecycle) -> None:
+        self.path = None if options.directory is None else Path(options.directory)
+        self._descriptor: int | None = None
+        self._taking = threading.Lock()
+        lifecycle.append("state-directory", stop=self.release)
+
+    def file(self, name: str, lines: LogLines) -> StateFile | None:
+        """Return a file, or None without a directory."""
+        return None if self.path is None else StateFile(self.path / name, lines, self._lock)
+
+    def _lock(self) -> None:
+        """Lock the directory, unless that is done. Raises `OSError`, also if another agent has it."""
+        assert self.path is not None  # noqa: S101  it has a file
+        with self._taking:
+            if self._descriptor is not None:
+                return
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(self.path / LOCK, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                if isinstance(error, BlockingIOError):
+                    raise OSError(errno.EBUSY, IN_USE) from None
+                raise
+            self._descriptor = descriptor
+
+    async def release(self) -> None:
+        """Let another agent write."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 class StateFile:
     """One file, with its present defect."""
 
-    def __init__(self, path: Path, lines: LogLines) -> None:
+    def __init__(
+        self, path: Path, lines: LogLines, before_writing: Callable[[], None] = lambda: None
+    ) -> None:
+        """``before_writing`` runs in the thread; it raises OSError where nothing may be written."""
         self.path = path
+        self._before_writing = before_writing
         self.trouble = ""
         """The present defect as a clause; empty without one."""
         self._lines = lines
@@ -94,6 +135,7 @@ class StateFile:
 
     def _write(self, pieces: Iterable[bytes]) -> None:
         with self._lock:
+            self._before_writing()
             write(self.path, pieces)
 
     def _fail(self, what: str, event: str, error: Exception) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 from structlog.testing import capture_logs
 
@@ -152,6 +153,7 @@ def run(
         hive = _hive(directory, loop, flags)
         started = asyncio.Event()
         task = asyncio.create_task(hive.run(started.set))
+        task.add_done_callback(lambda _: started.set())
         await started.wait()
         try:
             await scenario(RunningAgent(hive, directory, loop))
@@ -160,10 +162,19 @@ def run(
             hive.shutdown()
             await task
 
-    with capture_logs() as lines, asyncio.Runner(loop_factory=MeasuredLoop) as runner:
+    with (
+        capture_logs() as lines,
+        mock.patch("asyncio.to_thread", _at_once),
+        asyncio.Runner(loop_factory=MeasuredLoop) as runner,
+    ):
         runner.run(main())
     errors = [line for line in lines if line["log_level"] in ("error", "critical")]
     assert not errors, errors
+
+
+async def _at_once(work: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401
+    """Do the work of a thread, for which virtual time does not wait."""
+    return work(*args)
 
 
 def _hive(directory: Path, loop: MeasuredLoop, flags: Mapping[str, Any]) -> Hive:
