@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
-# Tests run side by side, one worker for each processor; PARALLEL= runs them one after another.
+# Tests run side by side, in one worker more than processors; PARALLEL= runs them one after another.
 PARALLEL ?= -n auto --dist loadgroup
 
 .PHONY: run test unit properties soak mutants check format lock manifests compiled test-compiled bench bench-antrea bench-frrk8s bench-speed sbom clean help

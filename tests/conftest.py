@@ -6,6 +6,7 @@ Fixtures that only some directories need live in their own conftest. Never skips
 from __future__ import annotations
 
 import gc
+import os
 import ssl
 from collections import Counter
 from collections.abc import Iterator
@@ -32,6 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest-xdist: the process that hears of all tests, not one that runs some of them.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(InteropPage())
+
+
+@pytest.hookimpl(optionalhook=True)  # there is none without pytest-xdist
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the workers of ``-n auto``: one more than processors, as tests of programs mostly wait."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.fixture(scope="session", autouse=True)
