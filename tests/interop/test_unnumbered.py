@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.daemon import Daemon
 from tests.support.netns import DEVICE, Link, Namespace
-from tests.support.wait import eventually
+from tests.support.wait import NotReadyError, eventually
 from waggle.router.client import request
 
 pytestmark = [pytest.mark.interop, pytest.mark.netns, pytest.mark.program]
@@ -38,15 +39,20 @@ class Unnumbered:
 
     def learnt(self) -> dict[str, str]:
         """Received prefixes and their next hops."""
-        assert self.socket.exists()
-        routes = request(self.socket, {"op": "routes", "table": "received"})["routes"]
+        routes = self._ask(op="routes", table="received")["routes"]
         return {route["prefix"]: route["nextHop"] for route in routes if route["best"]}
 
     def peer(self) -> dict[str, object]:
         """The one session."""
-        assert self.socket.exists()
-        (peer,) = request(self.socket, {"op": "peers"})["peers"]
+        (peer,) = self._ask(op="peers")["peers"]
         return dict(peer)
+
+    def _ask(self, **message: str) -> dict[str, Any]:
+        """Return an answer; a socket that is there may not listen yet."""
+        try:
+            return request(self.socket, message)
+        except OSError as error:
+            raise NotReadyError(str(error)) from error
 
 
 def test_unnumbered_peers_connect_and_exchange_both_families(link: Link, tmp_path: Path) -> None:
