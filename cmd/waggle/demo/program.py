@@ -152,6 +152,11 @@ class Demo:
         }
         return bool(expected) and held == expected
 
+    def agent_answers(self) -> bool:
+        """Whether the agent's socket accepts connections; the first routes may be sent before."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            return connection.connect_ex(str(self._agent_socket)) == 0
+
 
 def _check_free(address: str, port: int) -> None:
     """Raise `DemoError` when the address is in use: perhaps by another demo."""
@@ -165,7 +170,7 @@ def _check_free(address: str, port: int) -> None:
 
 
 async def _once(demo: Demo, within: float, stop: asyncio.Event) -> Snapshot | None:
-    """Wait until the router holds the expected routes; None if the demo is ended before.
+    """Wait until the router holds the expected routes and the agent answers; None if ended before.
 
     Raises `DemoError` after ``within`` seconds.
     """
@@ -174,10 +179,13 @@ async def _once(demo: Demo, within: float, stop: asyncio.Event) -> Snapshot | No
     while not stop.is_set():
         demo.check()
         snapshot = demo.read()
-        if demo.complete(snapshot):
+        complete = demo.complete(snapshot)
+        if complete and demo.agent_answers():
             return snapshot
         if time.monotonic() >= deadline:
             text = f"after {within:g} s the routes of the router are not those of waggle render"
+            if complete:
+                text = f"after {within:g} s the agent does not answer on its socket"
             raise DemoError("\n".join([text, *_state(snapshot)]))
         await _pause(stop)
     return None
