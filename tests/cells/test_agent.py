@@ -121,7 +121,7 @@ def test_f35_intent_that_failed_starts_from_nothing_and_leaves_no_stale_route(
             tables.routes.upsert(txn, stale)
         await until(lambda: hive.supervisor.restarts.get("intent.rounds") == 1)
         await until(lambda: [row.nlri for row in routes()] == [b"\x20\xc6\x33\x64\x0a"])
-        assert hive.readiness.ready
+        await until(lambda: hive.readiness.ready)
         hive.shutdown()
         await task
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -99,6 +100,7 @@ def test_an_agent_reads_its_own_node_and_the_secrets_that_are_referred_to(tmp_pa
         assert not server.queries("list", "nodenetworks")
         for plural in ("nodes", "ciliumbgpnodeconfigs", "ciliumbgpnodeconfigoverrides"):
             for verb in ("list", "watch"):
+                await until(functools.partial(server.queries, verb, plural))
                 found = server.queries(verb, plural)
                 assert [query["fieldSelector"] for query in found] == ["metadata.name=n1"]
         await until(lambda: bool(server.queries("watch", "secrets")))
