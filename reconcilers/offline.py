@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -15,13 +15,19 @@ from reconcilers.operator import LocalOperator, Planner
 from reconcilers.options import IntentOptions
 from reconcilers.render import Json, document
 from reconcilers.tables import IntentTables
+from resources.core import Node
 from resources.core import kinds as core
 from resources.host.kinds import NODE_NETWORK
 from resources.kind import Kind, Kinds
 from resources.manifests import Loaded, load
+from resources.meta import ObjectMeta
 from resources.option_declarations import Options
+from resources.source import Replace
 from resources.tables import Tables
 from statedb import Database
+
+UNNAMED_NODE: Final = "node"
+"""The name of the node that is checked where manifests have none."""
 
 
 class OfflineSettings(msgspec.Struct, frozen=True):
@@ -115,6 +121,9 @@ def check(
     `resources.manifests.UnreadablePathError`.
     """
     loaded = load(paths, kinds_of(dialects), stdin)
+    if not nodes and not any(kind is core.NODE and e.objects for kind, e in loaded.replacements):
+        unnamed = Node(metadata=ObjectMeta(name=UNNAMED_NODE))
+        loaded.replacements.append((core.NODE, Replace((unnamed,))))
     found: dict[str, Json] = {}
     members = _node_groups(loaded, dialects, settings, nodes)
     for names in members:
@@ -147,7 +156,7 @@ def _node_groups(
         for dialect in dialects
         if any(tables.of(kind).count(snapshot) for kind in dialect.kinds if kind.custom)
     ]
-    return list(node_groups(used, snapshot, names or {"node"}).values())
+    return list(node_groups(used, snapshot, names).values())
 
 
 def render(

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.reconcilers.admission.claims import ClaimDialect, claim
+from tests.reconcilers.frrk8s.build import configuration, neighbor, router
 from tests.support.cells import entry
 from waggle.__main__ import main
 from waggle.dialects import Dialects
@@ -74,6 +75,16 @@ def test_manifests_without_a_node_are_checked_for_one_without_labels(
     path.write_text(yaml.safe_dump_all([claim("one", 1), claim("two", 2)]))
     assert check("-f", path) == 1
     assert "Claim/one, Claim/two" in capsys.readouterr().out
+
+
+def test_that_manifests_have_no_node_is_no_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = configuration("x", {"bgp": {"routers": [router(neighbor())]}})
+    path = tmp_path / "one.yaml"
+    path.write_text(yaml.safe_dump(value))
+    assert main(["check", "-f", str(path)]) == 0
+    assert capsys.readouterr().err == "no problems on 1 node\n"
 
 
 def test_a_path_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
