@@ -28,6 +28,8 @@ from statedb import Database, Snapshot, Table, WriteTxn
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _DENIED: Final = frozenset({"invalid", "conflict"})
+MAX_SENTENCES: Final = 20
+"""Reasons, and warnings, of an answer."""
 SHOWN: Final = 3
 """Objects and nodes that a sentence names."""
 
@@ -94,12 +96,9 @@ class Reviewer:
         problems, worse = self._compare(kind, row)
         warnings += (_sentence(problem) for problem in problems)
         if worse:
-            return Verdict(
-                allowed=False,
-                message="; ".join(map(_sentence, worse)),
-                warnings=tuple(dict.fromkeys(warnings)),
-            )
-        return Verdict(allowed=True, warnings=tuple(dict.fromkeys(warnings)))
+            message = "; ".join(_first(map(_sentence, worse)))
+            return Verdict(allowed=False, message=message, warnings=_first(warnings))
+        return Verdict(allowed=True, warnings=_first(warnings))
 
     def _compare(
         self,
@@ -121,7 +120,8 @@ class Reviewer:
             _add_nodes(trial, nodes, to_come)
         after = self._problems(trial.snapshot())
         worse = [p for p in _worse(before, after) if p.problem.category in _DENIED]
-        mine = [p for p in after if ref in p.problem.objects and p not in worse]
+        denied = {id(p) for p in worse}
+        mine = [p for p in after if ref in p.problem.objects and id(p) not in denied]
         return mine, worse
 
     def _nodes_to_come(
@@ -184,10 +184,17 @@ def _judge_rules(kind: Kind[Any], request: Request, errors: Sequence[FieldError]
             kind.decode(request.old_object)
     except InvalidObject as error:
         if broken <= set(error.errors):
-            return Verdict(allowed=True, warnings=tuple(map(str, errors)))
+            return Verdict(allowed=True, warnings=_first(map(str, errors)))
     except (ValueError, TypeError):
         pass
-    return Verdict(allowed=False, message="; ".join(map(str, errors)))
+    return Verdict(allowed=False, message="; ".join(_first(map(str, errors))))
+
+
+def _first(sentences: Iterable[str]) -> tuple[str, ...]:
+    """Return the first different sentences, and how many more there are."""
+    found = tuple(dict.fromkeys(sentences))
+    more = len(found) - MAX_SENTENCES
+    return found if more <= 0 else (*found[:MAX_SENTENCES], f"and {more} more")
 
 
 def _worse(

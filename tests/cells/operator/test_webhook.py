@@ -196,9 +196,15 @@ def test_a_dry_run_is_reviewed_like_any_other() -> None:
         (b"{}", 400),
         (json.dumps({**review({}), "apiVersion": "admission.k8s.io/v1beta1"}).encode(), 400),
         (json.dumps({**review({}), "request": {"uid": 7}}).encode(), 400),
+        (json.dumps(review({"spec": "?"})).replace('"?"', "1" * 10_000).encode(), 400),
+        (json.dumps(review({"spec": "?"})).replace("?", "\\ud800").encode(), 400),
         (b" " * (BODY_OCTETS + 1), 413),
+        (json.dumps(review({"spec": "x" * 10 * 1_048_576})).encode(), 413),
     ],
-    ids=["empty", "cut", "deep", "no UTF-8", "no review", "v1beta1", "no request", "too large"],
+    ids=[
+        *("empty", "cut", "deep", "no UTF-8", "no review", "v1beta1", "no request"),
+        *("long number", "surrogate", "too large", "10 MiB"),
+    ],
 )
 def test_what_is_no_review_is_refused_with_a_reason(body: bytes, status: int) -> None:
     async def main() -> None:
@@ -258,6 +264,26 @@ def test_a_renewal_under_load_refuses_no_request() -> None:
             running = False
             assert await load_task > 0
             assert it.tree.level().name == "OK"
+
+    asyncio.run(main())
+
+
+def test_a_certificate_that_has_expired_is_replaced_and_a_clock_set_back_changes_nothing() -> None:
+    async def main() -> None:
+        # As an operator finds it that was away for long: the API server refuses what it has.
+        async with replica(LIFETIME + DAY) as it:
+            async with it.client() as client:
+                with pytest.raises(aiohttp.ClientConnectorCertificateError, match="expired"):
+                    await post(client, review(claim("two", 1)))
+            it.now += LIFETIME + DAY
+            assert await it.step()
+            renewed = from_secret(it.objects.stored[SECRET]["data"])
+            async with it.client() as client:
+                assert (await post(client, review(claim("two", 1))))[0] == 200
+                it.now -= DAY
+                assert await it.step()
+                assert (await post(client, review(claim("two", 1))))[0] == 200
+            assert from_secret(it.objects.stored[SECRET]["data"]) == renewed
 
     asyncio.run(main())
 
