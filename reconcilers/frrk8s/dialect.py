@@ -6,8 +6,6 @@ import ipaddress
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from msgspec.structs import replace
-
 from reconcilers.dialect import (
     Candidate,
     ClusterContext,
@@ -27,11 +25,13 @@ from reconcilers.dialect import (
     Rival,
     RouteSource,
     Target,
+    explanation_of,
 )
 from reconcilers.frrk8s.blocked import Blocked
 from reconcilers.frrk8s.claims import Resolve, Resolved
 from reconcilers.frrk8s.conditions import NodesMerge, conditions, other_namespace
 from reconcilers.frrk8s.draft import convert_draft
+from reconcilers.frrk8s.explain import Withheld, explained, withheld
 from reconcilers.frrk8s.intent import IntentState, NodeValues, Rows, located, rows
 from reconcilers.frrk8s.last_good import LastGood, good_state, restored
 from reconcilers.frrk8s.merge import Merge, MergedRouter, Merger
@@ -131,6 +131,8 @@ class Frrk8sDialect(Dialect):
         """The configuration in effect: with ``keep`` the last good state."""
         self._routers: tuple[MergedRouter, ...] = ()
         """Of the last compilation."""
+        self._merge: tuple[Sequence[Unit], Merge] | None = None
+        """The units of the last compilation, and what they are merged to."""
         self._node_state = NodeState()
         self._session_states = SessionStates()
         self.sources: tuple[RouteSource, ...] = (self._prefixes,)
@@ -201,7 +203,7 @@ class Frrk8sDialect(Dialect):
             else self._good.with_rules(context.fed_last_good)
         )
         held = {} if merged.routers is not None else force.passwords
-        self._routers = force.routers
+        self._routers, self._merge = force.routers, (units, merged)
         blocked = self._blocked.prefixes(snapshot)
         values = NodeValues(context.node, node, context.host, blocked, held)
         compiled = rows(force.routers, values, self._intent)
@@ -373,7 +375,9 @@ class Frrk8sDialect(Dialect):
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain which object allows a prefix, or that none does."""
-        return _explained(super().explain(candidate, peer, rules), candidate, peer)
+        if isinstance(candidate, Withheld):
+            return explanation_of(candidate, candidate.reason, candidate.message)
+        return explained(super().explain(candidate, peer, rules), candidate, peer)
 
     def candidates(
         self,
@@ -382,8 +386,10 @@ class Frrk8sDialect(Dialect):
         rules: Mapping[str, Any],  # noqa: ARG002
         target: Target | None,  # noqa: ARG002
     ) -> Iterator[Candidate]:
-        """Yield the prefixes of routers."""
-        return candidates(self._routers)
+        """Yield the prefixes of routers, and those of objects that are not in effect."""
+        yield from candidates(self._routers)
+        if self._merge is not None:
+            yield from withheld(*self._merge, self._routers, self.options.on_conflict)
 
 
 def _blocks_cluster(options: Options) -> bool:
@@ -407,14 +413,3 @@ def _is_interface(text: str) -> bool:
     except ValueError:
         return True
     return False
-
-
-def _explained(found: RouteExplanation, candidate: Candidate, peer: Peer) -> RouteExplanation:
-    """Return the explanation of a prefix that is not advertised in the words of the API."""
-    if found.reason == "Advertised":
-        return found
-    if candidate.family not in peer.families:
-        text = f"the session has no family {candidate.family}"
-        return replace(found, reason="FamilyNotConfigured", message=text)
-    text = f"no object allows it towards {peer.address or peer.interface} (toAdvertise.allowed)"
-    return replace(found, reason="NotInAllowList", message=text)

@@ -272,7 +272,7 @@ class Explainer:
         node = self._context.node
         if target.prefix is None:
             return f"nothing that node {node} could advertise is called {target.text}"
-        return f"no Service, pod network, pool or interface of node {node} has {target.text}"
+        return f"nothing that node {node} could advertise contains {target.text}"
 
 
 def _longest_match(

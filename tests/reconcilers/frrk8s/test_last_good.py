@@ -6,6 +6,7 @@ import pytest
 
 from reconcilers.frrk8s.dialect import Frrk8sDialect
 from reconcilers.frrk8s.options import Frrk8sOptions, OnConflict
+from reconcilers.intent.explain import parse_target
 from resources.core.kinds import NODE, SECRET
 from resources.frrk8s.kinds import FRR_CONFIGURATION
 from tests.reconcilers.build import Cluster, node
@@ -74,6 +75,38 @@ def test_isolate_leaves_out_what_does_not_go_with_older_objects() -> None:
     assert state(it) == [(PEER, 179, ["10.1.0.0/16", "10.3.0.0/16"])]
     it.delete(FRR_CONFIGURATION, "x", NAMESPACE)
     assert state(it) == [(PEER, 1179, ["10.2.0.0/16"])]
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason", "head"),
+    [
+        ("keep", "NotInEffect", "the objects of the node do not go together; "),
+        ("isolate", "LeftOut", "the object is left out; "),
+    ],
+)
+def test_a_prefix_that_is_not_in_effect_is_explained(
+    mode: OnConflict, reason: str, head: str
+) -> None:
+    it = cluster(mode)
+    put(it, "x", "10.1.0.0/16")
+    it.run()
+    put(it, "y", "10.2.0.0/16", port=1179)
+    it.run()
+
+    def explain(target: str) -> list[tuple[str | None, str, str]]:
+        found = it.compiler.explainer().explain(parse_target(target, dialect(it).explained_kinds))
+        return [(one.peer, one.reason, one.message) for group in found for one in group]
+
+    text = head + (
+        f"neighbor {PEER}: port differs: 179 in FRRConfiguration/frr-k8s-system/x; "
+        "1179 in FRRConfiguration/frr-k8s-system/y"
+    )
+    assert explain("10.1.0.0/16") == [(PEER, "Advertised", "")]
+    assert explain("10.2.0.0/16") == [(PEER, reason, text)]
+    assert explain("frrconfiguration/frr-k8s-system/y") == [(PEER, reason, text)]
+    it.delete(FRR_CONFIGURATION, "x", NAMESPACE)
+    it.run()
+    assert explain("10.2.0.0/16") == [(PEER, "Advertised", "")]
 
 
 def test_the_last_good_state_survives_a_restart_without_its_passwords() -> None:

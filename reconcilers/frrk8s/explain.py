@@ -1,0 +1,67 @@
+"""Explains which object allows a prefix towards a neighbour, or why none does. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from reconcilers.dialect import Candidate
+from reconcilers.frrk8s.merge import Merge, MergedRouter
+from reconcilers.frrk8s.options import OnConflict
+from reconcilers.frrk8s.route_sets import ADDRESS_TYPE
+from reconcilers.frrk8s.single import routed_vrfs
+from reconcilers.frrk8s.unit import Unit
+from reconcilers.model import ObjectRef, Peer, RouteExplanation
+from speaker.nlri import Family
+
+
+class Withheld(NamedTuple):
+    """A prefix of an object that is not in effect (a `Candidate`)."""
+
+    object: ObjectRef
+    type: str
+    family: Family
+    nlri: bytes
+    reason: str
+    message: str
+    service_field: str | None = None
+
+
+def withheld(
+    units: Sequence[Unit], merge: Merge, routers: Iterable[MergedRouter], mode: OnConflict
+) -> Iterator[Withheld]:
+    """Yield the prefixes of units that are not among those of ``routers``, which are in effect."""
+    taken = {unit.ref for unit in merge.accepted}
+    if taken.issuperset(unit.ref for unit in units):
+        return
+    in_effect = {
+        (ref, router.vrf, one) for router in routers for ref, given in router.given for one in given
+    }
+    problems = [found for found in merge.problems if found.category != "unsupported"]
+    for unit in units:
+        if unit.ref in taken:
+            continue
+        own = [found.message for found in problems if unit.ref in found.objects]
+        if mode == "isolate":
+            reason, head = "LeftOut", "the object is left out"
+        else:
+            reason, head = "NotInEffect", "the objects of the node do not go together"
+            own = own or [found.message for found in problems[:1]]
+        message = "; ".join((head, *own))
+        for vrf, prefixes in routed_vrfs(unit).items():
+            for one in prefixes:
+                if (unit.ref, vrf, one) not in in_effect:
+                    yield Withheld(unit.ref, ADDRESS_TYPE, *one, reason, message)
+
+
+def explained(found: RouteExplanation, candidate: Candidate, peer: Peer) -> RouteExplanation:
+    """Return the explanation of a prefix that is not advertised in the words of the API."""
+    if found.reason == "Advertised":
+        return found
+    if candidate.family not in peer.families:
+        text = f"the session has no family {candidate.family}"
+        return replace(found, reason="FamilyNotConfigured", message=text)
+    text = f"no object allows it towards {peer.address or peer.interface} (toAdvertise.allowed)"
+    return replace(found, reason="NotInAllowList", message=text)
