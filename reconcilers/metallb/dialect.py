@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from reconcilers.dialect import (
     ClusterContext,
     ClusterIntent,
@@ -72,6 +74,12 @@ REPLACED: Final = (
     "it does not count: MetalLB's speaker has written it, and the objects that it is made of are "
     "compiled here; stop the speaker, and delete it"
 )
+
+
+OF_CONFIGURATION: Final = frozenset(
+    {"NoPool", "NoMatchingAdvertisement", "NoRule", "NotOwner", "PeerNotSelected"}
+)
+"""Reasons for which objects that are not in effect may be the cause."""
 
 
 class _State(NamedTuple):
@@ -146,6 +154,10 @@ class MetalLBDialect(Dialect):
         """With ``keep``: the last state that was in effect."""
         self._memory: RememberedObjects | None = None
         """The objects of that state."""
+        self._checked_objects: NodeObjects | None = None
+        """Of the last compilation."""
+        self._in_effect = False
+        """True if what was fed last is in effect."""
         self._frrk8s: Frrk8sDialect | None = None
         """Merges for conditions, in the operator's part."""
         self._remembered: Objects | None = None
@@ -184,6 +196,7 @@ class MetalLBDialect(Dialect):
             state = self._last_good(snapshot, context)
         if not context.for_operator:
             self._state, self._keeps = state, mode == "keep"
+            self._checked_objects, self._in_effect = found, False
         fed_last_good = None
         if self._keeps and self._good is None and self._remembered is not None:
             fed_last_good = self._state_of(snapshot, context, self._remembered).fed
@@ -206,6 +219,7 @@ class MetalLBDialect(Dialect):
 
     def fed_in_effect(self) -> None:
         """Keep the present state as the last good one."""
+        self._in_effect = True
         if self._keeps:
             self._good = self._state
             if self._memory is None or not self._memory.is_of(self._state.objects):
@@ -370,7 +384,20 @@ class MetalLBDialect(Dialect):
 
     def explain(self, candidate: Candidate, peer: Peer, rules: RouteSet | None) -> RouteExplanation:
         """Explain what becomes of a Service's address at a peer."""
-        return explain(candidate, peer, rules_of(rules))
+        found = explain(candidate, peer, rules_of(rules))
+        note = self._not_in_effect() if found.reason in OF_CONFIGURATION else None
+        return found if note is None else replace(found, message=f"{found.message}; {note}")
+
+    def _not_in_effect(self) -> str | None:
+        """Return why objects of the cluster may not be in effect; None where all are."""
+        found = self._checked_objects
+        if found is None:
+            return None
+        first = next((one.problem.message for one in found.findings), None)
+        if first is not None:
+            head = "earlier objects are in effect" if self._keeps else "objects are left out"
+            return f"{head}: {first}"
+        return None if self._in_effect else "earlier objects are in effect, as some are in conflict"
 
 
 def _fed_options(context: NodeContext) -> Frrk8sClusterOptions:

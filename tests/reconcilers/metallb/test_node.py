@@ -180,6 +180,31 @@ class TestOnConflict:
         second.delete(other)
         assert advertised(second) == [("198.18.30.2/32", ["1:2"]), ("198.18.31.1/32", ["1:2"])]
 
+    @pytest.mark.parametrize("mode", ["keep", "isolate"])
+    def test_a_pool_that_is_not_in_effect_is_part_of_the_explanation(self, mode: str) -> None:
+        found = MetalLBNode(mode)
+        front = pool("front", "198.18.30.0/24", created="2026-01-01T00:00:00Z")
+        found.put(node(), peer("a"), front, advertisement("x"))
+        found.put(service("s", "198.18.31.1"), endpoints("s"))
+        wide = pool("wide", "198.18.30.0/23", created="2026-01-02T00:00:00Z")
+
+        def why() -> str:
+            (group,) = [one for one in found.compiler.explainer().explain() if one]
+            (answer,) = group
+            assert answer.reason == "NoPool"
+            return answer.message
+
+        assert why() == "no pool has its address"
+        found.put(wide)
+        head = {"keep": "earlier objects are in effect", "isolate": "objects are left out"}[mode]
+        assert why().startswith(f"no pool has its address; {head}: pools overlap: ")
+        found.delete(wide)
+        assert why() == "no pool has its address"
+        if mode == "keep":
+            found.put(frr_configuration("other", {"asn": 64950, "port": 1179}))
+            text = "earlier objects are in effect, as some are in conflict"
+            assert why() == f"no pool has its address; {text}"
+
     def test_the_memory_changes_with_the_objects_in_effect_only(self) -> None:
         found = MetalLBNode()
         found.put(node(), peer("a"), FRONT, advertisement("x"))
