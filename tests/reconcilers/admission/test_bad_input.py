@@ -51,7 +51,8 @@ def test_a_bad_object_may_be_repaired_and_may_not_get_worse() -> None:
     verdict = cluster.review(worse, bad)
     assert not verdict.allowed
     assert "routers[0].id" in verdict.message
-    for old in (None, [], 7, "x", {}, {"metadata": []}):
+    others: tuple[Any, ...] = (None, [], 7, "x", {}, {"metadata": []})
+    for old in others:
         assert cluster.review(RIGHT, old).allowed
 
 
