@@ -59,6 +59,8 @@ class Description(msgspec.Struct, frozen=True):
     name: str
     node_selector: dict[str, Any]
     processes: tuple[Process, ...]
+    metadata: dict[str, dict[str, str]] = {}
+    """Labels and annotations, where there are any."""
 
 
 class Notes:

@@ -105,7 +105,13 @@ def read_draft(value: Mapping[str, Any], notes: Notes) -> Description:
         ]
     else:
         found = [reader.process(spec, path)]
-    return Description(name, selector, tuple(found))
+    kept = {key: _texts(metadata.get(key)) for key in ("labels", "annotations")}
+    described = {key: texts for key, texts in kept.items() if texts}
+    return Description(name, selector, tuple(found), described)
+
+
+def _texts(given: Any) -> dict[str, str]:  # noqa: ANN401  JSON
+    return {key: value for key, value in _object(given).items() if isinstance(value, str)}
 
 
 class _Reader:

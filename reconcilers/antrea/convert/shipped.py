@@ -27,7 +27,9 @@ def read_policy(row: BGPPolicy) -> Description:
         tuple(_neighbor(peer, f"spec.bgpPeers[{i}]") for i, peer in enumerate(spec.bgp_peers)),
     )
     selector = msgspec.to_builtins(spec.node_selector)
-    return Description(row.metadata.name, selector, (process,))
+    metadata = {"labels": row.metadata.labels, "annotations": row.metadata.annotations}
+    described = {key: dict(texts) for key, texts in metadata.items() if texts}
+    return Description(row.metadata.name, selector, (process,), described)
 
 
 def _neighbor(peer: BGPPeer, path: str) -> Neighbor:

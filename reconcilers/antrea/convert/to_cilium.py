@@ -26,17 +26,17 @@ def to_cilium(given: Description, notes: Notes) -> list[dict[str, Any]]:
         _note_process(given.name, process, notes)
         peers = []
         for j, peer in enumerate(process.neighbors):
-            config = f"{name}-{j}"
+            own = f"{name}-{j}"
             peers.append(
                 {
-                    "name": config,
+                    "name": own,
                     "peerAddress": peer.address,
                     "peerASN": peer.asn,
-                    "peerConfigRef": {"name": config},
+                    "peerConfigRef": {"name": own},
                 }
             )
             objects.append(
-                _object("CiliumBGPPeerConfig", config, _peer_config(given, name, peer, notes))
+                _object("CiliumBGPPeerConfig", own, _peer_config(given, name, peer, notes))
             )
         instance: dict[str, Any] = {"name": name, "localASN": process.local_asn}
         instance["localPort"] = process.listen_port or 179
@@ -48,7 +48,9 @@ def to_cilium(given: Description, notes: Notes) -> list[dict[str, Any]]:
     spec: dict[str, Any] = {"bgpInstances": instances}
     if given.node_selector:
         spec["nodeSelector"] = given.node_selector
-    return [_object("CiliumBGPClusterConfig", given.name, spec), *objects]
+    config = _object("CiliumBGPClusterConfig", given.name, spec)
+    config["metadata"] |= given.metadata
+    return [config, *objects]
 
 
 def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:

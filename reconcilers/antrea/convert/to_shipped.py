@@ -41,7 +41,7 @@ def to_shipped(given: Description, notes: Notes) -> list[dict[str, Any]]:
         {
             "apiVersion": "crd.antrea.io/v1alpha1",
             "kind": "BGPPolicy",
-            "metadata": {"name": name},
+            "metadata": {"name": name, **given.metadata},
             "spec": spec,
         },
     ]

@@ -260,3 +260,18 @@ def test_render_names_the_group_of_the_shipped_kind(
         "apiVersion",
         True,
     )
+
+
+@pytest.mark.parametrize("arguments", [(), ("--to", "cilium")])
+def test_labels_and_annotations_of_a_draft_are_kept(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metadata = {"name": "rack-7", "labels": {"team": "net"}, "annotations": {"note": "the spine's"}}
+    spec = {"nodeSelector": {}, "localASN": 64512}
+    draft = {"apiVersion": "antrea.io/v1", "kind": "BGPPolicy", "metadata": metadata, "spec": spec}
+    path = tmp_path / "draft.yaml"
+    path.write_text(yaml.safe_dump(draft))
+    objects, _ = convert(capsys, path, *arguments)
+    kinds = ("BGPPolicy", "CiliumBGPClusterConfig")
+    (made,) = [value for value in objects if value["kind"] in kinds]
+    assert made["metadata"] == metadata
